@@ -1,7 +1,7 @@
 // A realised plan in a file, as JSON lines. The first line has the run's inputs and its predicted cost; then follows
 // one line for each action, in issue order:
 //
-//   {"tidepool_plan":1,"trace_hash":"...","pool":"best-fit","policy":"dtr",...,"predicted":{"makespan_ns":...},"actions":2}
+//   {"tidepool_plan":1,"trace_hash":"...","pool":"best-fit","policy":"dtr",...,"predicted":{...},"actions":2}
 //   {"do":"alloc","version":7,"before":12,"offset_bytes":0,"size_bytes":512}
 //   {"do":"run","op":12,"before":12}
 //

@@ -61,9 +61,9 @@ class CommandLine {
   CommandOption add_option(const std::string& names, double& variable, const std::string& meaning) const;
   CommandOption add_option(const std::string& names, std::optional<double>& variable, const std::string& meaning) const;
   CommandOption add_flag(const std::string& names, bool& variable, const std::string& meaning) const;
-  /// How often the options of these names were given.
+  /// How often the option of this name was given.
   std::size_t count(const std::string& name) const;
-  /// The words behind the first --: as many, the last of those that are given by their place.
+  /// The number of words behind the first --. They are the last of the arguments without a name.
   std::size_t behind_dashes() const { return behind_dashes_; }
 
  private:

@@ -17,7 +17,7 @@ Trace one_iteration(const Trace& trace, std::size_t number);
 /// The iterations that the trace marks. Ops after the last one ("after 3") are not an iteration.
 std::size_t complete_iterations(const Trace& trace);
 
-/// The ops [first, last) of the complete iterations [first, first + count), and of what is between them.
+/// The ops [first, last) of the complete iterations [first, first + count), and the ops between them.
 /// @throws InputError  as iterations()
 std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count);
 

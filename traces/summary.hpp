@@ -34,8 +34,8 @@ inline constexpr const char* kCpuTimes =
 
 Summary summarize(const Trace& trace);
 
-/// Why the trace is not all that happened, for people; empty for a complete one.
-/// As in "2 frees of memory whose allocation was not seen".
+/// The reasons why a trace is incomplete, for people, as in "2 frees of memory whose allocation was not seen". Empty
+/// for a complete trace.
 std::vector<std::string> warnings(const Trace& trace);
 
 }  // namespace tidepool

@@ -42,8 +42,7 @@ namespace {
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
 ///      lives of the places in the best plan are packed offline. If they do not fit the capacity, the highest limit at
 ///      which they do is searched, with new plans. Then the best plan is changed as in 2, where bytes above the
-///      capacity cost time. Each plan is also tried with the pool's own places. With with=swap, plans for less memory
-///      are tried too.
+///      capacity cost time. Each plan is also tried with the pool's places, and with with=swap with less memory.
 ///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
 ///      kind cannot win. If one of them is better, it is the answer. So tide is never worse than any in its setting.
 ///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
@@ -88,8 +87,7 @@ class Tide final : public AnsweringPlanner {
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
   }
 
-  /// The order of the fastest plan. Candidates are the recorded order, and those of order_candidates() whose quick
-  /// plans are the fastest.
+  /// The order of the fastest plan, among the recorded order and the quickest of order_candidates() by quick plans.
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
     if (!reorders_) return {};
     found_ = best_of_all(trace, spec);

@@ -126,7 +126,7 @@ class Program {
       largest = std::max({largest, out_time_.back(), in_time_.back()});
     }
     unit_ = largest;
-    // No slot need lose more than all copies for every op, and every op again.
+    // In the worst case every op waits for all copies, and all ops run once more for every op.
     longest_ = (work + copies) * static_cast<double>(n_ + 1) / unit_;
     for (std::vector<double>* times : {&out_time_, &in_time_})
       for (double& time : *times) time /= unit_;

@@ -17,7 +17,7 @@ Nanos latency_of(const TinyStep& step, std::size_t lane, std::size_t v) {
   return std::min(link_of(step, lane).latency, lane == 0 ? step.time_out[v] : step.time_in[v]);
 }
 
-/// The time at which the first copy of a direction begins to move data, or ends if it moves data, in the present state.
+/// The time of the next event of a direction if its state does not change: its first copy begins to move data, or ends.
 Nanos next_event(const TinyStep& step, const SharedLink& link, std::size_t i) {
   const SharedLink::Lane& lane = link.lanes[i];
   if (lane.moves) {

@@ -14,12 +14,12 @@ namespace tidepool {
 /// next planned one, there are three rules:
 ///  1. Requests were left out: if one of the next kAhead planned requests has this size, the first of them matches. If
 ///     the request after that fits the position before this jump, but not the one behind it, the jump is undone.
-///  2. The job is elsewhere in the plan: if its last kWindow requests are a window of the plan, it is there. (A rolling
-///     hash over all windows of the plan finds the next candidate; then the sizes are compared.) This rule comes before
-///     rule 1 if the job has deviated within the last kWindow requests.
+///  2. The job jumped to another place in the plan: if its last kWindow requests are a window of the plan, it is taken
+///     to be there. (A rolling hash over all windows of the plan finds the next candidate; then the sizes are
+///     compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.
 ///  3. The request is extra: it is not in the plan.
-/// The first request that is not `existing` follows the last planned one: the next step begins. O(1) per request,
-/// O(kAhead) where the job deviates.
+/// After the last planned request the next step begins, with the first request that is not `existing`. O(1) per
+/// request, O(kAhead) where the job deviates.
 class Follower {
  public:
   static constexpr std::size_t kWindow = 6;

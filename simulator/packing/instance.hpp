@@ -64,7 +64,7 @@ Bytes load_of(const Instance& instance);
 
 /// The lifetimes of the buffers of one device of a trace, in program order, with their ids. Positions count the
 /// device's allocs and frees. A buffer that exists before the trace lives from 0, one that outlives it until behind the
-/// last position, and one that several streams use until all of them are done with it (see stream_ends()).
+/// last position, and one that several streams use until the last of them has used it (see stream_ends()).
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment);
 

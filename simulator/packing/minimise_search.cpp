@@ -93,7 +93,7 @@ void Minimiser::search_large() {
   }
 }
 
-/// Searches for the pieces of large areas alone, or repairs the best layout: the one of the two that has worked less.
+/// Either searches for the pieces of large areas alone or repairs the best layout, whichever has worked less so far.
 void Minimiser::improve(Improvement& improvement) {
   if (improvement.repair.work() < improvement.coarse.work())
     attempt_repair(improvement.repair);

@@ -23,7 +23,7 @@ CachingConfig caching_config(const std::string& owner, const Options& options, b
 
 /// Requests of one stream do not get blocks of another, and every use of a block by another stream counts as recorded
 /// (torch.Tensor.record_stream); without times (`tidepool pack`), such blocks are free at once. The garbage collector's
-/// threshold is a share of the capacity; PyTorch takes it of the memory fraction that the user must set.
+/// threshold is a share of the capacity; in PyTorch it is a share of the memory fraction, which the user must set.
 class CachingPool final : public Pool {
  public:
   explicit CachingPool(const CachingConfig& config) : config_{config} {}

@@ -11,9 +11,9 @@
 namespace tidepool {
 
 /// Times of an op that do not depend on other ops and ranks. An op starts `lag` after the last of these: its launch,
-/// the previous op on its stream, and the ops that it is ordered after. The host launches the op `gap` after it was
-/// done with the previous op of the trace. The host is done with a host wait when the wait ends, and with any other op
-/// when it has launched it.
+/// the previous op on its stream, and the ops that it is ordered after. The host launches the op `gap` after the time
+/// at which it was done with the previous op of the trace. The host is done with a host wait when the wait ends, and
+/// with any other op when it has launched it.
 struct RankOp {
   StreamId stream = {};
   Nanos gap = {};       ///< negative if another thread launched the op earlier

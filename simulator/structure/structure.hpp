@@ -34,10 +34,11 @@ enum class Alike : std::uint8_t {
 /// By op: a number that is equal for two ops exactly if they are alike (up to collisions of hashes).
 std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike);
 
-/// The repeats of a step, greedily: of the runs of the step's ops (see periodic_parts), takes the one that covers most
-/// ops, then the next one among the ops that are left, as long as one covers eight ops or more; then does the same in
-/// the first copy of each. If a repeat could begin at several ops, it begins at one where the module changes, if there
-/// is one. Candidates are compared op by op, so that a collision of hashes gives no wrong repeat. O(n log n).
+/// Finds the repeats of a step greedily. Of the runs of the step's ops (see periodic_parts), it takes the one that
+/// covers most ops, and goes on with the ops that are left until no run covers eight ops or more. Then it does the same
+/// within the first copy of each run. If a repeat could begin at several ops, it begins at one where the module
+/// changes, if there is one. Candidates are compared op by op, so that a collision of hashes gives no wrong repeat.
+/// O(n log n).
 Structure find_structure(const Trace& trace, Alike alike = Alike::kUses);
 
 /// The same for any string of letters in the place of ops.

@@ -73,7 +73,7 @@ struct Scale {
 bool ended_well(const Cell& cell) { return cell.tried && cell.outcome == Outcome::kOk; }
 bool shown(const Cell& cell) { return ended_well(cell) && cell.overhead <= kHighest; }
 
-/// Dots from each capacity's best to the next one's.
+/// Joins the best points of adjacent capacities by dots.
 void draw_best(Canvas& canvas, const Scale& scale, const std::vector<Bytes>& capacities,
                const std::vector<Line>& lines) {
   std::optional<std::pair<std::size_t, double>> before;

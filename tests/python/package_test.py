@@ -90,7 +90,8 @@ class Package(unittest.TestCase):
             subprocess.run([sys.executable, "-c", f"import tidepool; tidepool.sweep({self.trace.path!r}, {path!r}, "
                             "policy='lru-swap', capacity='0.5x..1.0x/6')"], check=True)
             whole = tidepool.read_results(path)
-            tidepool.sweep(self.trace, path, policy="tide", capacity="0.8x")  # tries this process's policies too: no request
+            # tide also tries the policies of this process, so this sweep is not stored as a request.
+            tidepool.sweep(self.trace, path, policy="tide", capacity="0.8x")
             with contextlib.closing(sqlite3.connect(path)) as database, database:
                 database.execute("DELETE FROM runs WHERE capacity_bytes < (SELECT avg(capacity_bytes) FROM runs)")
             self.assertLess(len(tidepool.read_results(path)), 6)

@@ -4,12 +4,13 @@
     PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--kinds checkpoint,...]
                                            [--all] [--device NAME] [--keep FOLDER]
 
-Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind (with
---all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak
-(torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop of this file, of which the
-first step, before the optimizer has its state, does not count, and which can cut its batch. Four are scripts of their own in advise_scripts/, as users of
-transformers' Trainer, timm, Lightning, and peft with accelerate write them. PYTHON has PyTorch for CUDA and these libraries;
-no GPU is needed. Ends with 1 if a difference is above --tolerance. FOLDER, which has to be empty, keeps recordings and code.
+Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind
+(with --all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak
+(torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop of this file, of which
+the first step, before the optimizer has its state, does not count, and which can cut its batch. Four are scripts of
+their own in advise_scripts/, as users of transformers' Trainer, timm, Lightning, and peft with accelerate write them.
+PYTHON has PyTorch for CUDA and these libraries; no GPU is needed. Ends with 1 if a difference is above --tolerance.
+FOLDER, which has to be empty, keeps recordings and code.
 """
 import argparse
 import importlib.util

@@ -2,8 +2,8 @@
 
     budget_peaks_job.py MODEL SCALE BACKEND BUDGET,BUDGET,...
 
-Prints a JSON object for each: the items of the knapsack and how many of them it saves, the bytes that are resident before the
-measured steps, and their peaks. The budget "eager" stands for no compilation. Models and steps are those of
+Prints a JSON object for each: the items of the knapsack and how many of them it saves, the bytes that are resident
+before the measured steps, and their peaks. The budget "eager" stands for no compilation. Models and steps are those of
 github.com/siddddd17/ackaudit (experiments/measured_backward/run_d.py).
 """
 

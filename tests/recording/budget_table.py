@@ -4,11 +4,11 @@ activation_memory_budget.
 
     PYTHON tests/recording/budget_table.py [--models vit,...] [--budgets 1,0.5,0.2] [--keep FOLDER]
 
-A step of each model of advise_table.py is recorded dry; `tidepool simulate --policy min-cut(budget=B)` says its peak. Then
-the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
+A step of each model of advise_table.py is recorded dry; `tidepool simulate --policy min-cut(budget=B)` says its peak.
+Then the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
 (torch.cuda.max_memory_allocated). Its graphs have the operators of PyTorch's compiler, inductor, cut by inductor's
-partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have fewer
-temporary tensors. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
+partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have
+fewer temporary tensors. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
 """
 import argparse
 import json

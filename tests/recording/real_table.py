@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares dry recordings of public scripts with snapshots that the same scripts made on real GPUs.
 
-Three public repositories (Stanford's CS336, assignment 2) have both a snapshot of PyTorch's allocator from a real GPU and
-the script that made it. Each script is run under `tidepool record --dry` with the PyTorch of its lock file, makes its own
-snapshot, and the two are compared:
+Three public repositories (Stanford's CS336, assignment 2) have both a snapshot of PyTorch's allocator from a real GPU
+and the script that made it. Each script is run under `tidepool record --dry` with the PyTorch of its lock file, makes
+its own snapshot, and the two are compared:
 
     tests/recording/real_table.py --venvs FOLDER [--code FOLDER] [--program build/tidepool] [JOB...]
 
@@ -13,9 +13,10 @@ common allocations that have the same offset in a segment of the same size. Addr
 devices, and PyTorch breaks ties by address. So the last column has the reserved bytes of the dry run with `--placement
 top-down`.
 
---code has the repositories at OWNER/NAME, or as OWNER_NAME.code.tar.xz; what is not there is cloned from GitHub. Snapshots
-are taken from the folder of the tests' inputs (tests/inputs/fetch.py), else from a clone. --venvs has a Python with each
-PyTorch, torch-VERSION/bin/python; what is not there is installed (Python 3.12 or newer, 5 GB each). No GPU is needed.
+--code has the repositories at OWNER/NAME, or as OWNER_NAME.code.tar.xz; what is not there is cloned from GitHub.
+Snapshots are taken from the folder of the tests' inputs (tests/inputs/fetch.py), else from a clone. --venvs has a
+Python with each PyTorch, torch-VERSION/bin/python; what is not there is installed (Python 3.12 or newer, 5 GB each). No
+GPU is needed.
 """
 
 import argparse
@@ -51,9 +52,9 @@ OTHERS = {"kkaitlyn111/cs336-a2-systems": ("kkaitlyn111/cs336-assignment1", "b3a
 SNAPSHOTS = {"kkaitlyn111/cs336-a2-systems": "c1c174d", "Wedsonlin/assignment2-systems": "8630bcf",
              "Athrun0109/CS336_assignment2": "58f5fc9"}
 
-# A snapshot: its repository, its path there, the job's arguments, the file that the job writes, its name in the inputs. Of
-# several variants of the arguments, no file says which one was run; the first one with the snapshot's number of events
-# is taken.
+# A snapshot: its repository, its path there, the job's arguments, the file that the job writes, its name in the inputs.
+# If there are several variants of the arguments, no file says which one was run, and the first one with the snapshot's
+# number of events is taken.
 Job = collections.namedtuple("Job", "repository snapshot variants written file")
 
 

@@ -3,8 +3,9 @@
 
     PYTHON tests/recording/slowdown_table.py [--program build/tidepool]
 
-Two loops on the CPU, one of small operators and one of convolutions: the median CPU time of a step without the recorder, of the
-five steps that are recorded by default, and of the steps after them, in ms; and the CPU time of 300 steps, with over without.
+For two loops on the CPU, one of small operators and one of convolutions, prints the median CPU time in ms of a step
+without the recorder, of the five steps that are recorded by default, and of the steps after them. The last column is
+the CPU time of 300 steps with the recorder, divided by the time without it.
 """
 
 import argparse

@@ -3,8 +3,8 @@
 
     PYTHON tests/recording/wheels_table.py [--program build/tidepool] [--devices h100-80gb,rtx-4090] [--header]
 
-Each job of wheel_jobs.py is recorded with and without --torch, for each device. "yes": the job ended with 0, the trace can be
-read, and, without --torch, kernels have operands. Otherwise, the cell has the message of the job or of tidepool.
+Each job of wheel_jobs.py is recorded with and without --torch, for each device. "yes": the job ended with 0, the trace
+can be read, and, without --torch, kernels have operands. Otherwise, the cell has the message of the job or of tidepool.
 """
 
 import argparse

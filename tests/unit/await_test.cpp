@@ -75,7 +75,7 @@ TEST_CASE("an awaited copy back is waited for before anybody reads it") {
 }
 
 TEST_CASE("awaiting a copy takes both directions' sharing of the link into account") {
-  // At half its rate while b comes in, the copy of a (100 ns alone) needs 200: 190 more than op1.
+  // While b comes in, the copy of a (100 ns alone) runs at half its rate and takes 200 ns, 190 ns more than op1.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});

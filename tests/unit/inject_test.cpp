@@ -182,7 +182,7 @@ TEST_CASE("the clocks are read again while the job goes on") {
     CHECK(job.log().clocks[i].monotonic_raw > job.log().clocks[i - 1].monotonic_raw);
 }
 
-TEST_CASE("the pointers among launch parameters are scored by what operators use") {
+TEST_CASE("the pointers among launch parameters are compared with the operands of operators") {
   if (std::system("python3 --version >/dev/null 2>&1") != 0) return tests::skip("no python3");
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
@@ -210,7 +210,7 @@ TEST_CASE("the pointers among launch parameters are scored by what operators use
         "that operators use); 1 pointers to no tensor\n    aten::add: precision 50.0 %, recall 33.3 % of 3\n");
 }
 
-TEST_CASE("copies and memsets say exactly what they read and write") {
+TEST_CASE("the uses of copies and memsets are exactly the bytes that they read and write") {
   const ScratchFolder folder;
   const auto job =
       run_job(folder, "alloc a 4096\nalloc b 4096\ncopy b a+256 64\ncopy-in a 128\ncopy-out b 32\nset b 16\n");
@@ -249,7 +249,7 @@ TEST_CASE("memory from before the recording is found through pointers, once") {
   CHECK(log.launches[2].record.unknown_pointers == 1);  // it points to nothing
 }
 
-TEST_CASE("mapped memory is known by its calls, which CUPTI has no records of") {
+TEST_CASE("mapped memory is recorded from the driver's calls, because CUPTI has no records of it") {
   const ScratchFolder folder;
   const auto job =
       run_job(folder, kKernels + "map v 2097152\nalloc b 4096\nlaunch add v+1048576 b 1\nunmap v 2097152\n");
@@ -289,7 +289,7 @@ TEST_CASE("the accesses of PyTorch's kernels to their array of addresses follow 
   CHECK(same(uses[1], address(log, 0), raw::Access::kRead, raw::Evidence::kInferred, 2));
 }
 
-TEST_CASE("nodes of graphs keep what they were made with: captured, added, cloned and changed") {
+TEST_CASE("nodes of graphs keep their arguments, whether captured, added, cloned or changed") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "alloc a 4096\nalloc b 4096\nstream s\ncapture s\nlaunch add a b 1 on s\n"

@@ -58,7 +58,7 @@ std::string archive(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a rank's trace has its waits, and the profiles' collectives join them") {
+TEST_CASE("a rank's trace has the waits of its host, and the collectives in the profiles join the traces") {
   const LoadedJob loaded = join_ranks("runs", profiles({rank_profile(1, 940), rank_profile(0, 200)}));
   REQUIRE(loaded.traces.size() == 2);
   const Trace& trace = loaded.traces[0];

@@ -47,7 +47,7 @@ TEST_CASE("JSON lines keep every field and every id") {
     }
 }
 
-TEST_CASE("JSON lines keep ids that are not those of appearance") {
+TEST_CASE("JSON lines keep ids that do not follow the order of appearance") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Trace trace = renumbered(random_trace(seed, 100), seed);
     CHECK(read(to_jsonl(trace)).data() == trace.data());
@@ -121,7 +121,7 @@ TEST_CASE("a step can be written by hand") {
   CHECK(trace.data().marks.size() == 1);
 }
 
-TEST_CASE("the whole trace in FORMAT.md is one") {
+TEST_CASE("the whole trace that FORMAT.md shows can be read") {
   std::ifstream file{TIDEPOOL_SOURCE_DIR "/traces/FORMAT.md"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   const std::string before = "A whole trace:\n```json\n";
@@ -130,5 +130,5 @@ TEST_CASE("the whole trace in FORMAT.md is one") {
   const std::size_t first = start + before.size();
   const Trace trace = read(text.substr(first, text.find("```", first) - first));
   CHECK(trace.ops().size() == 4);
-  CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and what relu_ left
+  CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and the output of relu_
 }

@@ -70,6 +70,11 @@ bool registers(const std::string& path) {
   return !has_folder || file.stem() == file.parent_path().filename();
 }
 
+/// Characters of a line in UTF-8.
+std::ptrdiff_t width(const std::string& line) {
+  return std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
 }  // namespace
 
 TEST_CASE("each part includes only headers that it may include") {
@@ -156,6 +161,17 @@ TEST_CASE("no file is longer than 500 lines") {
     INFO(source.path);
     CHECK(source.lines.size() <= 500);
   }
+}
+
+TEST_CASE("no comment in C++ is wider than 120 columns") {  // clang-format leaves comments as they are
+  std::vector<std::string> wide;
+  for (const Source& source : sources()) {
+    if (source.path.ends_with(".py") || source.path.ends_with(".sh") || source.path.ends_with(".cmake")) continue;
+    for (std::size_t i = 0; i < source.lines.size(); ++i)
+      if (width(source.lines[i]) > 120 && source.lines[i].find("//") != std::string::npos)
+        wide.push_back(source.path + ":" + std::to_string(i + 1));
+  }
+  CHECK(wide == std::vector<std::string>{});
 }
 
 TEST_CASE("the top of the tree has the agreed entries and no other") {

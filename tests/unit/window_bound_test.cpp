@@ -125,7 +125,7 @@ TEST_CASE("content is recomputed if that is cheaper than copying it") {
   check_tight(bound_of(trace, 1'900'000_B, "hybrid-window", true), 160_us + 100_us);
 }
 
-TEST_CASE("content from before the step needs no copy out, and in a repeated step only if it is changed") {
+TEST_CASE("content from before the step needs a copy out only in a repeated step that changes it") {
   for (const bool changed : {false, true}) {
     TraceBuilder build;
     const BufferId a = build.existing({.size = 1'000'000_B, .outlives = true});

@@ -1,11 +1,12 @@
-"""Activation offloading by PyTorch's compiler (torch._functorch, github.com/pytorch/pytorch/pull/167880 and 168316), on a stack
-of blocks with sizes like those published there: 9160 MB and 157.4 ms without offloading, 7534 MB and 160.9 ms with it.
+"""Activation offloading by PyTorch's compiler (torch._functorch, github.com/pytorch/pytorch/pull/167880 and 168316), on
+a stack of blocks with sizes like those published there: 9160 MB and 157.4 ms without offloading, 7534 MB and 160.9 ms
+with it.
 
     compiled_offload.py [--offload] [--device cuda] [--small] [--iterations 8]
 
-In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON: the number
-of iterations, the marked bytes, the median time of the iterations but the first two in ms, and the peaks of PyTorch's allocator in
-bytes.
+In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON:
+the number of iterations, the marked bytes, the median time of the iterations but the first two in ms, and the peaks of
+PyTorch's allocator in bytes.
 """
 
 import argparse
@@ -61,7 +62,8 @@ def main():
     blocks, tokens, width = (4, 4096, 64) if options.small else (12, 16384, 1024)
     marked = []
     if options.offload:
-        for flag in FLAGS[:3] if options.small else FLAGS:  # the reload is placed by measured times, which a dry run lacks
+        # The fourth flag places the reload by measured times, which a dry run lacks.
+        for flag in FLAGS[:3] if options.small else FLAGS:
             setattr(config, flag, True)
     model = nn.Sequential(*(Block(width) for _ in range(blocks))).to(options.device)
     batch = torch.randn(tokens, width, device=options.device)

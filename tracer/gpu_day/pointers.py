@@ -2,9 +2,10 @@
 
     pointers.py RUN.raw...      captures with --torch and --keep-raw
 
-The schema's storages are those that the operator reads and writes by its schema. The recorder's storages are those to which a
-parameter of the operator's launches points. Precision is the share of the recorder's storages that are the schema's; recall is the
-share of the schema's storages that are the recorder's. Pointers to memory of no tensor (workspaces, tables) are counted apart.
+The schema's storages are those that the operator reads and writes by its schema. The recorder's storages are those to
+which a parameter of the operator's launches points. Precision is the share of the recorder's storages that are the
+schema's; recall is the share of the schema's storages that are the recorder's. Pointers to memory of no tensor
+(workspaces, tables) are counted apart.
 """
 
 import bisect
@@ -20,7 +21,7 @@ TOLERANCE_NS = 20_000  # between the clocks of the recorders
 
 
 class Clock:
-    """Conversion of a file's times to CLOCK_MONOTONIC_RAW, by straight lines between the file's readings of both clocks."""
+    """Conversion of a file's times to CLOCK_MONOTONIC_RAW, by straight lines between the readings of both clocks."""
 
     def __init__(self, readings):
         self._readings = sorted((r.time, r.monotonic_raw) for r in readings)
@@ -91,7 +92,7 @@ def framework_records(folder):
 
 
 def score(folder):
-    """{operator: [storages of both, of the recorder alone, of the schema alone]}, and the number of pointers to no tensor."""
+    """{operator: [storages of both, of the recorder alone, of the schema alone]}; number of pointers to no tensor."""
     framework = framework_records(folder)
     operators = Operators(framework["framework_op"])
     tensors = Tensors(r for r in framework["framework_memory"] if r["action"] in BEGINS + ENDS)

@@ -1,6 +1,8 @@
 """Prints tables of the results that the calls of gpu_day.sh left in their work folder.
 
-    tables.py FOLDER [plans | overhead | losses | events | offload | published]     without a name: all tables that have data
+    tables.py FOLDER [plans | overhead | losses | events | offload | published]
+
+Without a name it prints all tables that have data.
 
 Exit status 1: losses or events that must be equal differ.
 """

@@ -57,8 +57,8 @@ struct GpuOp {
   std::optional<std::int64_t> launch;
   GpuUses uses;                           ///< seen at the launch
   std::optional<std::size_t> call;        ///< index into the calls
-  std::optional<std::size_t> collective;  ///< of a collective: the caller's index of what it knows of it
-  bool whole_call = false;                ///< all that the call launched; `uses` are those of all its launches
+  std::optional<std::size_t> collective;  ///< of a collective: its index in the caller's data
+  bool whole_call = false;                ///< it stands for all launches of the call, and has the uses of all
 };
 
 /// An allocation or a free of device memory.
@@ -73,8 +73,8 @@ struct GpuMemory {
   std::string name;
 };
 
-/// An event that was recorded on a stream, or a wait. A wait that names a stream and an event is one of the stream; one
-/// that names only one of them is a wait of the host for it; one that names neither, of the host for the context.
+/// An event that was recorded on a stream, or a wait. If a wait names a stream and an event, the stream waits for the
+/// event. If it names only one of them, the host waits for that one; if neither, the host waits for the context.
 struct GpuSync {
   bool records = false;
   std::int64_t time = 0;  ///< time at which the host recorded it, made a stream wait, or had waited

@@ -100,8 +100,8 @@ struct Kineto {
 Kineto parse_kineto(const Input& input);
 
 /// Puts the records in the order in which the host issued them: an activity where it was launched, activities of one
-/// stream in the order in which they ran, memory events by their time. The host's ops are not in it. Which kernel uses
-/// which buffer is not in the file: no op of the trace has uses.
+/// stream in the order in which they ran, memory events by their time. The trace has no ops of the host, and its ops
+/// have no uses, because the file does not say which kernel uses which buffer.
 /// @param only  the one device to look at
 /// @throws InputError  "no device 2; the file has 0, 1"
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only = {});

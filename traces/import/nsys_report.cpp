@@ -25,7 +25,7 @@ constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
-/// nsys's memKind is CUPTI's less one.
+/// The kinds of memory in a report. CUPTI's numbers are greater by one.
 enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1 };
 
 /// CUPTI's "not applicable", 32 bits of ones.

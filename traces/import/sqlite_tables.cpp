@@ -62,7 +62,7 @@ bool SqliteRow::null(std::size_t column) const {
 }
 
 std::int64_t SqliteRow::whole(std::size_t column, std::int64_t least, std::int64_t most) const {
-  // Asked before the value: that of a text is converted.
+  // The type is read before the value, because reading the value of a text converts it.
   const bool is_whole = sqlite3_column_type(statement_, static_cast<int>(column)) == SQLITE_INTEGER;
   const std::int64_t value = is_whole ? sqlite3_column_int64(statement_, static_cast<int>(column)) : 0;
   if (!is_whole || value < least || value > most)

@@ -100,7 +100,7 @@ class Measure {
  private:
   using Chain = std::vector<FoundStep>;  // in rows
   struct Run {
-    std::size_t first, last;  // rows that are found again, but for some
+    std::size_t first, last;  // rows of which most are found again
     Chain chain;
     std::vector<std::uint32_t> letters;  // each once, in order
   };
@@ -160,7 +160,7 @@ class Measure {
     runs_.push_back(std::move(run));
   }
 
-  /// Of the runs those that are alike the one of most kinds of ops.
+  /// Joins the runs that are like the run with the most kinds of ops.
   void join_runs() {
     if (runs_.empty()) return;
     const Run& main = *std::max_element(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) {
@@ -180,7 +180,7 @@ class Measure {
     }
   }
 
-  /// Each step begins where the one before it has its image. Rows [first, last) have images, but for some.
+  /// Each step begins at the image of the start of the step before it. Most of the rows [first, last) have images.
   Chain steps_from(std::size_t first, std::size_t last) const {
     Chain chain;
     if (first >= last) return chain;

@@ -14,17 +14,19 @@ struct FoundStep {
   bool operator==(const FoundStep&) const = default;
 };
 
-/// The complete steps of a job that repeats its step at least once, in order; none if nothing repeats that may be one.
+/// The complete steps, in order, of a job that repeats its step at least once; none if nothing that repeats may be a
+/// step.
 ///
-/// Steps are alike but not equal: the first one makes the optimizer's state, a log is written now and then. So a period
-/// is measured by where short pieces of the program are found again one period later, give or take an eighth of it, and
-/// what repeats within a step (layers, micro-batches) by what it leaves out: of the periods that explain most kinds of
-/// ops the shortest is taken, and a longer one instead if it explains at least 1/500 more of the ops, as one does that
-/// has the optimizer too. A loop of more than 32 rounds that is nine tenths of it is the loop of steps, and it an
-/// epoch. Rows of equal ops count as one.
+/// Steps are alike but not equal: the first one makes the optimizer's state, and a log is written now and then. So a
+/// period explains those ops whose short pieces of the program occur again one period later, give or take an eighth of
+/// it. Loops within a step (over layers or micro-batches) leave out some kinds of ops. So the result is the shortest of
+/// the periods that explain most kinds of ops. A longer period replaces it if it explains at least 1/500 more of the
+/// ops, as a period does that also contains the optimizer. It does not replace a period of which it contains more than
+/// 32 rounds, and which explains nine tenths of its ops: then the longer one is an epoch, and the shorter one is the
+/// step. A row of equal ops counts as one op.
 ///
-/// A step ends with as many live bytes as it begins with: a loop whose rounds add or free bytes is one of layers. A
-/// step begins where few bytes are live.
+/// A step ends with about as many live bytes as it begins with; a loop whose rounds add or free bytes is a loop over
+/// layers. A step begins where few bytes are live.
 /// @param names       by op: equal numbers for equal names, counted from 0
 /// @param live_bytes  by op: bytes of device memory that are live when it is launched, at least 0; empty = not known
 /// O(n log n) for n ops.

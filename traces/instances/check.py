@@ -93,7 +93,7 @@ class Step:
 
 
 class Place:
-    """What is known of a version: where it lies on the device, whether it is on the host, and until when it is in use."""
+    """Where a version lies on the device, whether it is on the host, and when its last use ends."""
 
     def __init__(self):
         self.at = None  # (offset, end)

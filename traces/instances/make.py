@@ -3,8 +3,8 @@
 
     make.py [--program build/tidepool] [--policy 'tide(effort=2000)'] [--again] [NAME...]
 
-A row that exists is left alone, so the same command goes on where it was interrupted; with --again, a row is replaced if
-the new plan takes less time. Ends with the table for README.md.
+A row that exists is left alone, so the same command goes on where it was interrupted; with --again, a row is replaced
+if the new plan takes less time. Ends with the table for README.md.
 """
 import argparse
 import gzip

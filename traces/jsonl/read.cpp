@@ -25,7 +25,7 @@ class Numbers {
   std::size_t size() const { return given_.size(); }
   const std::vector<std::uint32_t>& given() const { return given_; }
 
-  /// The next thing has this number.
+  /// Gives this number to the next thing.
   void add(std::int64_t number) {
     if (find(number)) throw InputError{fmt::format("{} {} is numbered a second time", what_, number)};
     if (number != static_cast<std::int64_t>(given_.size())) moved_.emplace(number, given_.size());

@@ -60,7 +60,8 @@ class GptWriter {
   double linear(std::int64_t in, std::int64_t out) const {
     return 2.0 * static_cast<double>(tokens_) * static_cast<double>(in) * static_cast<double>(out);
   }
-  /// Scores of and sums over all positions up to each one: 4 operations each, for half of all pairs.
+  /// Half of all pairs of positions have a score and a term in a sum, which take 4 operations for each number of the
+  /// hidden state.
   double attention() const {
     return 2.0 * static_cast<double>(tokens_) * static_cast<double>(shape_.sequence) *
            static_cast<double>(shape_.hidden);

@@ -17,7 +17,6 @@ namespace tidepool {
 /// classes of its absent neighbours; costs add up. When a version is recomputed, its cost is subtracted from its class,
 /// and the version leaves it, but the class is not split. So the cost of a class may be too high or too low. Outputs of
 /// the op that is about to run count as absent, with a class of cost 0. This is a Cost for DropLeastCost.
-/// absent, with a class of cost 0. A Cost for DropLeastCost.
 /// O(neighbours whose class changed) per eviction and recomputation.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
 /// @tparam kWithBounds  whether at_least() is used

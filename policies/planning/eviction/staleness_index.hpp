@@ -14,9 +14,8 @@ namespace tidepool {
 /// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
 ///   cost / (size * (now - last access)),
 /// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Of tied quotients the one with
-/// the
-/// largest order wins; but of quotients of 0 the smallest order wins, and it hides negative quotients of a larger
-/// order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
+/// the largest order wins. But of quotients of 0 the one with the smallest order wins, and it hides negative quotients
+/// of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
 /// (So the result is that of a scan in order that keeps the last minimum and stops at the first zero.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line

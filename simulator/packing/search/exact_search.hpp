@@ -29,14 +29,15 @@ struct SearchRule {
   std::uint64_t shuffle = 0;  ///< 0: as said; others change what is tried first among pieces that differ little
 };
 
-/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another piece. So take a
-/// section whose floor is as low as everything that its pieces could rest on. Either one of its pieces lies on this
-/// floor (a branch for each piece), or none does and the floor rises to the next level at which one of them can rest
-/// (the last branch, rarely possible in sections without slack). No two branches have a solution in common. The search
-/// cuts off states that exceed the capacity in some section, and states that failed before, whatever the order of
-/// placements that led to them. Parts of the problem that share no section any more are solved one by one. In a part
-/// with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some solution has it
-/// there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
+/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another piece. So the
+/// search takes a section whose floor is no higher than anything that its pieces could rest on. Either one of its
+/// pieces lies on this floor (a branch for each piece), or none does and the floor rises to the next level at which one
+/// of them can rest (the last branch, rarely possible in sections without slack). No two branches have a solution in
+/// common. The search cuts off states that exceed the capacity in some section, and states that failed before, whatever
+/// the order of placements that led to them. Parts of the problem that share no section any more are solved one by one.
+/// In a part with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some
+/// solution has it there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals,
+/// decomposition.
 class ExactSearch {
  public:
   enum class Answer : std::uint8_t { kFound, kNone, kLimit };

@@ -6,9 +6,9 @@ const HIGHEST = 10;  // larger overheads are not drawn: they would flatten all o
 // The height of an overhead: 0 without any, 1 at 9 %, 2 at 99 %.
 function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead)); }
 
-// The lines in the order of the legend. At each capacity one of the best lines gets `best`: the one that is best at
-// most capacities, then the one that ended well at most. Lines with `best` come first and have colours; the others are
-// grey until the pointer is on them.
+// The lines in the order of the legend. At each capacity one of the best lines gets `best`: the line that is best at
+// the largest number of capacities, and of several the one that ended well at the largest number. Lines with `best`
+// come first and have colours; the others are grey until the pointer is on them.
 function rankLines(lines, columns, good) {
   const leads = (line, i) => good(line.cells[i]) && lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12);
   const ranked = lines.map(line => ({line, best: false, score: columns.filter(i => leads(line, i)).length,

@@ -25,7 +25,8 @@ std::string mutate_pickle(std::string_view bytes, Random& random);
 /// database.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
-/// LLVMFuzzerCustomMutator by one of these: every other time, libFuzzer's own mutations otherwise.
+/// The body of an LLVMFuzzerCustomMutator: uses one of the functions above every other time, and otherwise libFuzzer's
+/// own mutations.
 template <class Mutate>
 std::size_t mutate_in_place(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed, Mutate mutate) {
   Random random{seed};
