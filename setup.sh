@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev
   libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
   libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
-# What tests look at besides: the Python package and the site of all documents.
+# Tests also check the Python package and the site of all documents.
 test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas python3-pygments)
 
 say() { printf '%s\n' "$*" >&2; }
@@ -61,7 +61,7 @@ parallel_jobs() {
   echo $((cores < fit ? cores : fit))
 }
 
-# Passes the build's output on and shows how far it is: in one line on a terminal, else every tenth of the way.
+# Passes the build's output on and shows its progress, in one line on a terminal, else after every tenth of the build.
 show_progress() {
   local line done_so_far total tenth=0
   while IFS= read -r line; do
@@ -93,12 +93,13 @@ build() {
   say "built in $((SECONDS - began)) s"
 }
 
-# The headers of NVIDIA's Python packages: of the oldest CUDA that the recorder supports, which later ones understand.
+# The headers of NVIDIA's Python packages, of the oldest CUDA that the recorder supports. Later versions understand
+# them.
 cuda_headers() {
   local to=build/cuda-headers python=python3 wheels wheel
   if ! python3 -m pip --version >/dev/null 2>&1; then
     install_missing python3 python3-pip
-    python=/usr/bin/python3  # another one, as of a virtual environment, would still have no pip
+    python=/usr/bin/python3  # another Python, such as one of a virtual environment, would still have no pip
   fi
   wheels=$(mktemp -d)
   trap "rm -rf '$wheels'" EXIT
@@ -123,7 +124,7 @@ cuda_headers_for_gpu() {
   ./setup.sh cuda-headers || say "going on without: tidepool record will not see the GPU"
 }
 
-# One sentence for each sample: what 60 % of its memory cost the best policy, and what it must cost.
+# Prints a sentence for each sample: the overhead of the best policy in 60 % of its memory, and the bound for it.
 conclude() {
   build/tidepool query "$1" --to jsonl "SELECT printf('%s in %.0f %% of its memory: %+.1f %% time with %s; no plan costs less than %+.1f %%.',
       replace(replace(best.trace, 'traces/samples/', ''), '.tide', ''), 100 * best.capacity_share,
@@ -136,7 +137,7 @@ conclude() {
 demo() {
   local samples=traces/samples out=build/demo
   mkdir -p "$out"
-  rm -f "$out"/results.sqlite*  # or the sweep would find everything done
+  rm -f "$out"/results.sqlite*  # otherwise the sweep would have nothing to do
   say "sweeping two training steps over eight policies, two pools and four capacities"
   build/tidepool sweep "$samples"/{resnet50,unet}.tide --pool best-fit,pytorch \
     --policy dtr-eq,coop,checkmate,lru-swap,autoswap,capuchin,tide-remat,tide --capacity 0.4x..1.0x/4 \

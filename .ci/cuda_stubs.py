@@ -1,9 +1,10 @@
-"""Makes libraries in the place of those of CUDA that a PyTorch for GPUs is linked to and that are not installed in its
-Python, so that it can be imported without them:
+"""Makes stand-ins for libraries of CUDA, so that a PyTorch for GPUs can be imported without them. They stand for the
+libraries that this PyTorch is linked to and that are not installed in its Python.
 
     cuda_stubs.py PYTHON
 
-They would be several GB, and no test without a GPU calls them. Each function says cudaErrorNoDevice.
+The real libraries take several GB, and no test without a GPU calls them. Each function of a stand-in returns
+cudaErrorNoDevice.
 """
 
 import glob
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-CUDA = re.compile(r"lib(cu|nv|nccl)(?!da\.so)")  # the driver is not PyTorch's to bring
+CUDA = re.compile(r"lib(cu|nv|nccl)(?!da\.so)")  # not the driver, which is no part of PyTorch
 NO_DEVICE = 100
 
 
@@ -22,7 +23,7 @@ def output(*command):
 
 
 def needs(files, installed):
-    """{library: versions of its symbols} of what the files are linked to and is neither among them nor installed."""
+    """{library: versions of its symbols} for each missing library that the files are linked to."""
     found = {}
     for file in files:
         for name in re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", file)):
@@ -38,7 +39,7 @@ def needs(files, installed):
 
 
 def functions(files, installed):
-    """{name: version} of the functions that the files use and that nobody has."""
+    """{name: version} of the functions that the files use and that no file has."""
     used, made = {}, set()
     for file in files + installed:
         for line in output("nm", "-D", file).splitlines():
@@ -52,7 +53,7 @@ def functions(files, installed):
 
 
 def make(site):
-    """Makes the libraries beside PyTorch's in a folder of packages, and gives back their names."""
+    """Makes the libraries in PyTorch's folder of a folder of packages, and returns their names."""
     folder = os.path.join(site, "torch/lib")
     files = sorted(glob.glob(os.path.join(folder, "lib*.so*")))
     installed = sorted(glob.glob(os.path.join(site, "nvidia/*/lib/lib*.so*")))

@@ -35,7 +35,7 @@ class Policy {
   /// Offline: a draft, made once before the run, sorted by `before`, and followed in every iteration. Other actions
   /// happen on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
   /// program needs it; for a version still on its way to the host it cancels the drop. A kSwapOut before op 0 of an
-  /// initial version says that it is on the host when the step begins: half of a gap that crosses the boundary.
+  /// initial version says that it is on the host when the step begins, as in a gap that crosses the boundary.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
   /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
   /// after the draft.

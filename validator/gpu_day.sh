@@ -100,7 +100,7 @@ nothing() {
   exit 77
 }
 
-# Steps ------------------------------------------------------------------------------------------------------------------
+# Steps ---------------------------------------------------------------------------------------------------------------
 
 do_kernels() {
   local source=$root/share/tidepool/kernels made=$root/lib/tidepool/kernels.fatbin
@@ -174,8 +174,8 @@ do_plan() {
 
 do_questions() { "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$work"; }
 
-# Compares the pointers of a model's launches with the tensors of its operators. It runs here, since raw files may be too
-# large to keep.
+# Compares the pointers of a model's launches with the tensors of its operators. It runs here, since raw files
+# may be too large to keep.
 do_pointers() {
   local run=$work/$1.raw
   compgen -G "$run/*.torch.jsonl" >/dev/null || nothing "there is no capture with operators"
@@ -285,7 +285,7 @@ do_published() {
   "$python" "$root/tracer/gpu_day/tables.py" "$work" published
 }
 
-# How steps are run ------------------------------------------------------------------------------------------------------
+# How steps are run ---------------------------------------------------------------------------------------------------
 
 if [ ${#inner[@]} -gt 0 ]; then
   "${inner[@]}"

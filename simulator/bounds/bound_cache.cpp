@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// What one policy of a chain restricts itself to, as in "order+swap"; "" for whatever its kind does.
+/// The kinds of action that a policy's option `with` restricts it to, as in "order+swap"; "" without restriction.
 std::string restriction(const PolicyInfo& info, const Spec& spec) {
   const auto has_with = std::any_of(info.options.begin(), info.options.end(),
                                     [](const OptionInfo& option) { return option.name == "with"; });
@@ -58,7 +58,7 @@ BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
 
 std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {
   const BoundQuery query = query_of(trace, spec);
-  // Of the machine, only the costs of swaps matter.
+  // A bound depends on the machine only through the costs of swaps.
   const std::string key = fmt::format(
       "{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), query.swap ? machine_file(spec.machine) : "", spec.capacity.count(),
       with_text(query.swap, query.remat, query.order), spec.assume.name, query.iterations, query.steady);

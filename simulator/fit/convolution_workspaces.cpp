@@ -13,7 +13,8 @@ bool is_convolution(const Trace& trace, const Op& op) {
   return name.find("onvolution") != std::string_view::npos || name.find("aten::conv") != std::string_view::npos;
 }
 
-/// An estimate from the op's two largest operands: input and output, or their gradients; with few images, weights.
+/// An estimate from the sizes of the op's two largest operands. These are input and output, or their gradients; with
+/// few images the weights may be among them.
 Bytes workspace(const Trace& trace, OpId op) {
   std::vector<BufferId> operands;
   for (const Use& use : trace.uses(op)) operands.push_back(trace.version(use.in.valid() ? use.in : use.out).buffer);

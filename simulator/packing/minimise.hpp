@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-/// With this effort, every published instance at hand comes out below the heights known before, in seconds.
+/// With this effort, the search takes seconds, and its results are lower than the published ones on all published
+/// instances that were tried.
 inline constexpr int kDefaultEffort = 250;
 
 /// One-pass orders give a first layout, and bounds a first lower bound. A complete search from the ground up

@@ -71,8 +71,8 @@ class Minimiser {
   std::uint64_t work_ = 0;   // of all searches
   Sections sections_;
   PackingProblem problem_;
-  PackingProblem part_;              // the pieces that are searched for: those that do not live in all sections
-  std::vector<std::uint32_t> rest_;  // these, as pieces of the problem
+  PackingProblem part_;              // the pieces that do not live in all sections; only they are searched for
+  std::vector<std::uint32_t> rest_;  // their numbers in problem_
   std::int64_t base_ = 0;            // on top of all others
   double step_ = 0.25;               // share of the gap by which a repair lowers the best layout
   Layout layout_;

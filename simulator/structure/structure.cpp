@@ -18,7 +18,8 @@ constexpr std::uint32_t kLeastCovered = 8;
 
 std::uint32_t covers(const PeriodicPart& part) { return (part.last - part.first) / part.period * part.period; }
 
-/// Order of candidates: a better one covers more ops, or as many with shorter or else earlier copies.
+/// Order of candidates. A better one covers more ops; of equal ones the one with shorter copies is better, then the
+/// earlier one.
 struct Worse {
   bool operator()(const PeriodicPart& a, const PeriodicPart& b) const {
     if (covers(a) != covers(b)) return covers(a) < covers(b);
@@ -96,7 +97,8 @@ class Folder {
                       letters_.begin() + (part.first + part.period));
   }
 
-  /// The first op at which a module begins, among those where as many copies can begin; else the first of them.
+  /// Looks at the ops at which the copies may begin without a loss of copies: the first one at which a module begins,
+  /// else the first one.
   std::uint32_t best_begin(const PeriodicPart& part) const {
     for (std::uint32_t op = part.first; op <= part.last - covers(part); ++op)
       if (begins_[op]) return op;

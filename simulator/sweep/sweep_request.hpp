@@ -20,11 +20,11 @@ struct SweepOrder {
   std::string folder;  ///< the folder that relative paths start from
 };
 
-/// The order as JSON, and back. @throws InputError  "not a sweep's request: ..."
+/// Writes a request as JSON, and reads it back. @throws InputError "not a sweep's request: ..."
 std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 
-/// Replaces the orders of all shards of one sweep by the order of the whole sweep, if all of them are given.
+/// Replaces the requests of the shards of a sweep by the request of the whole sweep, if those of all shards are given.
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
 /// Loads the traces and their grids. A step that several files hold is taken once. Fills `order.hashes`, or compares

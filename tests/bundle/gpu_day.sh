@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The calls of the day with a GPU, from the installed bundle, on the stand-in for a driver; PyTorch runs on the CPU. All of it
-# in a root that has only the C library, shell tools, Python and PyTorch, where one may be made.
+# Makes the calls of the day with a GPU from the installed bundle, on the stand-in for a driver. PyTorch runs on the
+# CPU. If this user may change the root, the calls run in a root that has only the C library, shell tools, Python and
+# PyTorch.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
-# Without PyTorch, the calls that need none.
+# Without PyTorch, only the calls that need none are made.
 set -euo pipefail
 if [ "${1-}" = --inside ]; then
   shift

@@ -1,5 +1,6 @@
 # Installs Tidepool, builds the example plug-in against the installation, and loads it.
-#   cmake -DBUILD=<build folder> -DSCRATCH=<folder to write in> -DCXX=<compiler> -DINTERFACE=<version and hash of the headers> -P check.cmake
+#   cmake -DBUILD=<build folder> -DSCRATCH=<folder to write in> -DCXX=<compiler>
+#     -DINTERFACE=<version and hash of the headers> -P check.cmake
 set(program ${SCRATCH}/prefix/bin/tidepool)
 
 function(run)

@@ -27,7 +27,7 @@ NO_WORKSPACES = {"CUBLAS_WORKSPACE_CONFIG": ":0:0", "CUBLASLT_WORKSPACE_SIZE": "
 
 
 def record(program, model, folder):
-    """The traces of a model, by way."""
+    """The traces of a model, by the way in which they are recorded."""
     job = [sys.executable, str(JOB), model]
     options = ["record", "--torch", "--skip", "1", "--iterations", "1", "--times", DEVICE]
     traces = {way: f"{folder}/{model}.{way}.tide" for way in WAYS}

@@ -108,7 +108,7 @@ TEST_CASE("gmlake uses a stitched block again where no block fits and it is not 
     CHECK((part.offset == whole.offset) == again);
     CHECK(part.size == 20_MiB);
     CHECK(t.lake.stitched() == (again ? 1 : 2));
-    // Its pages are c's 16 MiB and the first 4 of b either way; the rest of b is free, and so is a.
+    // In both cases, its pages are the 16 MiB of c and the first 4 MiB of b. The rest of b is free, and so is a.
     CHECK(t.place(10_MiB) == Block{t.b.offset + 4_MiB, 10_MiB});
     CHECK(t.place(12_MiB) == t.a);
     CHECK(t.device.reserved() == 42_MiB);

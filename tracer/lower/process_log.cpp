@@ -34,7 +34,7 @@ struct FileSpan {
   explicit FileSpan(const raw::Log& file)
       : log{&file}, begin{file.header.monotonic_raw != 0 ? file.header.monotonic_raw : file.header.time}, end{begin} {
     for (const raw::ClockReading& reading : file.clocks) end = std::max(end, reading.monotonic_raw);
-    std::int64_t last = file.header.time;  // of two times in the file, the common clock keeps the order
+    std::int64_t last = file.header.time;  // on the file's clock, which has the same order as the common one
     for (const raw::Memory& event : file.memory) last = std::max(last, event.time);
     for (const raw::FrameworkMemory& event : file.framework_memory) last = std::max(last, event.time);
     for (const raw::WithUses<raw::Launch>& launch : file.launches) last = std::max(last, launch.record.start);

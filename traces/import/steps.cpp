@@ -105,7 +105,8 @@ class Measure {
     std::vector<std::uint32_t> letters;  // each once, in order
   };
 
-  /// Finds the image of each piece: the equal piece nearest to a period later. Its letters are explained by it.
+  /// Finds the image of each piece, which is the equal piece that is nearest to the place one period later. A piece
+  /// with an image is explained.
   void find_images(const Grams& grams) {
     std::vector<std::uint32_t> image(grams.places.size(), kNone);
     for (std::size_t first = 0, last = 0; first < grams.places.size(); first = last) {

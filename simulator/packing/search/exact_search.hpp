@@ -25,8 +25,8 @@ struct SearchRule {
   enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest };
   Section section = Section::kFewest;
   Piece piece = Piece::kLongest;
-  bool forget = true;         ///< how often which section failed in earlier runs
-  std::uint64_t shuffle = 0;  ///< 0: as said; others change what is tried first among pieces that differ little
+  bool forget = true;         ///< whether a run starts without the failure counts of earlier runs
+  std::uint64_t shuffle = 0;  ///< if not 0, it changes the order among pieces that differ little
 };
 
 /// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another piece. So the

@@ -84,7 +84,8 @@ function headline() {
   if (!trace) return h('p', {class: 'lead'}, `${countText(content.frontiers.length)} ${content.frontiers.length === 1 ? 'frontier' : 'frontiers'} of a sweep.`);
   const ok = runs.filter(run => run.ok && run.row.overhead_ratio !== undefined && run.row.capacity_bytes !== undefined);
   const best = ok.reduce((a, b) => !a || b.row.overhead_ratio < a.row.overhead_ratio ? b : a, null);
-  const baseline = runs.find(run => run.row.baseline_ns !== undefined)?.row.baseline_ns ?? trace.duration_ns;  // overheads are over it
+  // Overheads are relative to it.
+  const baseline = runs.find(run => run.row.baseline_ns !== undefined)?.row.baseline_ns ?? trace.duration_ns;
   const lead = h('p', {class: 'lead'}, `A step ${counted ? `of ${countText(trace.steps)} events without times` : `of ${timeText(baseline)}`} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
   if (best) lead.append(h('strong', {}, `${best.row.policy} on ${best.row.pool}`), ` runs it in ${bytesText(best.row.capacity_bytes)} ` +
       `(${(best.row.capacity_bytes / trace.ideal_peak_bytes).toFixed(2)}x) at ${percentText(best.row.overhead_ratio - 1)}` +

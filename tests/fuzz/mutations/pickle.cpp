@@ -6,7 +6,7 @@
 namespace tidepool::fuzz {
 namespace {
 
-/// Bytes of an opcode's argument that have a fixed number, and of the length in front of others.
+/// The size of an opcode's argument if it is fixed; else the size of the length in front of the argument.
 struct Form {
   std::size_t fixed = 0, length = 0;
 };
@@ -45,7 +45,7 @@ Form form_of(char opcode) {
   }
 }
 
-/// The opcodes with their arguments; what is cut off is the last one.
+/// The opcodes with their arguments. An opcode whose argument is cut off is the last one.
 std::vector<std::string> opcodes(std::string_view bytes) {
   std::vector<std::string> all;
   while (!bytes.empty()) {
