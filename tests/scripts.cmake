@@ -14,7 +14,7 @@ if(TIDEPOOL_BUNDLE)
   set_tests_properties("the bundle runs in an empty root" PROPERTIES FIXTURES_REQUIRED bundle
     SKIP_REGULAR_EXPRESSION "skipped:")
 endif()
-# Failing calls of the C library, in the unchanged program.
+# Calls of the C library fail in the unchanged program.
 add_library(tidepool_faults SHARED faults/faults.cpp)
 target_compile_features(tidepool_faults PRIVATE cxx_std_20)
 target_compile_options(tidepool_faults PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)

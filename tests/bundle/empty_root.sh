@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the installed bundle in a root that has nothing but the C library and a shell.
-#   empty_root.sh FOLDER as given to install.sh
+#   empty_root.sh FOLDER      FOLDER: as given to install.sh
 # Prints "skipped: REASON" where no root may be changed.
 set -euo pipefail
 folder=$(cd "$1" && pwd -P)
@@ -10,7 +10,7 @@ fail() { printf 'failed: %s\n' "$*"; exit 1; }
 export PATH=$PATH:/usr/sbin
 enter=(unshare -m)
 [ "$(id -u)" = 0 ] || enter=(unshare -rm)
-# A program finds itself, and so its libraries, through /proc.
+# A program finds itself through /proc, and from there its libraries.
 inside() {
   "${enter[@]}" sh -c 'mount --rbind /proc "$1/proc" && exec env -i PATH="$PATH" LD_LIBRARY_PATH=/lib64 chroot "$1" /bin/sh -c "$2"' \
     sh "$root" "$1"

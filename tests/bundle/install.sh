@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the bundle, moves it, and checks the libraries that its programs and libraries are linked with. install.sh
-#   CMAKE BUILD FOLDER the bundle is moved to FOLDER/bundle
+# Installs the bundle, moves it, and checks the libraries that its programs and libraries are linked with.
+#   install.sh CMAKE BUILD FOLDER     the bundle is moved to FOLDER/bundle
 set -euo pipefail
 cmake=$1 build=$2 folder=$3
 fail() { printf 'failed: %s\n' "$*"; exit 1; }

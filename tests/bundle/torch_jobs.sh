@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records a PyTorch job on the CPU with the installed bundle, makes a plan, validates it, and carries it out on the job.
-#   torch_jobs.sh FOLDER PYTHON FOLDER: as given to install.sh
+#   torch_jobs.sh FOLDER PYTHON      FOLDER: as given to install.sh
 # Prints "skipped: REASON" where PyTorch is missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command in a root that has the C library, a shell with its usual tools, Python and PyTorch, and nothing else: no
-# library that the program is linked with, none of the sources.
+# Runs a command in a root that has only the C library, a shell with its usual tools, Python and PyTorch. It has no
+# other library that the program is linked with, and none of the sources.
 #   torch_root.sh ROOT PYTHON FOLDER... -- COMMAND...     each FOLDER is there under its own path
 # Prints "no empty root" and exits with 77 where no root may be changed.
 set -euo pipefail

@@ -16,8 +16,10 @@ VOCABULARY, BATCH = 10_000, 4
 
 def kkaitlyn111(precision, *contexts):
     """Runs the whole loop of one function in one process, so that later runs find the segments of earlier ones.
-    benchmark.py itself has both precisions in its history. @param contexts the last run, forward or fullstep and its
-    context, such as fullstep 128"""
+    benchmark.py itself has both precisions in its history.
+
+    contexts  the last run: forward or fullstep, and its context, as in "fullstep 128"
+    """
     from cs336_systems import benchmark
 
     mixed = precision == "bf16"
