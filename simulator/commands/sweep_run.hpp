@@ -24,9 +24,9 @@ int parse_threads(const std::string& text);
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show);
 
-/// Does the missing runs: those of the whole grid, or those that order.find needs. Stores the order and the runs in the
-/// database. Prints the results, or the values that order.find found.
-/// @param parts  the order, as loaded by load_parts
+/// Does the missing runs of the whole grid or, for a search (order.find), the runs that the search needs. Stores the
+/// request and the runs in the database. Prints the results, or the values that the search found.
+/// @param parts  the traces and grids of the request, see load_parts()
 /// @return  the exit code
 int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,
               const SweepShow& show);

@@ -33,8 +33,8 @@ struct Boundary {
 /// @param iterations  costs of those between the boundaries, one fewer
 int cycle_of(std::span<const Boundary> boundaries, std::span<const Totals> iterations);
 
-/// The largest number of iterations in the last half after which the last state has recurred, addresses ignored; 0:
-/// none.
+/// Looks for earlier states in the last half that equal the last state except for addresses. The number of iterations
+/// since the earliest of them; 0: none.
 int longest_cycle(std::span<const Boundary> boundaries);
 
 /// Sums of times, copied bytes and counts over all of `iterations`.

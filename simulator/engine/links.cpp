@@ -128,7 +128,7 @@ void Links::advance(Nanos time) {
 
 void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
   const auto since = [&](Nanos time) { return std::max(time - origin, Nanos{}).count(); };
-  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // its remaining work is that at clock_
+  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // its remaining work is as at the time clock_
   state.push_back(any_moves ? (clock_ - origin).count() : since(clock_));
   for (const Lane& lane : lanes_) {
     state.push_back(lane.ends.empty() ? 0 : since(lane.ends.back()));

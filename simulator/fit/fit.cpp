@@ -94,7 +94,7 @@ class Allocator {
   std::optional<Bytes> least_;
 };
 
-/// Fills in what two settings of the allocator need, both in the same measure.
+/// Fills in `needs` of two settings of the allocator, such that the two can be compared.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
   fit.other.fits = others.has_value();

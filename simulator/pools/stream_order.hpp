@@ -63,8 +63,8 @@ class StreamOrder {
 
   const Trace* trace_;
   std::size_t streams_, issued_ = 0, next_order_ = 0;
-  std::vector<std::uint32_t> last_;   // by stream
-  std::vector<std::uint32_t> now_;    // [waiter][stream]: what comes next on waiter is after this much of stream
+  std::vector<std::uint32_t> last_;  // by stream
+  std::vector<std::uint32_t> now_;   // [waiter][stream]: the point of `stream` that the next op of `waiter` comes after
   std::vector<std::uint32_t> of_op_;  // [op][stream]: the same when the op was issued, the op included
 };
 

@@ -20,7 +20,7 @@ struct SweepOrder {
   std::string folder;  ///< the folder that relative paths start from
 };
 
-/// Writes a request as JSON, and reads it back. @throws InputError "not a sweep's request: ..."
+/// Writes a request as JSON, and reads it back. @throws InputError  "not a sweep's request: ..."
 std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 

@@ -20,8 +20,8 @@ struct Expected {
   std::int64_t height;
 };
 
-// The best of the ten passes where others have measured it too: 0.758 % and 1.492 % above the load, and the load
-// itself.
+// Heights of the best of the ten passes. Where others have published it, it is 0.758 % or 1.492 % above the load, or
+// equal to the load.
 constexpr Expected kHeights[] = {
     {"pangu_2.6B.csv", "one-pass", 5'572'042'815},
     {"pangu_2.6B.csv", "one-pass(order=size,fit=first)", 5'572'042'815},

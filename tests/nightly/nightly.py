@@ -4,10 +4,10 @@
     tests/nightly.sh [PART...] [--minutes 20] [--points 200] [--kills 200] [--steps 200000] [--events 10000000]
                      [--snapshot-gb 5]
 
-Parts run in the order in which they are named, or else all: `fuzz` is every fuzz target, `fuzz:NAME` one; `faults` and
-`faults:COMMAND` likewise. A part that has ended for this commit and these options is not run again, so the same command
-continues after an interruption. With uncommitted changes, no results are kept. Logs and results are in
-build-nightly/COMMIT.
+Parts run in the order in which they are named. If none is named, all parts run. `fuzz` stands for every fuzz target and
+`fuzz:NAME` for one; `faults` and `faults:COMMAND` likewise. A part that has ended for this commit and these options is
+not run again, so the same command continues after an interruption. With uncommitted changes, no results are kept. Logs
+and results are in build-nightly/COMMIT.
 """
 import argparse
 import json

@@ -26,7 +26,7 @@ TEST_CASE("a combined score is the weighted sum of standardised scores") {
   CHECK(combined({0, 0, 1, 0}) == combined({0, 0, 0, 1}));  // before anything is picked
 }
 
-TEST_CASE("weights are found where a cost is least, the scores alone being tried first") {
+TEST_CASE("weights with the least cost are found, and each score alone is tried first") {
   int asked = 0;
   const ScoreWeights hidden{0.3, -0.6, 0.1, -0.9};
   const auto distance = [&](const ScoreWeights& weights) {

@@ -207,8 +207,7 @@ TEST_CASE("content that the program reads no more may be dropped for good before
 }
 
 TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer one") {
-  // a: v0 by op0, updated in place to v1 by op1; y = f(v0) by op2 is not possible, so: op1 reads v0 into y, op2 updates
-  // a.
+  // op0 writes a (v0) | op1 computes y from v0 | op2 updates a in place (v1).
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   build.run({.duration = 1_ns}, {{a, Access::kWrite}});

@@ -78,7 +78,7 @@ TEST_CASE("schemas say which arguments are written") {
   CHECK_FALSE(overwrites("_foreach_add_"));
 }
 
-TEST_CASE("storages are buffers: results begin them, the last operator that is given them ends them") {
+TEST_CASE("a storage is a buffer from the operator that returns it to the last operator that gets it") {
   const Trace trace = read({node(2, 1, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
                             node(3, 1, "aten::neg", kUnary, tensor(8, 10), tensor(9, 10)),
                             node(4, 1, "aten::abs", kUnary, tensor(7, 10), tensor(10, 10))});
@@ -92,7 +92,7 @@ TEST_CASE("storages are buffers: results begin them, the last operator that is g
   CHECK(warnings(trace) == Names{"lacks durations: import with --with PROFILE of the same run"});
 }
 
-TEST_CASE("a view is its storage: it runs nothing, but holds the storage, all of it") {
+TEST_CASE("a view runs nothing, and keeps its whole storage alive") {
   const std::string view = "(Tensor(a) self, SymInt[] size) -> Tensor(a)";
   const Trace trace = read({node(2, 1, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
                             node(3, 1, "aten::neg", kUnary, tensor(7, 10), tensor(9, 10)),

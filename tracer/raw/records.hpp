@@ -427,10 +427,10 @@ struct Communicator {
 struct Collective {
   static constexpr Kind kKind = Kind::kCollective;
   std::uint64_t communicator = 0;  ///< its id
-  std::uint64_t sequence = 0;  ///< of this process's collectives in the communicator, or of messages to the peer, or
-                               ///< of those from it; from 0 on
-  std::uint64_t size = 0;      ///< bytes of this rank's input; of a message, of the message
-  Text name = {};              ///< all_reduce, send, ...
+  /// From 0 on: among this process's collectives in the communicator, its messages to the peer, or the peer's to it.
+  std::uint64_t sequence = 0;
+  std::uint64_t size = 0;  ///< bytes of this rank's input; of a message, of the message
+  Text name = {};          ///< all_reduce, send, ...
   std::uint32_t correlation = 0;
   std::uint32_t peer = kNoId;  ///< of a message, the other rank of the communicator
   std::uint32_t reserved = 0;

@@ -140,7 +140,7 @@ extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, const uns
   spin_until(end);
 }
 
-/// The least of 64 differences between successive values of the global timer: the end of the stamp.
+/// Stores the least of 64 differences between successive values of the global timer as the end of the stamp.
 extern "C" __global__ void tidepool_tick(Stamp* stamp) {
   Word last = now(), least = ~Word{0};
   for (int ticks = 0; ticks < 64;) {

@@ -116,8 +116,8 @@ class Prediction {
     return chosen;
   }
 
-  /// The first event of the second iteration above the limit, and the event before the last one above it; -1: there is
-  /// none, or it is the first (or last) event itself.
+  /// Two events of the second iteration: the first one above the limit (-1 if that is event 0 or if there is none), and
+  /// the one before the last one above the limit (-1 if none is above it after the first one).
   std::pair<Index, Index> over(const std::vector<double>& load, double limit) const {
     Index first = 0, last = n_;
     for (Index i = 0; i < n_; ++i)

@@ -32,7 +32,8 @@ struct PlannedGap {
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 
-/// By slot: the load without the selected gaps if copies take no time. Also its maximum.
+/// By slot: the bytes that are live without the content in the selected gaps, if copies take no time. The second
+/// function returns the largest of these numbers.
 std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>& gaps,
                                 const std::vector<std::uint32_t>& selected);
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected);

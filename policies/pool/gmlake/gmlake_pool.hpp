@@ -31,8 +31,8 @@ struct GmLakeConfig {
 ///      then all whole free segments are released, and 4. and 3. are tried once more.
 /// Stitched blocks stay when they are freed, and so do the blocks that their pages belong to. Giving a segment back
 /// drops the stitched blocks that show it. Source: intelligent-machine-learning/glake,
-/// GMLake/src/CUDACachingAllocator.cpp and GMLake/include/cuda_vmm_allocator.h at 392d840, with its settings' defaults;
-/// of PyTorch's own options none.
+/// GMLake/src/CUDACachingAllocator.cpp and GMLake/include/cuda_vmm_allocator.h at 392d840, with the defaults of its
+/// settings. PyTorch's own options are left out.
 class GmLake {
  public:
   static constexpr Bytes kPage{2 << 20};
