@@ -113,8 +113,8 @@ TEST_CASE("the folders of a part include each other in one direction") {
       if (const std::string file = included_file(line);
           file.starts_with(source.part + "/") && room_of(file) != room_of(source.path))
         sees[room_of(source.path)].insert(room_of(file));
-  const std::set<std::string> tops{"simulator",
-                                   "validator"};  // they have the contracts, and the files that join the folders
+  // The tops of these parts have the contracts, and the files that join the folders.
+  const std::set<std::string> tops{"simulator", "validator"};
   for (const auto& [room, others] : sees)
     for (const std::string& other : others) {
       if (tops.contains(room) || tops.contains(other)) continue;
