@@ -33,9 +33,10 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
 /// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several
-/// micro-batches are several passes. Modules are left out that run again in backward, since they are checkpointed
-/// already; containers, which are never called (if the recording does not name them: modules whose ops all lie in
-/// numbered ones); and modules outside of the model, such as a loss, whose paths begin like no named parameter's.
+/// micro-batches are several passes. These modules are left out: those that run again in backward, since they are
+/// checkpointed already; containers, which are never called; and modules outside of the model, such as a loss, whose
+/// paths begin like no named parameter's. If the recording does not name containers, modules whose ops all lie in
+/// numbered modules are taken for containers.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

@@ -118,7 +118,8 @@ OffloadedStep::OffloadedStep(const Trace& trace, const StepUses& uses, std::vect
   for (const auto& [buffer, of_buffer] : by_buffer) find_end(BufferId{buffer}, of_buffer);
 }
 
-/// The position behind which a buffer ends on the device: its last use but those of backward ops that get a copy.
+/// The position after which the original of a buffer leaves the device: that of its last use by an op that reads no
+/// copy of it.
 void OffloadedStep::find_end(BufferId buffer, const std::vector<const SavedTensor*>& saved) {
   const StepUses::Life& life = uses_.of(buffer);
   if (life.alloc == StepUses::kNowhere || life.free == StepUses::kNowhere) return;  // the script holds it

@@ -38,8 +38,9 @@ constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 struct Arguments {
   std::vector<std::string> words;  ///< the positional words
   std::size_t behind_dashes = 0;   ///< number of them after --, the last ones
-  std::string none;                ///< `job` takes every word; while `command` lacks one, CLI11 reads on after --
-  std::string trace;               ///< the meaning of the words: this, or
+  std::string none;                ///< of an argument that never gets a word, so that CLI11 also reads those after --
+  /// The words stand for one of these.
+  std::string trace;
   std::vector<std::string> command;
   std::string device, pool;
   int seconds = 300;

@@ -41,7 +41,8 @@ Moment Links::simplified(Moment moment) const {
   return {when({moment.time, over}), open};
 }
 
-/// When the first copy of a direction begins to move data or, if it moves already, ends; at the current rates.
+/// The time of the next event of a direction at the current rates: its first copy begins to move data or, if it moves
+/// already, ends.
 Nanos Links::next_event(std::size_t direction) const {
   const Lane& lane = lanes_[direction];
   if (lane.moves) return clock_ + time_for(lane.left, lanes_[1 - direction].moves ? lane.shared_ppm : kFullRate);

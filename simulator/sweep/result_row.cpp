@@ -214,7 +214,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   if (result.plan_time > Nanos{})
     set("actions_per_second",
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
-  // A bound on the mean of a cycle may be above the mean of a part of one.
+  // The bound holds for the mean of a whole cycle, and the mean of a part of a cycle may be below it.
   if (!bound || (!result.cycle.settled && bound->makespan > makespan)) return row;
   set("bound_kind", bound->name);
   set("limited_by", std::string{to_text(bound->limited_by)});

@@ -103,8 +103,8 @@ TEST_CASE("a device that has no memory left to map is calibrated all the same") 
 }
 
 TEST_CASE("the coupling of two directions is the part of their rates that remains while both move") {
-  // 1 byte in a ns each way; while both move, out keeps 60 % and in 90 %: of 4 copies of n bytes, in ends after
-  // 4n / 0.9, when out has moved 0.6 / 0.9 of its own, and the rest takes 4n / 3 alone.
+  // Each direction moves 1 byte in a ns. While both move, out keeps 60 % of its rate and in keeps 90 %. So 4 copies of
+  // n bytes in end after 4n / 0.9. By then out has moved 0.6 / 0.9 of its bytes, and the rest takes 4n / 3 alone.
   const auto time = [](double bytes) { return Nanos{static_cast<std::int64_t>(bytes)}; };
   const LinkProbe probe{.copy = [&](bool, Bytes size) { return time(static_cast<double>(size.count())); },
                         .both =

@@ -23,8 +23,10 @@ import traceback
 
 class Server:
     def __init__(self, within=(), modules=()):
-        """within   a command that runs the one behind it, with what it sets up before PyTorch is loaded
-        modules  to import besides"""
+        """
+        within   a command that sets up something, and then runs the command that follows it, which loads PyTorch
+        modules  further modules to import
+        """
         self._folder = tempfile.TemporaryDirectory()
         self._address = os.path.join(self._folder.name, "socket")
         command = [*within, sys.executable, __file__, "serve", self._address, *modules]

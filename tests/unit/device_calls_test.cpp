@@ -42,7 +42,7 @@ Totals totals_of(const std::string& pool, Bytes capacity, Nanos side_work = {}) 
 
 }  // namespace
 
-TEST_CASE("cudaMalloc costs once a segment, and cudaFree where one must go for another") {
+TEST_CASE("every segment costs a cudaMalloc, and a cudaFree if it must go before another one is requested") {
   // With memory for both: 2 segments (26 and 30 MiB). With memory for one: the first is released before the second is
   // requested.
   const Totals both = totals_of("pytorch", 56_MiB);

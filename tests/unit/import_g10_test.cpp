@@ -76,7 +76,7 @@ TEST_CASE("G10's tables become a step: global tensors stay, others live from fir
   CHECK(trace.ideal_peak() == 148_B);
 }
 
-TEST_CASE("G10's tables are refused word for word") {
+TEST_CASE("wrong tables of G10 are refused with the line and the reason") {
   const auto changed = [](std::string text, const std::string& from, const std::string& to) {
     return text.replace(text.find(from), from.size(), to);
   };

@@ -119,7 +119,8 @@ TEST_CASE("the table of shares rounds to the nearest part and to 24 bits") {
   const auto taken = [](const std::vector<KnapsackItem>& items, Bytes whole, double share) {
     return knapsack_by_shares(items, whole, share);
   };
-  // A third and 0.67 of a ten-thousandth: rounded down, three fit; rounded up, two do.
+  // Sizes in ten-thousandths of the whole: 3333.4 is rounded down, so three items fit; 3333.6 is rounded up, so two
+  // fit.
   CHECK(taken(std::vector<KnapsackItem>(3, {33'334_B, 1_ns}), Bytes{100'000}, 1) == std::vector<bool>(3, true));
   CHECK(taken(std::vector<KnapsackItem>(3, {33'336_B, 1_ns}), Bytes{100'000}, 1) ==
         std::vector<bool>{true, true, false});

@@ -12,7 +12,7 @@ using tidepool::tests::refusal;
 
 namespace {
 
-/// Registers nothing under the same name twice, sorts by name and says what a user needs to know.
+/// Checks that names differ and are sorted, and that each registration has what users need to know.
 template <class Info>
 void check_listed(const std::vector<const Info*>& infos) {
   for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -21,7 +21,7 @@ void check_listed(const std::vector<const Info*>& infos) {
     CHECK_FALSE(infos[i]->summary.empty());
     CHECK_FALSE(infos[i]->paper.empty());
     for (const OptionInfo& option : infos[i]->options) CHECK_FALSE(option.meaning.empty());
-    const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if a default is none that its unit allows
+    const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if a unit does not allow its default
     CHECK(infos[i]->make(defaults) != nullptr);
   }
 }

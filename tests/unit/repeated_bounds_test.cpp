@@ -168,8 +168,8 @@ TEST_CASE("waits before and after an op are not added up if one of them serves t
       INFO(name);
       CHECK(bound <= 61'020_ns);
     }
-    // For all that the windows know, op 2 hides 10 ns as well. Of a, z bytes may be computed again in 50 ns each while
-    // the rest comes in 10980 ns - z too late: at best for 10764 ns.
+    // The window bound cannot rule out that op 2 hides 10 ns as well. Of a, z bytes may be computed again in 50 ns each
+    // while the rest comes in 10980 ns - z too late: at best for 10764 ns.
     if (remat) CHECK(bounds["hybrid-window"] >= 50'030_ns + 10'764_ns - 2_ns);
     if (!remat) CHECK(bounds["swap-window"] >= 50'030_ns + 10'980_ns - 2_ns);
   }

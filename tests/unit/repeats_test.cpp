@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::uint32_t> letters_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-/// All runs by definition: the longest parts of every period, less those of which a shorter period is one too.
+/// All runs by definition: for every period, the parts that cannot be extended, unless they also have a shorter period.
 std::vector<PeriodicPart> by_definition(const std::vector<std::uint32_t>& text) {
   const auto n = static_cast<std::uint32_t>(text.size());
   std::vector<PeriodicPart> parts;

@@ -9,7 +9,7 @@ namespace {
 
 using Cells = std::set<std::pair<std::int64_t, std::int64_t>>;
 
-/// Every (cell of time, address) that tiles cover, with times moved outwards to cells.
+/// The pairs (cell of time, address) that tiles cover. A tile that covers a part of a cell covers it.
 Cells covered(std::span<const Tile> tiles, Nanos cell) {
   Cells all;
   for (const Tile& tile : tiles) {
@@ -72,8 +72,8 @@ TEST_CASE("levels of a pyramid are nested, and few tiles are left at the top") {
     CHECK(levels[i].tiles.size() * 3 <= (i > 0 ? levels[i - 1].tiles.size() : finest.size()) * 2);
     CHECK(covered(levels[i].tiles, levels[i].cell) == covered(finest, levels[i].cell));
   }
-  CHECK(levels.back().tiles.size() <=
-        6 * 1'024);  // of each cell: one at each of the five places, one across its border
+  // A cell has at most one tile at each of the five places, and one that crosses its border.
+  CHECK(levels.back().tiles.size() <= 6 * 1'024);
   CHECK(pyramid(std::span{finest}.first(4'000), Nanos{5'000'000}, 50_B).empty());
 }
 

@@ -1,4 +1,4 @@
-// The stand-in for CUPTI and its driver refuse the same calls as NVIDIA's, and hand records out as late.
+// The stand-in for CUPTI and its driver refuse the same calls as NVIDIA's, and deliver records at equally late times.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

@@ -68,7 +68,7 @@ class KinetoImport {
         lifetimes_{operands == nullptr ? find_lifetimes(file.memory, only) : KinetoLifetimes{}},
         builder_{stream_names(file, devices_)} {}
 
-  /// The trace alone. to_rank() asks for more beforehand and reads it afterwards.
+  /// Builds the trace. to_rank() asks for a rank's further data before this, and reads them after it.
   Trace run() {
     add_activities();
     if (as_rank_) add_waits();

@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// No program has as many streams; a damaged file may.
+/// No program has so many streams, but a damaged file may claim them.
 inline constexpr std::size_t kMostStreams = 4096;
 
 /// "7", or "1:7" on device 1: streams of other devices than the first carry the device in their name.

@@ -21,7 +21,7 @@
 namespace tidepool {
 namespace {
 
-/// The most ranks: no job has more; a number in a file's name may be larger.
+/// No job has more ranks. A number in the name of a file may be larger.
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 bool is_of(const Input& input, std::string_view format) {

@@ -8,7 +8,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 import tidepool_torch
 
-# Attention that is told "causal" and gets no mask, so that the fused kernel runs as on a GPU. With fake tensors,
+# Attention gets the flag "causal" and no mask, so that the fused kernel runs as on a GPU. With fake tensors,
 # transformers cannot see that no row holds several packed texts, and would make a mask of every pair of tokens.
 AttentionInterface.register("causal", sdpa_attention_forward)
 config = GPT2Config(attn_implementation="causal", use_cache=False)
