@@ -45,6 +45,7 @@ nlohmann::ordered_json to_json(const Machine& machine) {
     json["storage"] = {{"capacity_bytes", machine.storage.capacity.count()},
                        {"read", link(machine.storage.read)},
                        {"write", link(machine.storage.write)}};
+  if (machine.sharing != Sharing{}) json["sharing"] = {{"link", machine.sharing.link}, {"host", machine.sharing.host}};
   json.update({{"launch_ns", machine.launch.count()},
                {"submit_ns", machine.submit.count()},
                {"chunk_bytes", machine.chunk.count()},

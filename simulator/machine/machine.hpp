@@ -49,6 +49,13 @@ struct Storage {
   bool operator==(const Storage&) const = default;
 };
 
+/// Devices that share parts of the machine, see share_of().
+struct Sharing {
+  std::int64_t link = 1;  ///< devices on one link to the host
+  std::int64_t host = 1;  ///< devices of one host, which share its memory and its storage
+  bool operator==(const Sharing&) const = default;
+};
+
 /// The pieces of a copy: `count` pieces of `size`; the last one may be smaller.
 struct Cut {
   std::int64_t count = 1;
@@ -66,6 +73,7 @@ struct Machine {
   Nanos page_unmap = {};                        ///< in cuMemUnmap and cuMemRelease of one page
   HostMemory host = {};
   Storage storage = {};
+  Sharing sharing = {};
   Nanos launch = {};        ///< time of the host to launch a kernel, which starts afterwards; 0: launches take no time
   Nanos submit = {};        ///< time of the host to submit a copy, or each piece of one
   Bytes chunk = {};         ///< size of the pieces of a copy, of which there are at most 1024; 0: copies are not cut

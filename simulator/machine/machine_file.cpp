@@ -16,6 +16,7 @@
 #include "simulator/options.hpp"
 #include "traces/content.hpp"
 #include "traces/error.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {
@@ -77,6 +78,14 @@ Bytes parse_chunk(std::string_view text) {
   const Bytes size = parse_bytes(text);
   if (size == Bytes{}) throw InputError{fmt::format("'{}' is no size for a piece; expected at least 1B", text)};
   return size;
+}
+
+std::int64_t parse_devices(std::string_view text) {
+  constexpr std::int64_t kMost = 1024;
+  const std::optional<std::int64_t> count = parse_whole(std::string{text});
+  if (!count || *count < 1 || *count > kMost)
+    throw InputError{fmt::format("'{}' is no number of devices; expected a whole number from 1 to {}", text, kMost)};
+  return *count;
 }
 
 /// One object of a machine file: reads its values and refuses unknown keys.
@@ -154,6 +163,14 @@ class Fields {
     return host;
   }
 
+  Sharing sharing(const std::string& key) const {
+    const Fields fields{at(key), file_, prefix_ + key + ".", {"link", "host"}};
+    Sharing sharing;
+    if (fields.has("link")) sharing.link = fields.read("link", parse_devices);
+    if (fields.has("host")) sharing.host = fields.read("host", parse_devices);
+    return sharing;
+  }
+
   /// {"64KiB": "14us", ...}, by growing size.
   std::vector<TimedSize> times(const std::string& key, Nanos latency) const {
     const Json& object = at(key);
@@ -216,7 +233,7 @@ Machine parse_machine(std::string_view text, const std::string& file) {
                       file,
                       "",
                       {"name", "capacity", "h2d", "d2h", "device_copy", "segment_alloc", "segment_free", "page_map",
-                       "page_unmap", "host", "storage", "launch", "submit", "chunk", "source"}};
+                       "page_unmap", "host", "storage", "sharing", "launch", "submit", "chunk", "source"}};
   Machine machine{.name = fields.text("name"),
                   .capacity = fields.read("capacity", parse_bytes),
                   .h2d = fields.link("h2d"),
@@ -229,6 +246,7 @@ Machine parse_machine(std::string_view text, const std::string& file) {
                   .source = fields.text("source")};
   if (fields.has("host")) machine.host = fields.host("host");
   if (fields.has("storage")) machine.storage = fields.storage("storage");
+  if (fields.has("sharing")) machine.sharing = fields.sharing("sharing");
   if (fields.has("launch")) machine.launch = fields.read("launch", parse_nanos);
   if (fields.has("submit")) machine.submit = fields.read("submit", parse_nanos);
   if (fields.has("chunk")) machine.chunk = fields.read("chunk", parse_chunk);
@@ -261,6 +279,8 @@ std::string machine_file(const Machine& machine) {
     json["storage"] = {{"capacity", exact_text(machine.storage.capacity)},
                        {"read", link(machine.storage.read)},
                        {"write", link(machine.storage.write)}};
+  if (machine.sharing.link != 1) json["sharing"]["link"] = fmt::format("{}", machine.sharing.link);
+  if (machine.sharing.host != 1) json["sharing"]["host"] = fmt::format("{}", machine.sharing.host);
   if (machine.launch != Nanos{}) json["launch"] = exact_text(machine.launch);
   if (machine.submit != Nanos{}) json["submit"] = exact_text(machine.submit);
   if (machine.chunk != Bytes{}) json["chunk"] = exact_text(machine.chunk);

@@ -9,6 +9,7 @@
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/engine/op_ends.hpp"
+#include "simulator/machine/sharing.hpp"
 #include "simulator/run.hpp"
 #include "traces/refuse.hpp"
 
@@ -161,6 +162,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
     RankPlan& plan = plans.ranks[i];
     const Trace step = ranks[i].with_waits();
     plan.spec = spec(step);
+    plan.spec.machine = share_of(std::move(plan.spec.machine), i, ranks.size());
     plan.spec.machine.launch = Nanos{};
     plan.ideal_peak = step.ideal_peak();
     plan.waited = ranks[i].waits();

@@ -42,7 +42,7 @@ using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
 /// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. When a plan is made,
 /// the rank's waits are time for copies and recomputation. When the plans run, a rank that is late for a collective
-/// makes the other ranks wait. Each rank has the machine's links to the host for itself. One step alone is simulated;
+/// makes the other ranks wait. Each rank has its part of the machine, see share_of(). One step alone is simulated;
 /// it begins with all state on the device, unless a policy puts state on the host. Results are the same for any number
 /// of threads.
 /// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."

@@ -43,8 +43,8 @@ struct ReportedJob {
   std::vector<Bytes> capacities;  ///< by rank
 };
 
-/// {"name": ..., "makespan_ns": 9, "ranks": [{"computes": [begin, end, ...], ...}], "path": [...], "first_out": 0}; times
-/// in ns, "first_out" the rank whose tensors exceed its memory first, or null.
+/// {"name": ..., "makespan_ns": 9, "ranks": [{"computes": [begin, end, ...], ...}], "path": [...], "first_out": 0}; in
+/// ns; "first_out" is the rank whose tensors exceed its memory first, or null.
 nlohmann::ordered_json to_json(const ReportedJob& job);
 
 }  // namespace tidepool

@@ -87,6 +87,20 @@ TEST_CASE("a rank that is late because of its plan lets the others wait") {
   CHECK(*plans.bound <= 40_us);
 }
 
+TEST_CASE("a rank that shares its link with another one copies at its part of the rate") {
+  // As in the first test, but each copy takes 10 us: the rank arrives at 30 us, and has a back at 40.
+  const LoadedJob job = job_of({keeping_rank(), other_rank(40_us)}, {2_us}, {0_us, 0_us});
+  const auto spec = [](const Trace&) {
+    RunSpec run{.pool = "ideal", .policy = "tide(with=swap)", .capacity = 150_B, .machine = slow_link()};
+    run.machine.sharing.link = 2;
+    return run;
+  };
+  const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
+  CHECK(plans.makespan == 52_us);
+  CHECK(plans.ranks[0].waits == 10_us);
+  CHECK(plans.ranks[0].copies == 20_us);
+}
+
 TEST_CASE("plans are made for the job with its changes") {
   const LoadedJob job = job_of({keeping_rank(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };

@@ -129,7 +129,11 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
         "box.json: h2d: not an object; expected an object with rate, latency, times, duplex, slowdown");
   CHECK(refusal("7") ==
         "box.json: not an object; expected an object with name, capacity, h2d, d2h, device_copy, segment_alloc, "
-        "segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
+        "segment_free, page_map, page_unmap, host, storage, sharing, launch, submit, chunk, source");
+  CHECK(refusal(with("\"source\"", R"("sharing": {"link": "0"}, "source")")) ==
+        "box.json: sharing.link: '0' is no number of devices; expected a whole number from 1 to 1024");
+  CHECK(refusal(with("\"source\"", R"("sharing": {"links": "2"}, "source")")) ==
+        "box.json: unknown key 'sharing.links', did you mean 'link'?; known: link, host");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==
         "box.json:4: this is not JSON; expected a machine file, as simulator/machine/MACHINES.md describes");
   CHECK(refusal("") == "box.json: is empty; expected a machine file, as simulator/machine/MACHINES.md describes");
@@ -150,12 +154,14 @@ TEST_CASE("optional keys of a machine file are read and written") {
   const std::string text = with("\"source\"", R"("launch": "4us",
   "submit": "6us",
   "chunk": "8MiB",
+  "sharing": {"link": "2", "host": "8"},
   "host": {"capacity": "128GiB", "rounding": "power of two", "pin": {"rate": "8.4GB/s", "latency": "2300us"}},
   "source")");
   Machine box = parse_machine(text, "box.json");
   CHECK(box.launch == 4_us);
   CHECK(box.submit == 6_us);
   CHECK(box.chunk == 8_MiB);
+  CHECK(box.sharing == Sharing{2, 8});
   CHECK(box.host == HostMemory{128_GiB, true, 2300_us, BytesPerSecond{8'400'000'000}});
   box.h2d.times = {{64_KiB, 17_us}, {4_MiB, 350'001_ns}};
   box.h2d.duplex_ppm = 712'500;
