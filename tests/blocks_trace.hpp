@@ -10,9 +10,9 @@
 
 namespace tidepool::tests {
 
-/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of `inner` bytes, from x_(i-1),
-/// and one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and x_(i-1) to
-/// make g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
+/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of `inner` bytes, from
+/// x_(i-1), and one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and
+/// x_(i-1) to make g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
 inline Trace blocks_of_two(const std::vector<Bytes>& inner) {
   const std::size_t count = inner.size();
   TraceBuilder build;

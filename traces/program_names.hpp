@@ -24,9 +24,9 @@ std::string place_text(const Trace& trace, OpId id);
 /// "op 12 (aten::mm in blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.
 std::string op_text(const Trace& trace, OpId id);
 
-/// What the program calls a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for (of
-/// the first op that reads it, if that one has neither module nor line); then the line, as in
-/// "blocks.0.mlp.fc1, model.py:88"; "" if nothing is recorded.
+/// What the program calls a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for
+/// (of the first op that reads it, if that one has neither module nor line); then the line, as in "blocks.0.mlp.fc1,
+/// model.py:88"; "" if nothing is recorded.
 std::string program_name(const Trace& trace, BufferId id);
 
 /// "buffer 632 (blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.

@@ -55,7 +55,8 @@ std::uint64_t bits(Enum value, unsigned shift) {
   return static_cast<std::uint64_t>(value) << shift;
 }
 
-/// The lines of the user's code that are recorded. A trace without any has the hash that it had before there were lines.
+/// The lines of the user's code that are recorded. A trace without any has the hash that it had before there were
+/// lines.
 /// @param first  the number of the first record, so that no two records of a trace have the same
 template <class Records>
 void add_lines(Digest& hash, const Records& records, std::uint64_t first) {

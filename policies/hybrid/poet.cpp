@@ -65,13 +65,14 @@ class Paged final : public DraftPolicy {
 /// run again before each group. An integer program over all groups at all points in time decides this (see
 /// solve_exactly), with the least sum of the time of reruns and `paging` times the time of copies. POET minimises
 /// energy; here a joule is a second of computing, and `paging` is the power of a copy in relation to that of an op.
-/// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no time.
+/// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no
+/// time.
 ///
 /// What is paged in during a group is asked for when the group begins, or behind it if the run is better with that:
 /// POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups leave.
-/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long. Sizes
-/// are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run unless
-/// the time limit stops the solver. O(n^2 + n edges) variables for n groups.
+/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long.
+/// Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run
+/// unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
 ///
 /// Paper: Patil, Jain, Dutta, Stoica and Gonzalez, "POET: Training Neural Networks on Tiny Devices with Integrated
 /// Rematerialization and Paging", ICML 2022, with the authors' program (ShishirPatil/poet, poet_solver.py).

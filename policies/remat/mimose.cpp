@@ -13,9 +13,9 @@ namespace {
 
 /// Mimose's scheduler chooses blocks, by what checkpointing each of them is estimated to free, until the step's excess
 /// over the capacity is covered. Blocks are sorted by these bytes, and those within a tenth of the largest form a
-/// bucket, the next ones another, and so on. Each choice is the first block that frees at least the excess that is left;
-/// if none does, the first one. Blocks are asked by bucket, the one with the fewest bytes first, and within a bucket in
-/// forward order.
+/// bucket, the next ones another, and so on. Each choice is the first block that frees at least the excess that is
+/// left; if none does, the first one. Blocks are asked by bucket, the one with the fewest bytes first, and within a
+/// bucket in forward order.
 ///
 /// A chosen block drops what its ops save for the backward phase after the last use in the forward phase. When its
 /// backward ops begin, the ops that made it run again (so PyTorch's early stop is on). What a later block reads is the

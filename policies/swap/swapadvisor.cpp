@@ -76,15 +76,15 @@ class SlotSwapper : public Policy, public Explainer {
 ///
 /// Memory is divided into slots of several size classes (see SlotPool). An allocation says which sizes form a class,
 /// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an order and an
-/// allocation: if a class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and comes
-/// back as soon as its class has a free slot again. The fitness is the simulated time of the run itself. Parents are
-/// selected by tournament; a child replaces the worst if it is better.
+/// allocation: if a class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and
+/// comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself. Parents
+/// are selected by tournament; a child replaces the worst if it is better.
 ///   allocation  is crossed over at one point, and mutated
 ///   order       begins with ops of one parent, up to a random point; the rest comes in the order of the other parent.
-///               It is mutated by running it once more: an op that is ready is taken at random with a small probability,
-///               otherwise the one that comes first. Both keep the dependencies (see Dependencies)
-/// The recorded order stays where the step fits in it. If the capacity is not enough for any allocation, the order stays
-/// too, and Belady's rule alone is followed on the run's own pool.
+///               A mutation runs it once more and takes, with a small probability, a ready op at random, and otherwise
+///               the ready op that comes first. Both keep the dependencies (see Dependencies)
+/// The recorded order stays where the step fits in it. If the capacity is not enough for any allocation, the order
+/// stays too, and Belady's rule alone is followed on the run's own pool.
 ///
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
 /// 2020, from its abstract and other descriptions; rates, selection, population and first individuals are Tidepool's.

@@ -62,8 +62,8 @@ TEST_CASE("published schedules of Checkmate and Moccasin replay to their stored 
   });
 }
 
-// Minutes: not run unless asked for by its tag. The stored bounds are on plans that run an op again at most once a stage
-// (Checkmate), or twice in all (Moccasin), and on all plans; ours is on all plans.
+// Minutes: not run unless asked for by its tag. The stored bounds are on plans that run an op again at most once a
+// stage (Checkmate), or twice in all (Moccasin), and on all plans; ours is on all plans.
 TEST_CASE("tide-remat on published problems, against the best schedules known", "[.published-optima-table]") {
   fmt::print("{:<44} {:>6} {:>12}  {:>8} {:>8} {:>8} {:>8} {:>8}  {:>8} {:>7} {:>7}  {}\n", "overhead in %", "budget",
              "status", "stored", "few runs", "any runs", "ours", "bound", "to best", "gap", "CPU s", "reached");

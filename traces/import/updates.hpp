@@ -23,12 +23,12 @@ struct BlockUse {
 
 /// The ops that end the optimizer's step, in order; none if no content that lasts is updated again and again.
 ///
-/// A block is updated where ops write it after kernels have only read it, up to the next one that only reads it: weights
-/// once in each step, however many micro-batches and logs there are; an activation never. Of the blocks that are in use
-/// for at least half of the job, those of most bytes with one number of updates tell the steps, if they are two at
-/// least and a thousandth of all such blocks; numbers do not count. A block that is first read after its first update has
-/// one update less, as the optimizer's state. If there are no such blocks, uses of unknown access are taken for writes
-/// (a fused optimizer's), and a tenth of all such blocks is asked for.
+/// A block is updated where ops write it after kernels have only read it, up to the next one that only reads it:
+/// weights once in each step, however many micro-batches and logs there are; an activation never. Of the blocks that
+/// are in use for at least half of the job, those of most bytes with one number of updates tell the steps, if they are
+/// two at least and a thousandth of all such blocks; numbers do not count. A block that is first read after its first
+/// update has one update less, as the optimizer's state. If there are no such blocks, uses of unknown access are taken
+/// for writes (a fused optimizer's), and a tenth of all such blocks is asked for.
 /// @param uses         in the order of ops
 /// @param block_bytes  by block
 std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse> uses,

@@ -1,5 +1,5 @@
-// Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit; and POET's, which
-// also copies values to a second place.
+// Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit; and POET's,
+// which also copies values to a second place.
 #pragma once
 
 #include <cstdint>
@@ -73,10 +73,10 @@ struct KeepSolution {
 /// Solves the integer program, in variables S, R and FREE as in the paper (equations 1 to 8). U is a variable of each
 /// node, and FREE is bounded by each of its hazards, which is a stronger relaxation than a bound by their sum. O(n^2 +
 /// n edges) variables.
-/// With a second place, POET's S^SD, M^in and M^out come with these: a value is kept if it was kept, recomputed or copied
-/// back while the node before ran; only what has a copy is copied back, and only what is kept is copied out.
-/// Papers: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; Patil et
-/// al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022.
+/// With a second place, POET's S^SD, M^in and M^out come with these: a value is kept if it was kept, recomputed or
+/// copied back while the node before ran; only what has a copy is copied back, and only what is kept is copied out.
+/// Papers: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; Patil
+/// et al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022.
 KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearProgram::Limits& limits);
 
 /// Solves the relaxation and rounds it in two phases (section 5.1), with the whole capacity and with nine and eight
@@ -85,8 +85,8 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
 
 /// A schedule that fits the capacity, by the integer program if it is given time and finds one in it, else by rounding.
-/// If nothing fits, the capacity is raised in steps until something does. None if all values can be kept, or if there is
-/// no schedule.
+/// If nothing fits, the capacity is raised in steps until something does. None if all values can be kept, or if there
+/// is no schedule.
 std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time);
 
 }  // namespace tidepool
