@@ -28,6 +28,7 @@
 #include "traces/input.hpp"
 #include "traces/iteration.hpp"
 #include "traces/job/job_output.hpp"
+#include "traces/job/like_ranks.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
@@ -41,8 +42,8 @@ struct Arguments {
   std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework, times;
   std::optional<std::uint64_t> skip, iterations;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
-  bool is_dry = false, kernels = false, keep_raw = false, wait = false, device_buffers = false, torch = false,
-       no_gpu = false, detach = true;
+  bool is_dry = false, like_ranks = false, kernels = false, keep_raw = false, wait = false, device_buffers = false,
+       torch = false, no_gpu = false, detach = true;
   std::vector<std::string> command;
 };
 
@@ -229,10 +230,16 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const s
   auto [job, unmatched] = join_recorded(raw, by_rank(raw, read_captures(raw)),
                                         arguments.kernels ? LoweredOps::kKernels : LoweredOps::kIterations, shorten);
   for (Trace& trace : job.traces) trace = with_failure(std::move(trace), failure);
+  std::vector<std::size_t> first_of;
+  if (arguments.like_ranks) first_of = share_traces(job);
   write_job(arguments.output, job);
   std::size_t least = SIZE_MAX;
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank)
-    least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank]));
+    if (first_of.empty() || first_of[rank] == rank)
+      least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank]));
+    else
+      fmt::print(stderr, "{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank,
+                 first_of[rank]);
   fmt::print(stderr, "{}: {} ranks, {} collectives of {} group{}\n", arguments.output, job.traces.size(),
              job.job.collectives.size(), job.job.groups.size(), job.job.groups.size() == 1 ? "" : "s");
   if (unmatched > 0)
@@ -247,6 +254,8 @@ void require_sense(const Arguments& arguments) {
     refuse("--signal: a dry run records all that the job does; expected it without --dry");
   if (arguments.is_dry && !arguments.iteration_range.empty())
     refuse("--iteration-range: a dry run sees no NVTX ranges; expected --iteration-kernel");
+  if (arguments.like_ranks && !arguments.is_dry)
+    refuse("--like-ranks: ranks on real devices take different times; expected it with --dry");
   if (!arguments.times.empty() && !records_torch(arguments))
     refuse("--times: what PyTorch's hook records is priced; expected --torch too");
   if (!arguments.times.empty() && arguments.kernels)
@@ -350,6 +359,9 @@ const RegisterCommand kRegistered{
                       "one for each process)")
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
+       app.add_flag("--like-ranks", arguments->like_ranks,
+                    "with --dry, of a job of several ranks: ranks that do the same as an earlier one have its trace, "
+                    "with its times");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
        app.add_flag("!--no-detach", arguments->detach,
                     "when the recording has ended, CUPTI stays in the job, which it slows down, instead of leaving it");

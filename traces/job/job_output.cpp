@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -43,8 +45,14 @@ void write_job(const std::string& path, LoadedJob& job) {
   std::vector<OutputFile> files;
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
     JobRank& known = job.job.ranks[rank];
-    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
     known.hash = job.traces[rank].hash();
+    const auto ranks = std::span{job.job.ranks}.first(rank);
+    const auto same = std::find_if(ranks.begin(), ranks.end(), [&](const JobRank& r) { return r.hash == known.hash; });
+    if (same != ranks.end()) {
+      known.trace = same->trace;
+      continue;
+    }
+    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
     files.push_back({(output.parent_path() / known.trace).string(), to_trace_file(job.traces[rank])});
   }
   files.push_back({path, job_file(job.job)});

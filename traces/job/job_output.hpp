@@ -10,8 +10,8 @@ namespace tidepool {
 /// @throws InputError  "out: is no file; expected one, beside which the traces can be" for a folder
 void require_file_name(const std::string& path);
 
-/// Writes JOB.json and, beside it, JOB.rank0.tide, JOB.rank1.tide, ...: all of them or none. Sets the paths and hashes
-/// of the job's traces.
+/// Writes JOB.json and, beside it, JOB.rank0.tide, JOB.rank1.tide, ...: all of them or none. Ranks with equal traces
+/// have one file, that of the first. Sets the paths and hashes of the job's traces.
 void write_job(const std::string& path, LoadedJob& job);
 
 }  // namespace tidepool

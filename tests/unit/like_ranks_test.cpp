@@ -1,0 +1,63 @@
+// Ranks that do the same work share a trace.
+#include "traces/job/like_ranks.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/job_case.hpp"
+#include "tests/program.hpp"
+#include "traces/job/job_output.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// A buffer, an op that writes it, a collective.
+Trace rank(Bytes size, Nanos duration, Nanos launch, std::int64_t address, const std::string& name = "gemm") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = size, .address = address});
+  build.run({.name = build.text(name), .launch = launch, .duration = duration}, {{a, Access::kWrite}});
+  build.run({.kind = OpKind::kCollective}, {});
+  build.free(a);
+  return build.finish();
+}
+
+LoadedJob job_with(const Trace& last) {
+  return tests::job_of({rank(8_B, 10_us, 1_us, 512), rank(8_B, 10_us, 3_us, 1024), last}, {2_us}, {0_us, 0_us, 0_us});
+}
+
+}  // namespace
+
+TEST_CASE("ranks that differ in addresses and the host's times share the trace of the first") {
+  LoadedJob job = job_with(rank(8_B, 10_us, 2_us, 0));
+  CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 0});
+  CHECK(job.traces[2].hash() == job.traces[0].hash());
+}
+
+TEST_CASE("ranks that differ in a size, a kernel's time or a name have their own traces") {
+  for (const Trace& other : {rank(9_B, 10_us, 2_us, 0), rank(8_B, 11_us, 2_us, 0), rank(8_B, 10_us, 2_us, 0, "gemv")}) {
+    LoadedJob job = job_with(other);
+    CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 2});
+    CHECK(job.traces[2].hash() == other.hash());
+  }
+}
+
+TEST_CASE("ranks of other groups have their own traces") {
+  LoadedJob job = job_with(rank(8_B, 10_us, 2_us, 0));
+  job.job.groups.push_back({"pair", {0, 1}});
+  job.job.collectives[0].group = 1;
+  job.job.collectives[0].ops.resize(2);
+  CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 2});
+}
+
+TEST_CASE("a shared trace is one file, and the job reads back as it was") {
+  const ScratchFolder folder;
+  LoadedJob job = job_with(rank(9_B, 10_us, 2_us, 0));
+  share_traces(job);
+  write_job(folder.file("job.json"), job);
+  CHECK(std::filesystem::exists(folder.file("job.rank0.tide")));
+  CHECK_FALSE(std::filesystem::exists(folder.file("job.rank1.tide")));
+  CHECK(std::filesystem::exists(folder.file("job.rank2.tide")));
+  const LoadedJob read = load_job(folder.file("job.json"));
+  CHECK(read.job == job.job);
+  CHECK(read.job.ranks[1].trace == "job.rank0.tide");
+  CHECK(read.traces[1].data() == job.traces[0].data());
+}
