@@ -91,10 +91,10 @@ TEST_CASE("a wrong optional value of the host is refused with its key") {
                     "box.json: host: not an object; expected an object with capacity, rounding, pin");
   CHECK_THROWS_WITH(with(R"("chunk": "0B")"), "box.json: chunk: '0B' is no size for a piece; expected at least 1B");
   CHECK_THROWS_WITH(with(R"("submit": 6)"), "box.json: submit: 6; expected a text with its unit, as in \"10us\"");
-  CHECK_THROWS_WITH(
-      with(R"("sumbit": "6us")"),
-      "box.json: unknown key 'sumbit', did you mean 'submit'?; known: name, capacity, h2d, d2h, "
-      "device_copy, segment_alloc, segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
+  CHECK_THROWS_WITH(with(R"("sumbit": "6us")"),
+                    "box.json: unknown key 'sumbit', did you mean 'submit'?; known: name, capacity, h2d, d2h, "
+                    "device_copy, segment_alloc, segment_free, page_map, page_unmap, host, storage, sharing, launch, "
+                    "submit, chunk, source");
   CHECK_THROWS_WITH(with_link(R"({"rate": "1GB/s", "latency": "1us", "slowdown": "1001%"})"),
                     "box.json: h2d.slowdown: '1001%' is not a slow-down; expected a number from 0 to 1000 and %, as in "
                     "2%");
