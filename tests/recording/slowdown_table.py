@@ -6,9 +6,13 @@
 For two loops on the CPU, one of small operators and one of convolutions, prints the median CPU time in ms of a step
 without the recorder, of the five steps that are recorded by default, and of the steps after them. The last column is
 the CPU time of 300 steps with the recorder, divided by the time without it.
+
+--others prints the time of a step of small operators in other ways of recording, divided by the time without: a dispatch mode
+that does nothing, and PyTorch's own profilers. Of these, only the execution trace observer knows the storages of arguments.
 """
 
 import argparse
+import contextlib
 import json
 import pathlib
 import statistics
@@ -21,8 +25,8 @@ STEPS, RECORDED = 300, slice(2, 6)
 LOOPS = ("small operators", "convolutions")
 
 
-def job(loop):
-    """Prints the CPU times of the steps, in ms."""
+def step_of(loop):
+    """A step of a loop, as a function."""
     import torch
     from torch import nn
 
@@ -36,14 +40,59 @@ def job(loop):
         batch = torch.randn(32, 3, 32, 32)
         model(batch)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
-    times = []
-    for _ in range(STEPS):
-        begin = time.process_time()
+
+    def step():
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         optimizer.step()
+
+    return step
+
+
+def measured(step, count):
+    """The CPU times of `count` steps, in ms."""
+    times = []
+    for _ in range(count):
+        begin = time.process_time()
+        step()
         times.append(1e3 * (time.process_time() - begin))
-    print(json.dumps(times))
+    return times
+
+
+def others():
+    import torch
+    from torch.profiler import ExecutionTraceObserver, profile
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Nothing(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    @contextlib.contextmanager
+    def execution_trace():
+        with tempfile.TemporaryDirectory() as folder:
+            observer = ExecutionTraceObserver().register_callback(f"{folder}/trace.json")
+            observer.start()
+            yield
+            observer.stop()
+            observer.unregister_callback()
+
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    ways = {"nothing": contextlib.nullcontext, "an empty dispatch mode": Nothing,
+            "torch.profiler": lambda: profile(activities=cpu),
+            "torch.profiler, shapes and memory": lambda: profile(activities=cpu, record_shapes=True, profile_memory=True),
+            "ExecutionTraceObserver": execution_trace}
+    step = step_of(LOOPS[0])
+    measured(step, 10)
+    times = {name: [] for name in ways}
+    for _ in range(5):  # in turn, since other programs may be running
+        for name, way in ways.items():
+            with way():
+                times[name] += measured(step, 20)
+    print("| with | a step |\n|---|---|")
+    plain = statistics.median(times["nothing"])
+    for name, each in times.items():
+        print(f"| {name} | {statistics.median(each) / plain:.1f}x |")
 
 
 def times_of(*command):
@@ -53,10 +102,13 @@ def times_of(*command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default="build/tidepool")
+    parser.add_argument("--others", action="store_true", help="what other ways to see operators cost")
     parser.add_argument("--job", choices=LOOPS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.job:
-        return job(asked.job)
+        return print(json.dumps(measured(step_of(asked.job), STEPS)))
+    if asked.others:
+        return others()
     print(f"| steps of | without | recorded | later | {STEPS} steps |\n|---|---|---|---|---|")
     for loop in LOOPS:
         command = [sys.executable, __file__, "--job", loop]
