@@ -90,7 +90,7 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
   const auto places = [&](std::size_t piece, std::size_t first, std::size_t last) {
     std::vector<std::size_t> found;
     for (std::size_t at = first; at + kPiece <= last; ++at)
-      if (std::equal(names.begin() + at, names.begin() + at + kPiece, names.begin() + piece)) found.push_back(at);
+      if (std::ranges::equal(names.subspan(at, kPiece), names.subspan(piece, kPiece))) found.push_back(at);
     return found;
   };
   for (std::size_t ahead = 0; ahead < (second_end - end) / 2; ++ahead) {
