@@ -8,7 +8,8 @@ A step of each model of advise_table.py is recorded dry; `tidepool simulate --po
 Then the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
 (torch.cuda.max_memory_allocated). Its graphs have the operators of PyTorch's compiler, inductor, cut by inductor's
 partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have
-fewer temporary tensors. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
+fewer temporary tensors. Beside each peak stand the bytes after the forward pass, with those that are saved for
+backward. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
 """
 import argparse
 import json
@@ -23,7 +24,8 @@ LIMIT_S = 3600  # of one command
 
 
 def train(name, budget):
-    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
+    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state, and the bytes after
+    the last forward pass."""
     import torch
     import torch._functorch.config
 
@@ -38,28 +40,54 @@ def train(name, budget):
         if step == 1:
             torch.cuda.reset_peak_memory_stats()
         optimizer.zero_grad()
-        loss(batch).backward()
+        result = loss(batch)
+        after_forward = torch.cuda.memory_allocated()
+        result.backward()
         optimizer.step()
-    print("peak", torch.cuda.max_memory_allocated())
+    print("peak", torch.cuda.max_memory_allocated(), after_forward)
 
 
 def record(arguments, trace, name, *options):
-    """PyTorch's own peak. @param options  of `tidepool record`, and behind "--" those of the job"""
+    """PyTorch's own peak, and its bytes after a forward pass. @param options  of `tidepool record`, and behind "--" those of the
+    job"""
     split = options.index("--")
     command = [arguments.program, "record", "--dry", *options[:split], "--device", "a100-80gb", "-o", str(trace), "--"]
     job = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name, *options[split + 1:]]
     ran = subprocess.run(command + job, capture_output=True, text=True, cwd=trace.parent, timeout=LIMIT_S)
-    peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
+    peaks = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
-    return int(peaks[0])
+    return map(int, peaks[0])
 
 
 def simulated(arguments, trace, budget):
-    """Peak in bytes, and time over that without the policy."""
-    command = [arguments.program, "simulate", str(trace), "--policy", f"min-cut(budget={budget})", "--json"]
+    """Peak in bytes, bytes after the forward pass, and time over that without the policy."""
+    plan = trace.with_suffix(".plan")
+    command = [arguments.program, "simulate", str(trace), "--policy", f"min-cut(budget={budget})", "--json",
+               "--plan-out", str(plan)]
     said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout)
-    return said["peak_bytes"], said["overhead_ratio"]
+    return said["peak_bytes"], held_before(plan, first_backward_op(arguments, trace)), said["overhead_ratio"]
+
+
+def first_backward_op(arguments, trace):
+    command = [arguments.program, "export", str(trace), "--to", "jsonl"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
+    lines = map(json.loads, said.splitlines())
+    return [line.get("phase") for line in lines if "run" in line].index("backward")
+
+
+def held_before(plan, op):
+    """Bytes of the places that a plan holds when the actions for an op begin."""
+    held = {}
+    for line in plan.read_text().splitlines()[1:]:
+        action = json.loads(line)
+        if action.get("before", 0) >= op:
+            break
+        if action["do"] == "alloc":
+            held[action["version"]] = action["size_bytes"]
+        elif action["do"] in ("free", "drop"):
+            del held[action["version"]]
+    return sum(held.values())
 
 
 def main():
@@ -74,18 +102,19 @@ def main():
     if arguments.train:
         return train(arguments.train, arguments.budget)
     arguments.program = str(pathlib.Path(arguments.program).resolve())
-    print("| model | peak | budget | min-cut's peak | compiled | difference | time |\n|---|---|---|---|---|---|---|")
+    print("| model | peak | budget | min-cut's peak | compiled | difference | after forward | compiled | difference | time |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(arguments.keep or scratch).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         for name in arguments.models.split(","):
             trace = folder / f"{name}.tide"
-            peak = record(arguments, trace, name, "--torch", "--")
+            peak, _ = record(arguments, trace, name, "--torch", "--")
             for budget in arguments.budgets.split(","):
-                said, time = simulated(arguments, trace, budget)
-                compiled = record(arguments, folder / f"{name}-{budget}.tide", name, "--", "--budget", budget)
+                said, saved, time = simulated(arguments, trace, budget)
+                compiled, kept = record(arguments, folder / f"{name}-{budget}.tide", name, "--", "--budget", budget)
                 print(f"| {name} | {mib(peak)} | {budget} | {mib(said)} | {mib(compiled)} | {said / compiled - 1:+.1%} | "
-                      f"{time - 1:+.1%} |", flush=True)
+                      f"{mib(saved)} | {mib(kept)} | {saved / kept - 1:+.1%} | {time - 1:+.1%} |", flush=True)
 
 
 if __name__ == "__main__":
