@@ -13,6 +13,7 @@
 #include "policies/planning/gaps/realised_step.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/best_answer.hpp"
 #include "policies/planning/search/exact_plan.hpp"
 #include "policies/planning/search/fluid_shares.hpp"
 #include "policies/planning/search/give_up.hpp"
@@ -59,6 +60,9 @@ namespace {
 /// For steps of many layers, a selection for all similar layers at once (see TiedSearch) comes before 1.
 ///
 /// Versions that no op reads any more are dropped before they are freed, if in the way (see find_dead_content).
+///
+/// A step whose best plan takes more than 1.5 times as long as without limit is searched again with slower ops: copies
+/// that do not fit into the step without limit fit into the time of the plan.
 ///
 /// Steps of up to about a thousand ops are searched twice. The second search plans copies for the time at which an op's
 /// memory is freed, which sometimes gains and sometimes costs time (see SlotBegins). Both searches are repeated without
@@ -120,25 +124,8 @@ class Tide final : public AnsweringPlanner {
   static constexpr int kRounds = 5, kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts looked at again for robust ones
 
-  /// A maker of the plan's policy, and the limit of the run that judged it.
-  struct Answer {
-    Maker make;
-    std::optional<double> overhead_limit;
-  };
-
-  /// The best answer so far, with other answers that could be given.
-  struct Best {
-    Result result;
-    Answer answer;
-    std::vector<Answer> others = {};
-
-    void offer(const Result& other, Answer other_answer) {
-      const bool wins = better(other, result);
-      if (wins) result = other, std::swap(answer, other_answer);
-      others.push_back(std::move(other_answer));
-    }
-    bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
-  };
+  using Best = BestAnswer;
+  using Answer = BestAnswer::Answer;
 
   Best best_of_all(const Trace& trace, const RunSpec& spec) {
     Best best = find(trace, spec, effort_ >= kEffortForRivals);
@@ -243,20 +230,25 @@ class Tide final : public AnsweringPlanner {
 
   /// Searches, and repeats the search in ways that gain only sometimes if the step is small enough for many plans.
   void search_repeatedly(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
+    constexpr double kMuch = 1.5;
     search(best, trace, spec, SlotBegins::kBeforeFrees, dead);
-    if (wanted_tries() > most_tries(trace, spec) / 2) return;
-    const auto once_more = [&](SlotBegins begins, const std::vector<DeadContent>& dropped) {
-      if (!best.loses_nothing()) search(best, trace, spec, begins, dropped);
+    const auto once_more = [&](SlotBegins begins, const std::vector<DeadContent>& dropped, double slower = 1) {
+      if (!best.loses_nothing()) search(best, trace, spec, begins, dropped, slower);
     };
+    if (const double slower = best.slower(); recomputes_ && slower > kMuch)
+      for (const double each : {std::sqrt(slower), slower}) once_more(SlotBegins::kBeforeFrees, dead, each);
+    if (wanted_tries() > most_tries(trace, spec) / 2) return;
     once_more(SlotBegins::kAfterFrees, dead);
     if (dead.empty()) return;
     once_more(SlotBegins::kBeforeFrees, {});
     once_more(SlotBegins::kAfterFrees, {});
   }
 
+  /// @param slower  plans copies as if each op took this many times as long
   void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins,
-              const std::vector<DeadContent>& dead) {
-    const StepCircle circle = step_circle(trace, begins, dead);
+              const std::vector<DeadContent>& dead, double slower = 1) {
+    StepCircle circle = step_circle(trace, begins, dead);
+    for (Nanos& start : circle.start) start = Nanos{std::llround(slower * static_cast<double>(start.count()))};
     const std::vector<Action> drops = drops_of(dead);
     const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     const Reruns reruns{trace, gaps};

@@ -1,0 +1,38 @@
+// The best answer that a planner has found so far.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/answering_planner.hpp"
+
+namespace tidepool {
+
+/// The best answer so far, with its run and with other answers that could be given.
+struct BestAnswer {
+  /// A maker of the plan's policy, and the limit of the run that judged it.
+  struct Answer {
+    AnsweringPlanner::Maker make;
+    std::optional<double> overhead_limit;
+  };
+
+  Result result;
+  Answer answer;
+  std::vector<Answer> others = {};
+
+  void offer(const Result& other, Answer other_answer) {
+    const bool wins = better(other, result);
+    if (wins) result = other, std::swap(answer, other_answer);
+    others.push_back(std::move(other_answer));
+  }
+  bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
+  /// Time over that of the step without limit; 1 if no plan ended well.
+  double slower() const {
+    if (result.outcome != Outcome::kOk || result.baseline == Nanos{}) return 1;
+    return static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());
+  }
+};
+
+}  // namespace tidepool
