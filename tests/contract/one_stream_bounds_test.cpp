@@ -122,7 +122,7 @@ std::optional<Nanos> time_of(const Trace& trace, const RunSpec& spec) {
 /// Compares every policy with every bound on it, over steps of these seeds.
 void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   std::map<std::string, int> compared, close;  // by bound: close are those above the critical path by less than 5 %
-  std::vector<std::string> policies{"tide(with=swap,effort=1)"};
+  std::vector<std::string> policies{"tide(with=swap,effort=1)", "tide(with=order+swap,effort=1)"};
   for (const PolicyInfo* policy : all_policies()) policies.push_back(tests::quick_spec(*policy));
   const std::vector<Machine> all = machines();
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
@@ -158,7 +158,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
     if (kOptimised && name != "critical-path") CHECK(close[name] > 3);  // few seeds may have none
   }
-  CHECK(compared.size() == 12);
+  CHECK(compared.size() == 13);
 }
 
 }  // namespace
