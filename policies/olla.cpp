@@ -39,8 +39,8 @@ class Formulation {
   }
 
   /// An order with the least peak, or the best that was found; nothing if none was.
-  std::optional<OpOrder> solve(int nodes) const {
-    const LinearProgram::Solution found = program_.solve({.nodes = nodes});
+  std::optional<OpOrder> solve(const LinearProgram::Limits& limits) const {
+    const LinearProgram::Solution found = program_.solve(limits);
     if (found.x.empty()) return {};
     std::vector<std::size_t> point(points_);
     for (std::size_t op = 0; op < points_; ++op)
@@ -136,7 +136,8 @@ class Formulation {
 /// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays
 /// where the step fits in it, for what cannot be reordered (can_be_reordered), for steps of more than `ops` ops, whose
 /// programs would be too large for the solver, and if it finds no order with a lower peak within `nodes` nodes of
-/// branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far stronger.
+/// branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far stronger. The result is
+/// the same in every run unless the time limit stops the solver.
 ///
 /// OLLA also places tensors by a second program; here the run's pool places them. Its tensors are buffers, and its
 /// control edges are dependencies. Those are stated as "by each time, an op has run only if the other one has": that is
@@ -147,8 +148,9 @@ class Formulation {
 class Olla final : public Policy {
  public:
   explicit Olla(const Options& options)
-      : ops_{count_of("olla", options, "ops", 1000)},
-        nodes_{static_cast<int>(count_of("olla", options, "nodes", 1'000'000'000))} {}
+      : ops_{count_of("olla", options, "ops", 200)},
+        nodes_{static_cast<int>(count_of("olla", options, "nodes", 1'000'000'000))},
+        time_{options.nanos("time-limit")} {}
 
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
     if (!spec.assume.name.empty() || !can_be_reordered(trace) || trace.ops().size() > ops_ ||
@@ -156,7 +158,7 @@ class Olla final : public Policy {
       return {};
     const Lifetimes lifetimes{trace};
     const Dependencies dependencies = dependencies_of(trace);
-    std::optional<OpOrder> order = Formulation{lifetimes, dependencies}.solve(nodes_);
+    std::optional<OpOrder> order = Formulation{lifetimes, dependencies}.solve({.time = time_, .nodes = nodes_});
     if (!order || order->peak >= trace.ideal_peak()) return {};
     return std::make_shared<OrderedStep>(trace, step_order(std::move(*order), false));
   }
@@ -164,6 +166,7 @@ class Olla final : public Policy {
  private:
   std::size_t ops_;
   int nodes_;
+  Nanos time_;
 };
 
 const RegisterPolicy kRegistered{
@@ -172,7 +175,8 @@ const RegisterPolicy kRegistered{
      .summary = "runs the ops of a small step in the order with the least peak, by an integer program",
      .paper = "OLLA: Steiner et al., 2022 (arXiv 2210.12924), without its placement",
      .options = {{"ops", "40", "number", "steps with more ops keep their order"},
-                 {"nodes", "20000", "number", "of branch and bound, at most"}},
+                 {"nodes", "20000", "number", "of branch and bound, at most"},
+                 {"time-limit", "60s", "ns", "wall time of the solver"}},
      .make = [](const Options& options) { return std::make_unique<Olla>(options); }}};
 
 }  // namespace

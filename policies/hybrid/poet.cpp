@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
+#include <fmt/format.h>
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/gaps/trials.hpp"
@@ -68,9 +69,10 @@ class Paged final : public DraftPolicy {
 /// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no
 /// time.
 ///
-/// What is paged in during a group is asked for when the group begins, or behind it if the run is better with that:
+/// What is paged in during a group is asked for when the group begins, or behind it if the plan alone is better with that:
 /// POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups leave.
-/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long.
+/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long. Then
+/// more time goes to reruns than `reruns` allows if no rounding within the capacity keeps that limit.
 /// Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run
 /// unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
 ///
@@ -82,6 +84,10 @@ class Poet final : public DraftPolicy {
       : stages_{count_of("poet", options, "stages", 100)},
         paging_{options.number("paging")},
         reruns_{options.number("reruns")} {
+    constexpr double kMost = 1e6;
+    for (const char* name : {"paging", "reruns"})
+      if (const double value = options.number(name); !(value >= 0 && value <= kMost))
+        throw InputError{fmt::format("poet: option '{}' is '{}'; expected 0 to 1000000", name, options.word(name))};
     if (options.word("solve") == "ilp") exact_ = options.nanos("time-limit");
   }
 

@@ -25,7 +25,7 @@ struct OpEnds {
 };
 
 /// Carries out the actions, which are of one iteration and can be carried out.
-/// @param held      by op, see Timeline::hold()
+/// @param held  by op, see Timeline::hold()
 OpEnds op_ends(const Trace& trace, const Machine& machine, std::span<const Action> actions,
                std::vector<Timeline::Held>& held);
 

@@ -106,18 +106,18 @@ class Fields {
     }
   }
 
-  std::string text(const std::string& key) const {
+  std::string text(const std::string& key, const char* expected = "a text with its unit, as in \"10us\"") const {
     const Json& value = at(key);
     if (!value.is_string() || value.get_ref<const std::string&>().empty())
-      throw InputError{fmt::format("{}: {}{}; expected a text with its unit, as in \"10us\"", file_, where(key),
-                                   value.is_string() ? "empty" : value.dump().substr(0, 40))};
+      throw InputError{fmt::format("{}: {}{}; expected {}", file_, where(key),
+                                   value.is_string() ? "empty" : value.dump().substr(0, 40), expected)};
     return value.get<std::string>();
   }
 
   /// The value of a key as `parse` reads it.
-  template <class Parse>
-  auto read(const std::string& key, Parse parse) const {
-    const std::string value = text(key);
+  template <class Parse, class... Expected>
+  auto read(const std::string& key, Parse parse, Expected... expected) const {
+    const std::string value = text(key, expected...);
     try {
       return parse(value);
     } catch (const InputError& error) {
@@ -166,8 +166,9 @@ class Fields {
   Sharing sharing(const std::string& key) const {
     const Fields fields{at(key), file_, prefix_ + key + ".", {"link", "host"}};
     Sharing sharing;
-    if (fields.has("link")) sharing.link = fields.read("link", parse_devices);
-    if (fields.has("host")) sharing.host = fields.read("host", parse_devices);
+    constexpr const char* kExpected = "a whole number as text, as in \"2\"";
+    if (fields.has("link")) sharing.link = fields.read("link", parse_devices, kExpected);
+    if (fields.has("host")) sharing.host = fields.read("host", parse_devices, kExpected);
     return sharing;
   }
 

@@ -13,6 +13,7 @@ std::int64_t sharers(std::int64_t devices, std::size_t rank, std::size_t ranks) 
 }
 
 void divide(Link& link, std::int64_t parts) {
+  if (parts == 1) return;
   link.rate = BytesPerSecond{std::max<std::int64_t>(link.rate.count() / parts, 1)};
   for (TimedSize& each : link.times) each.time = link.latency + (each.time - link.latency) * parts;
 }
@@ -24,9 +25,11 @@ Machine share_of(Machine machine, std::size_t rank, std::size_t ranks) {
                      on_host = sharers(machine.sharing.host, rank, ranks);
   divide(machine.h2d, on_link);
   divide(machine.d2h, on_link);
-  divide(machine.storage.write, on_host);
-  divide(machine.storage.read, on_host);
-  machine.storage.capacity = machine.storage.capacity / on_host;
+  if (machine.storage.capacity > Bytes{}) {
+    divide(machine.storage.write, on_host);
+    divide(machine.storage.read, on_host);
+    machine.storage.capacity = machine.storage.capacity / on_host;
+  }
   if (machine.host.capacity != HostMemory{}.capacity) machine.host.capacity = machine.host.capacity / on_host;
   return machine;
 }

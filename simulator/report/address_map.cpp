@@ -32,8 +32,26 @@ struct Range {
   Bytes offset, size, drawn_at;
 };
 
+/// Touching ranges as one if a buffer lies across their border: then the pool maps pages, and they are one segment.
+std::vector<Range> joined(const std::vector<Range>& ranges, const std::vector<const Stay*>& stays) {
+  const auto lies_across = [&](Bytes border) {
+    return std::any_of(stays.begin(), stays.end(),
+                       [&](const Stay* stay) { return stay->offset < border && border < stay->offset + stay->held; });
+  };
+  const bool pages = std::any_of(ranges.begin(), ranges.end(),
+                                 [&](const Range& range) { return lies_across(range.offset + range.size); });
+  std::vector<Range> all;
+  for (const Range& range : ranges)
+    if (pages && !all.empty() && all.back().offset + all.back().size == range.offset)
+      all.back().size += range.size;
+    else
+      all.push_back(range);
+  return all;
+}
+
 /// The ranges at a moment, by address.
-std::vector<Range> ranges_at(const History& history, const RunSpec& spec, Nanos moment) {
+std::vector<Range> ranges_at(const History& history, const RunSpec& spec, Nanos moment,
+                             const std::vector<const Stay*>& stays) {
   std::vector<Range> ranges;
   for (const ReservedSegment& segment : history.segments)
     if (segment.begin <= moment && (moment < segment.end || segment.end == history.end))
@@ -44,6 +62,7 @@ std::vector<Range> ranges_at(const History& history, const RunSpec& spec, Nanos 
     ranges.push_back({{}, spec.capacity == kNoLimit ? end : std::max(end, spec.capacity), {}});
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.offset < b.offset; });
+  ranges = joined(ranges, stays);
   Bytes drawn;
   for (Range& range : ranges) {
     range.drawn_at = drawn;
@@ -116,9 +135,9 @@ std::string address_map_text(const Trace& trace, const History& history, const R
   for (const Stay& stay : history.stays)
     if (stay.offset == kNoAddress)
       refuse("--map: the pool {} gives no addresses; expected one that does", names_of(spec).pool);
-  const std::vector<Range> ranges = ranges_at(history, spec, moment);
-  const Bytes top = ranges.empty() ? Bytes{1} : ranges.back().drawn_at + ranges.back().size;
   const std::vector<const Stay*> stays = stays_at(history, moment);
+  const std::vector<Range> ranges = ranges_at(history, spec, moment, stays);
+  const Bytes top = ranges.empty() ? Bytes{1} : ranges.back().drawn_at + ranges.back().size;
 
   const std::size_t columns = options.width - kMargin - 2, cells = columns * kRows;
   const Bytes cell{(top.count() + static_cast<std::int64_t>(cells) - 1) / static_cast<std::int64_t>(cells)};
@@ -152,8 +171,8 @@ std::string address_map_text(const Trace& trace, const History& history, const R
       out += row_text(kKindLetters.substr(kind, 1), words<BufferKind>()[kind], by_kind[kind], kind, options.colour);
   if (holes.count > 0) out += row_text(options.utf8 ? "·" : ".", "nothing", holes, kKinds, options.colour);
   if (!history.segments.empty())
-    out += fmt::format("  {} in {} segment{}, which are drawn side by side\n", to_text(ranges.empty() ? Bytes{} : top),
-                       ranges.size(), ranges.size() == 1 ? "" : "s");
+    out += fmt::format("  {} in {} segment{}\n", to_text(ranges.empty() ? Bytes{} : top), ranges.size(),
+                       ranges.size() == 1 ? "" : "s, which are drawn side by side");
   return out;
 }
 

@@ -107,3 +107,18 @@ TEST_CASE("a map is refused where there are no addresses, and for ops that do no
   CHECK(without.code == 2);
   CHECK(without.err == "tidepool: --at: it is for --map\n");
 }
+
+TEST_CASE("tidepool view --map joins the pages of an expandable segment") {
+  // Pages of 20 MiB: the second buffer lies on three of them, behind the first one, and leaves 16 MiB of the last.
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  for (const Bytes size : {24_MiB, 40_MiB}) {
+    const BufferId buffer = build.alloc({.size = size, .kind = BufferKind::kActivation});
+    build.run({.duration = 1_us}, {{buffer, Access::kWrite}});
+  }
+  const std::string path = tests::write_trace(scratch, "pages", build.finish());
+  const std::string map = map_of(path, {"--pool", "pytorch-expandable", "--capacity", "200MiB"}).out;
+  CHECK_THAT(map, ContainsSubstring("  a activation          64 MiB in     2 pieces, the largest 40 MiB\n"
+                                    "  . nothing             16 MiB in     1 piece, the largest 16 MiB\n"
+                                    "  80 MiB in 1 segment\n"));
+}

@@ -156,7 +156,8 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   }
   for (const auto& [name, times] : compared) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
-    if (kOptimised && name != "critical-path") CHECK(close[name] > 3);  // few seeds may have none
+    // Few seeds may have none. What is close to the bound for any order is in tests/unit/ordered_plan_test.cpp.
+    if (kOptimised && name != "critical-path" && name != "order-swap") CHECK(close[name] > 3);
   }
   CHECK(compared.size() == 13);
 }

@@ -132,6 +132,8 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
         "segment_free, page_map, page_unmap, host, storage, sharing, launch, submit, chunk, source");
   CHECK(refusal(with("\"source\"", R"("sharing": {"link": "0"}, "source")")) ==
         "box.json: sharing.link: '0' is no number of devices; expected a whole number from 1 to 1024");
+  CHECK(refusal(with("\"source\"", R"("sharing": {"link": 2}, "source")")) ==
+        "box.json: sharing.link: 2; expected a whole number as text, as in \"2\"");
   CHECK(refusal(with("\"source\"", R"("sharing": {"links": "2"}, "source")")) ==
         "box.json: unknown key 'sharing.links', did you mean 'link'?; known: link, host");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==

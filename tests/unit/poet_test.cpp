@@ -92,6 +92,35 @@ TEST_CASE("a limit of the time of reruns leaves POET the copies") {
   CHECK(cost_of(graph, *limited.schedule).paged > 0_ns);
 }
 
+TEST_CASE("the rounding of POET's relaxation keeps a limit of the time of reruns wherever a rounding does") {
+  int kept = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    KeepGraph graph = paged_graph(seed);
+    for (std::int64_t capacity = 17; capacity > 8; --capacity) {
+      graph.most_again.reset();
+      const KeepSolution free = solve_by_rounding(graph, Bytes{capacity});
+      if (!free.schedule || cost_of(graph, *free.schedule).peak > Bytes{capacity}) continue;
+      const KeepCost cost = cost_of(graph, *free.schedule);
+      if (cost.again == 0_ns) continue;
+      graph.most_again = cost.again - 1_ns;
+      const KeepSolution limited = solve_by_rounding(graph, Bytes{capacity});
+      if (!limited.schedule || cost_of(graph, *limited.schedule).again > *graph.most_again) continue;
+      ++kept;
+      CHECK(cost_of(graph, *limited.schedule).peak <= Bytes{capacity});
+    }
+  }
+  CHECK(kept > 10);
+}
+
+TEST_CASE("POET refuses prices and limits that are no numbers from 0 to a million") {
+  const Trace trace = tests::chain_trace(8);
+  const auto run = [&](const char* policy) {
+    return simulate(trace, {.pool = "ideal", .policy = policy, .capacity = trace.ideal_peak() - 1_B});
+  };
+  CHECK_THROWS_WITH(run("poet(paging=-1)"), "poet: option 'paging' is '-1'; expected 0 to 1000000");
+  CHECK_THROWS_WITH(run("poet(reruns=1e30)"), "poet: option 'reruns' is '1e30'; expected 0 to 1000000");
+}
+
 TEST_CASE("where copies are dear, POET recomputes a chain as Checkmate does; where they are cheap, it only copies") {
   // The input of the step, four inputs of ops, and a gradient with the one made from it.
   const Trace trace = tests::chain_trace(8);

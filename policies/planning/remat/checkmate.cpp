@@ -255,6 +255,16 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity) {
   KeepSolution solution;
   std::optional<KeepCost> best;
+  // Ranks of schedules: over the capacity, over the limit on reruns, within both.
+  const auto rank = [&](const KeepCost& cost) {
+    return cost.peak > capacity ? 0 : graph.most_again && cost.again > *graph.most_again ? 1 : 2;
+  };
+  const auto is_better = [&](const KeepCost& cost, const KeepCost& than) {
+    if (rank(cost) != rank(than)) return rank(cost) > rank(than);
+    return rank(cost) == 0   ? cost.peak < than.peak
+           : rank(cost) == 1 ? cost.again < than.again
+                             : cost.price() < than.price();
+  };
   const auto round_with = [&](bool may_page) {
     for (int tenths = 10; tenths >= 8; --tenths) {
       const Formulation formulation{graph, capacity - capacity / 10 * (10 - tenths), false, may_page};
@@ -267,9 +277,7 @@ KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity) {
       for (int threshold = 1; threshold <= 9; ++threshold) {
         KeepSchedule schedule = formulation.schedule(found.x, 0.1 * threshold);
         const KeepCost cost = cost_of(graph, schedule);
-        if (best &&
-            (best->peak <= capacity ? cost.peak > capacity || cost.price() >= best->price() : cost.peak >= best->peak))
-          continue;
+        if (best && !is_better(cost, *best)) continue;
         best = cost;
         solution.schedule = std::move(schedule);
       }
