@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -5,7 +7,6 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <fmt/format.h>
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/gaps/trials.hpp"
