@@ -1,10 +1,12 @@
 """Tests that a job does not notice the recorder inside it."""
 
 import contextlib
+import gc
 import io
 import os
 import tempfile
 import unittest
+import weakref
 from unittest import mock
 
 from support import torch  # skips without it
@@ -124,6 +126,26 @@ class Errors(unittest.TestCase):
         self.assertIn("has no single storage", said.getvalue())
         self.assertEqual(said.getvalue().count("tidepool: "), 1)
 
+    def test_a_sparse_gradient_ends_the_recording_and_not_the_job(self):
+        linear, embedding = torch.nn.Linear(4, 4), torch.nn.Embedding(3, 4, sparse=True)
+        optimizer = torch.optim.SGD([*linear.parameters(), *embedding.parameters()], lr=1)
+        guest = LiveRecorder([torch.nn.ModuleList([linear, embedding])], [optimizer], Lines())
+        before = embedding.weight.detach().clone()
+        said = io.StringIO()
+        with guest, contextlib.redirect_stderr(said):
+            for step in range(3):
+                optimizer.zero_grad()
+                x = torch.ones(1, 4)
+                if step > 0:
+                    x = embedding(torch.tensor([2])) + x
+                linear(x).sum().backward()
+                optimizer.step()
+                guest.iteration()
+            self.assertTrue(guest.lost)
+        self.assertIn("has no single storage", said.getvalue())
+        self.assertEqual(said.getvalue().count("tidepool: "), 1)
+        self.assertFalse(torch.equal(embedding.weight, before))
+
     def test_a_buffer_that_changes_its_size_ends_and_another_one_begins(self):
         file = Lines()
         _, guest = recorder(file)
@@ -134,6 +156,19 @@ class Errors(unittest.TestCase):
         sizes = [line.split('"size":')[1].split(",")[0] for line in file.lines if '"action":"alloc"' in line]
         self.assertEqual(sizes, ["16", "400"])
         self.assertEqual(sum('"action":"free_completed"' in line for line in file.lines), 1)
+
+
+class Lifetimes(unittest.TestCase):
+    def test_a_parameter_that_the_job_replaces_ends_there(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+        guest = LiveRecorder([model], [torch.optim.SGD(model[0].parameters(), lr=0.1)], Lines())
+        with guest:
+            replaced = weakref.ref(model[1].weight)
+            model[1] = torch.nn.Linear(4, 4)
+            gc.collect()
+            self.assertIsNone(replaced())
+            guest._optimizers[0].step()
+            self.assertFalse(guest.lost)
 
 
 class OwnHistory(unittest.TestCase):

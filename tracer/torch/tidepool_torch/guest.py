@@ -70,6 +70,14 @@ class Guest(Recorder):
     def _rest_collector(self):
         pass  # the job may run for hours
 
+    def _find_gradients(self, look_up):
+        if self.lost:
+            return
+        try:
+            super()._find_gradients(look_up)
+        except Exception as error:
+            self.lose(error)
+
     def _new_storages(self, on_gpu):
         return GuestStorages(self, on_gpu)
 

@@ -3,6 +3,7 @@
 import gc
 import json
 import time
+import weakref
 from contextlib import ExitStack
 
 import torch
@@ -63,7 +64,7 @@ class Recorder(TorchDispatchMode):
         self.program.meta = self._describe(name, fake)
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
-        self._names = {}  # parameter -> its name
+        self._names = []  # (weak reference to a parameter, its name)
         self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
         self._iterations = 0
@@ -245,7 +246,7 @@ class Recorder(TorchDispatchMode):
     def _find_kinds(self, look_up):
         """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or
         None for tensors that stay as they are."""
-        names = self._names = {}
+        names = {}
         for model in self._models:
             for name, parameter in model.named_parameters():
                 names.setdefault(parameter, name)
@@ -255,12 +256,14 @@ class Recorder(TorchDispatchMode):
         for optimizer in self._optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
                 _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+        self._names = [(weakref.ref(parameter), name) for parameter, name in names.items()]
         self._find_gradients(look_up)
 
     def _find_gradients(self, look_up):
         """The same for the gradients that there are before a step of the optimizer, which may end them."""
-        for parameter, name in self._names.items():
-            if parameter.grad is not None:
+        for reference, name in self._names:
+            parameter = reference()
+            if parameter is not None and parameter.grad is not None:
                 _classify(look_up, parameter.grad, "gradient", name + ".grad")
 
     def _describe(self, name, fake):
