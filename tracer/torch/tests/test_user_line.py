@@ -5,6 +5,7 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+from types import SimpleNamespace
 
 from support import record, short, torch
 
@@ -102,11 +103,25 @@ class Files(unittest.TestCase):
             self.assertFalse(is_user_code(os.path.join(folder, "vendored", "einops", "einops.py")))
             self.assertTrue(is_user_code(os.path.join(folder, "own", "model.py")))
 
+    def test_an_entry_of_the_path_that_is_no_text_is_passed_over(self):
+        with unittest.mock.patch.object(sys, "path", [b"/srv/code", None, *sys.path]):
+            self.assertTrue(is_user_code("/home/ada/net/model.py"))
+
+    def test_a_frame_that_is_at_no_line_stands_at_the_begin_of_its_function(self):
+        frame = frame_without_line("/home/ada/net/model.py", first=7)
+        with unittest.mock.patch.object(sys, "_getframe", lambda _: frame):
+            self.assertEqual(UserLine().now(), "model.py:7")
+
     def test_without_code_of_the_user_there_is_no_line(self):
         file = sys.modules[UserLine.__module__].__file__
         found = {}
         exec(compile("found['line'] = user_line.now()", file, "exec"), {"found": found, "user_line": Hidden()})
         self.assertEqual(found["line"], "")
+
+
+def frame_without_line(file, first):
+    """A frame whose instruction belongs to no line, as CPython 3.10 and later have them."""
+    return SimpleNamespace(f_code=SimpleNamespace(co_filename=file, co_firstlineno=first), f_lineno=None, f_back=None)
 
 
 class Hidden(UserLine):

@@ -18,11 +18,10 @@ def containers_of(models):
 class Position:
     """Follows module calls, autograd and the optimizer while entered.
 
-    Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op belongs
-    to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and backward
-    reads the number. A module that runs inside backward
-    is a checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer
-    work (clipping, updates, clearing gradients).
+    Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op
+    belongs to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and
+    backward reads the number. A module that runs inside backward is a checkpointed forward that runs again. Ops after a
+    backward pass, up to the next module call, count as optimizer work (clipping, updates, clearing gradients).
     """
 
     def __init__(self, models, optimizers):

@@ -9,7 +9,8 @@ import torch
 
 # Folders whose code is not the user's: Python's own, those of installed packages, PyTorch's and this package's.
 _FOREIGN = tuple({os.path.join(folder, "") for folder in (
-    *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), *torch.__path__, os.path.dirname(__file__))})
+    *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+    *torch.__path__, os.path.dirname(__file__))})
 # Parts of paths that tell the same of other environments, and of files that a compiler made.
 _FOREIGN_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}torchinductor_")
 
@@ -31,7 +32,7 @@ class UserLine:
             if user is None:
                 user = is_user[file] = is_user_code(file)
             if user:
-                return self._text(file, frame.f_lineno)
+                return self._text(file, frame.f_lineno or frame.f_code.co_firstlineno)
             frame = frame.f_back
         return ""
 
@@ -43,13 +44,14 @@ class UserLine:
 
 
 def is_user_code(file):
-    """Whether a file, as code objects name it, is the user's: a script, a module that is not installed, or the cell of a
-    notebook."""
+    """Whether a file, as code objects name it, is the user's: a script, a module that is not installed, or the cell of
+    a notebook."""
     if file.startswith("<"):
         return file == "<stdin>" or file.startswith("<ipython-input")
     if file.startswith(_FOREIGN) or any(part in file for part in _FOREIGN_PARTS):
         return False
-    return not any(folder and file.startswith(os.path.join(folder, "")) and _holds_packages(folder) for folder in sys.path)
+    return not any(isinstance(folder, str) and folder and file.startswith(os.path.join(folder, ""))
+                   and _holds_packages(folder) for folder in sys.path)
 
 
 @functools.cache
