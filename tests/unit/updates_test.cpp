@@ -157,6 +157,13 @@ TEST_CASE("found steps that have one update each stay as they are, and the first
         Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
 }
 
+TEST_CASE("found steps between which one is missing give way to steps that end with the updates") {
+  std::vector<std::uint32_t> names;
+  for (std::uint32_t i = 0; i < 40; ++i) names.push_back(i % 10);
+  CHECK(steps_with_updates(names, {{0, 10}, {10, 20}, {30, 40}}, std::vector<std::size_t>{8, 18, 28, 38}) ==
+        Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
+}
+
 TEST_CASE("a first step that is like no other is left out") {
   std::vector<std::uint32_t> names(40, 0);
   std::iota(names.begin(), names.begin() + 10, 1U);

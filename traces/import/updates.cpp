@@ -7,7 +7,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kPiece = 8;  // ops by which the begin of a step is known again
+constexpr std::size_t kPiece = 8;       // ops by which the begin of a step is known again
+constexpr std::size_t kMostAhead = 64;  // places from which they are taken: each is looked for in both steps
 
 /// A block that is in use for half of the job or more.
 struct Lasting {
@@ -85,7 +86,7 @@ bool near(const std::vector<std::size_t>& updates, std::size_t at, std::size_t o
 }
 
 /// Where the first step begins: as many places at which the second one's first ops come back before its update as
-/// there are in the second one. The end of the first step, if nothing of it is like the second one.
+/// there are in the second one. The end of the first step, if nothing of it is like the begin of the second one.
 std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, std::size_t second_end) {
   const auto places = [&](std::size_t piece, std::size_t first, std::size_t last) {
     std::vector<std::size_t> found;
@@ -93,7 +94,7 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
       if (std::ranges::equal(names.subspan(at, kPiece), names.subspan(piece, kPiece))) found.push_back(at);
     return found;
   };
-  for (std::size_t ahead = 0; ahead < (second_end - end) / 2; ++ahead) {
+  for (std::size_t ahead = 0; ahead < std::min((second_end - end) / 2, kMostAhead); ++ahead) {
     if (end + ahead + kPiece > second_end) break;
     const std::size_t wanted = places(end + ahead, end, second_end).size();
     const std::vector<std::size_t> found = places(end + ahead, 0, end);
@@ -139,11 +140,12 @@ std::vector<FoundStep> steps_with_updates(std::span<const std::uint32_t> names, 
   std::vector<FoundStep> steps = std::move(found);
   const bool agree =
       std::all_of(steps.begin(), steps.end(), [&](const FoundStep& step) { return updates_in(step) == 1; });
-  if (!agree || steps.size() + 1 < updates.size() || steps.back().last <= updates.back()) {
+  const std::size_t first_missing = agree && !steps.empty() && updates.front() < steps.front().first ? 1 : 0;
+  if (!agree || steps.size() + first_missing < updates.size()) {
     steps.clear();
     for (std::size_t i = 1; i < updates.size(); ++i) steps.push_back({updates[i - 1] + 1, updates[i] + 1});
   }
-  if (steps.size() < updates.size())
+  if (updates.front() < steps.front().first)
     if (const std::size_t begin = first_begin(names, steps[0].first, steps[0].last); begin <= updates[0])
       steps.insert(steps.begin(), {begin, steps[0].first});
   return steps;
