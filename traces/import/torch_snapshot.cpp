@@ -157,7 +157,8 @@ class UserLines {
       frame.refuse("a frame of {} entries; expected at most {}", frame.entries(), kMostEntries);
     const std::string_view file = frame.text("filename");
     if (!is_users(file)) return 0;
-    const std::string line = fmt::format("{}:{}", file, frame.whole("line", 0, kMost));
+    const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
+    const std::string line = fmt::format("{}:{}", name, frame.whole("line", 0, kMost));
     const auto [known, is_new] = numbers_.try_emplace(line, static_cast<std::uint32_t>(lines_.size()));
     if (is_new) lines_.push_back(line);
     return known->second;

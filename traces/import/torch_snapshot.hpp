@@ -85,7 +85,7 @@ struct TorchSnapshot {
   std::vector<SnapshotSegment> segments;
   std::vector<std::vector<SnapshotEvent>> device_traces;  ///< by device, oldest event first
   SnapshotSettings settings;
-  /// Lines of the user's code, as in /home/ada/model.py:88; the first is "", for stacks without one.
+  /// Lines of the user's code, as in model.py:88; the first is "", for stacks without one.
   std::vector<std::string> lines{""};
   std::int64_t unknown_actions = 0;
 };
