@@ -12,10 +12,9 @@ std::string joined(std::string_view first, std::string_view separator, std::stri
   return fmt::format("{}{}{}", first, first.empty() || second.empty() ? "" : separator, second);
 }
 
-/// The module of the op that a buffer is for. If that op has neither module nor line, the first module of an op that
+/// The module of `first`, the op that a buffer is for. If that op has neither module nor line, the first module of an op that
 /// reads the content.
-std::string_view module_of(const Trace& trace, BufferId id) {
-  const OpId first = op_it_is_for(trace, id);
+std::string_view module_of(const Trace& trace, BufferId id, OpId first) {
   if (!first.valid()) return {};
   const std::string_view module = trace.text(trace.op(first).module);
   if (!module.empty() || trace.op(first).line.valid()) return module;
@@ -44,11 +43,19 @@ OpId op_it_is_for(const Trace& trace, BufferId id) {
   return alloc == steps.end() ? OpId{} : trace.allocated_for(static_cast<std::size_t>(alloc - steps.begin()));
 }
 
-std::string_view line_of(const Trace& trace, BufferId id) {
+std::vector<OpId> ops_they_are_for(const Trace& trace) {
+  std::vector<OpId> found;
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i) found.push_back(first_op(trace, BufferId{i}));
+  for (std::size_t i = 0; i < trace.steps().size(); ++i)
+    if (const Step step = trace.steps()[i]; step.kind == StepKind::kAlloc && !found[step.id].valid())
+      found[step.id] = trace.allocated_for(i);
+  return found;
+}
+
+std::string_view line_of(const Trace& trace, BufferId id, OpId is_for) {
   const Buffer& buffer = trace.buffer(id);
   if (buffer.line.valid()) return trace.text(buffer.line);
-  const OpId op = buffer.born_before ? OpId{} : op_it_is_for(trace, id);
-  return op.valid() ? trace.text(trace.op(op).line) : std::string_view{};
+  return is_for.valid() && !buffer.born_before ? trace.text(trace.op(is_for).line) : std::string_view{};
 }
 
 std::string place_text(const Trace& trace, OpId id) {
@@ -63,13 +70,15 @@ std::string op_text(const Trace& trace, OpId id) {
   return fmt::format("op {}{}", id.value(), in_brackets(joined(called, ", ", trace.text(op.line))));
 }
 
-std::string program_name(const Trace& trace, BufferId id) {
+std::string program_name(const Trace& trace, BufferId id, OpId is_for) {
   const std::string_view name = trace.text(trace.buffer(id).name);
-  return joined(name.empty() ? module_of(trace, id) : name, ", ", line_of(trace, id));
+  return joined(name.empty() ? module_of(trace, id, is_for) : name, ", ", line_of(trace, id, is_for));
 }
 
-std::string buffer_text(const Trace& trace, BufferId id) {
-  return fmt::format("buffer {}{}", id.value(), in_brackets(program_name(trace, id)));
+std::string buffer_text(const Trace& trace, BufferId id) { return buffer_text(trace, id, op_it_is_for(trace, id)); }
+
+std::string buffer_text(const Trace& trace, BufferId id, OpId is_for) {
+  return fmt::format("buffer {}{}", id.value(), in_brackets(program_name(trace, id, is_for)));
 }
 
 }  // namespace tidepool

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traces/trace.hpp"
 
@@ -14,9 +15,13 @@ OpId first_op(const Trace& trace, BufferId id);
 /// first_op(); of a buffer that no op uses, as a workspace, the op that it was allocated for. Linear in the steps then.
 OpId op_it_is_for(const Trace& trace, BufferId id);
 
+/// op_it_is_for() of each buffer, for callers that name many of them. Linear in the trace.
+std::vector<OpId> ops_they_are_for(const Trace& trace);
+
 /// The line of the user's code that allocated a buffer, as in model.py:88, or that called the op that it is for; "" if
 /// neither is recorded. Of a buffer that existed before the trace began, an op does not tell it.
-std::string_view line_of(const Trace& trace, BufferId id);
+/// @param is_for  op_it_is_for() of the buffer
+std::string_view line_of(const Trace& trace, BufferId id, OpId is_for);
 
 /// The module and the line of an op, as in "blocks.0.mlp.fc1, model.py:88"; "" if neither is recorded.
 std::string place_text(const Trace& trace, OpId id);
@@ -27,9 +32,12 @@ std::string op_text(const Trace& trace, OpId id);
 /// What the program calls a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for
 /// (of the first op that reads it, if that one has neither module nor line); then the line, as in "blocks.0.mlp.fc1,
 /// model.py:88"; "" if nothing is recorded.
-std::string program_name(const Trace& trace, BufferId id);
+/// @param is_for  op_it_is_for() of the buffer
+std::string program_name(const Trace& trace, BufferId id, OpId is_for);
 
 /// "buffer 632 (blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.
 std::string buffer_text(const Trace& trace, BufferId id);
+/// @param is_for  op_it_is_for() of the buffer
+std::string buffer_text(const Trace& trace, BufferId id, OpId is_for);
 
 }  // namespace tidepool

@@ -117,12 +117,13 @@ void print_json(const Arguments& arguments, const Explanation& found) {
                                {"buffers", kind.buffers}});
   for (const Holder& holder : holders_of(trace, found.names, instant.buffers, arguments.depth))
     object["holders"].push_back(holder_json(holder, instant.live));
+  const std::vector<OpId> is_for = ops_they_are_for(trace);
   for (const LiveBuffer& live : instant.buffers) {
     const Buffer& buffer = trace.buffer(live.buffer);
     object["buffers"].push_back({{"buffer", live.buffer.index()},
                                  {"name", trace.text(buffer.name)},
                                  {"module", found.names.of(live.buffer).text},
-                                 {"line", line_of(trace, live.buffer)},
+                                 {"line", line_of(trace, live.buffer, is_for[live.buffer.index()])},
                                  {"kind", word(buffer.kind)},
                                  {"bytes", buffer.size.count()},
                                  {"in_use", live.in_use},
@@ -163,7 +164,7 @@ void print_holders(const Arguments& arguments, const Explanation& found) {
 }
 
 std::string allocated_text(const Trace& trace, BufferId id) {
-  const std::string_view line = line_of(trace, id);
+  const std::string_view line = line_of(trace, id, op_it_is_for(trace, id));
   return fmt::format("it was allocated{}{}", line.empty() ? "" : fmt::format(" by {}", line),
                      trace.ops().empty() ? "" : "; no op used it yet");
 }

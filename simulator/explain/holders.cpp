@@ -60,12 +60,10 @@ std::span<const std::string_view> words<NamedBy>() {
 
 ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
-    const Op& op = trace.ops()[i];
-    for (const Use& use : trace.uses(OpId{i})) {
-      Name& name = names_[trace.version(use.in.valid() ? use.in : use.out).buffer.index()];
-      if (name.by == NamedBy::kNothing || (name.by != NamedBy::kModule && !trace.text(op.module).empty()))
-        name = name_of(trace, OpId{i});
-    }
+    const Name of_op = name_of(trace, OpId{i});
+    for (const Use& use : trace.uses(OpId{i}))
+      if (Name& name = names_[trace.version(use.in.valid() ? use.in : use.out).buffer.index()]; of_op.by < name.by)
+        name = of_op;
   }
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // without recorded uses: the op it was made for
     const OpId op = trace.allocated_for(i);

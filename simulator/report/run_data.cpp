@@ -232,21 +232,11 @@ Json phase_spans(const Trace& trace, const History& history) {
   return all.size() > kMost ? Json::array() : all;
 }
 
-/// op_it_is_for() of each buffer.
-std::vector<OpId> makers_of(const Trace& trace) {
-  std::vector<OpId> makers;
-  for (std::size_t i = 0; i < trace.buffers().size(); ++i) makers.push_back(first_op(trace, BufferId{i}));
-  for (std::size_t i = 0; i < trace.steps().size(); ++i)
-    if (const Step step = trace.steps()[i]; step.kind == StepKind::kAlloc && !makers[step.id].valid())
-      makers[step.id] = trace.allocated_for(i);
-  return makers;
-}
-
 }  // namespace
 
 Json trace_data(const Trace& trace, DataBlocks& blocks) {
   Rows buffers{{"kind", "size", "name", "maker", "before", "outlives", "line"}};
-  const std::vector<OpId> makers = makers_of(trace);
+  const std::vector<OpId> makers = ops_they_are_for(trace);
   for (std::size_t i = 0; i < trace.buffers().size(); ++i) {
     const Buffer& buffer = trace.buffers()[i];
     buffers.add(buffer.kind, buffer.size.count(), buffer.name.value(), plus_one(makers[i]), buffer.born_before,

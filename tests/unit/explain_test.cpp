@@ -2,6 +2,7 @@
 #include "simulator/explain/instant.hpp"
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
+#include "traces/program_names.hpp"
 
 using namespace tidepool;
 
@@ -130,6 +131,42 @@ TEST_CASE("without modules lines of the user's code stand for them") {
   CHECK(holder_text(holder) == "of operator sgemm");
   CHECK(missing_names(trace)[0] ==
         "the trace has no modules, so lines of the code stand for them; `tidepool record --torch` records modules");
+}
+
+TEST_CASE("the line of a later op stands for a buffer before the operator that used it first") {
+  TraceBuilder build;
+  const BufferId copied = build.alloc({.size = 8_B});
+  build.run({.name = build.text("memcpy HtoD")}, {{copied, Access::kWrite}});
+  build.run({.name = build.text("sgemm"), .line = build.text("model.py:88")}, {{copied}});
+  const Trace trace = build.finish();
+  const ModuleNames names{trace};
+  CHECK(names.of(copied).by == NamedBy::kLine);
+  CHECK(names.of(copied).text == "model.py:88");
+}
+
+TEST_CASE("a module stands for a buffer before the line of an earlier op, and that line before a later one") {
+  TraceBuilder build;
+  const BufferId first = build.alloc({.size = 8_B}), second = build.alloc({.size = 8_B});
+  build.run({.name = build.text("sgemm"), .line = build.text("model.py:88")},
+            {{first, Access::kWrite}, {second, Access::kWrite}});
+  build.run({.name = build.text("memcpy DtoH")}, {{first}, {second}});
+  build.run({.name = build.text("relu"), .module = build.text("act"), .line = build.text("model.py:89")}, {{first}});
+  build.run({.name = build.text("relu"), .line = build.text("model.py:90")}, {{second}});
+  const Trace trace = build.finish();
+  const ModuleNames names{trace};
+  CHECK(names.of(first).text == "act");
+  CHECK(names.of(second).text == "model.py:88");
+}
+
+TEST_CASE("the ops of all buffers are those of each, also where no use is recorded") {
+  TraceBuilder build;
+  const BufferId written = build.alloc({.size = 8_B}), workspace = build.alloc({.size = 8_B});
+  build.run({.name = build.text("sgemm")}, {{written, Access::kWrite}});
+  const BufferId last = build.alloc({.size = 8_B});
+  const Trace trace = build.finish();
+  const std::vector<OpId> all = ops_they_are_for(trace);
+  CHECK(all == std::vector<OpId>{OpId{0U}, OpId{0U}, OpId{}});
+  for (const BufferId id : {written, workspace, last}) CHECK(op_it_is_for(trace, id) == all[id.index()]);
 }
 
 TEST_CASE("without modules operators stand for them, and the missing data is named") {

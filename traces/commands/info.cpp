@@ -43,19 +43,21 @@ std::vector<BufferId> largest_buffers(const Trace& trace, std::size_t most) {
 
 Json largest_json(const Trace& trace, std::size_t most) {
   Json rows = Json::array();
+  const std::vector<OpId> is_for = ops_they_are_for(trace);
   for (const BufferId id : largest_buffers(trace, most))
     rows.push_back({{"buffer", id.value()},
                     {"bytes", trace.buffer(id).size.count()},
                     {"kind", word(trace.buffer(id).kind)},
-                    {"name", program_name(trace, id)}});
+                    {"name", program_name(trace, id, is_for[id.index()])}});
   return rows;
 }
 
 void print_largest(const Trace& trace, std::size_t most) {
   if (most > 0) fmt::print("largest buffers\n");
+  const std::vector<OpId> is_for = ops_they_are_for(trace);
   for (const BufferId id : largest_buffers(trace, most))
     fmt::print("  {:>10}  {:<16}{}\n", to_text(trace.buffer(id).size), word(trace.buffer(id).kind),
-               buffer_text(trace, id));
+               buffer_text(trace, id, is_for[id.index()]));
 }
 
 Json to_json(const Trace& trace) {
