@@ -12,12 +12,12 @@ std::string joined(std::string_view first, std::string_view separator, std::stri
   return fmt::format("{}{}{}", first, first.empty() || second.empty() ? "" : separator, second);
 }
 
-/// The module of `first`, the op that a buffer is for. If that op has neither module nor line, the first module of an op that
+/// The module of the op that a buffer is for. If that op has neither module nor line, the first module of an op that
 /// reads the content.
-std::string_view module_of(const Trace& trace, BufferId id, OpId first) {
-  if (!first.valid()) return {};
-  const std::string_view module = trace.text(trace.op(first).module);
-  if (!module.empty() || trace.op(first).line.valid()) return module;
+std::string_view module_of(const Trace& trace, BufferId id, OpId is_for) {
+  if (!is_for.valid()) return {};
+  const std::string_view module = trace.text(trace.op(is_for).module);
+  if (!module.empty() || trace.op(is_for).line.valid()) return module;
   for (const OpId reader : trace.readers(trace.first_version(id)))
     if (const std::string_view other = trace.text(trace.op(reader).module); !other.empty()) return other;
   return {};

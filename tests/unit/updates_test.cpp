@@ -170,3 +170,14 @@ TEST_CASE("a first step that is like no other is left out") {
   const Steps later{{10, 20}, {20, 30}, {30, 40}};
   CHECK(steps_with_updates(names, later, std::vector<std::size_t>{8, 18, 28, 38}) == later);
 }
+
+TEST_CASE("a first step is known again by the first 64 places of the second one, so that the search is linear") {
+  const auto steps_if_different = [](std::size_t different) {
+    std::vector<std::uint32_t> names(400);
+    for (std::uint32_t i = 0; i < 400; ++i) names[i] = i % 200;
+    for (std::size_t i = 0; i < different; ++i) names[200 + i] += 1000;  // as warming up has other kernels
+    return steps_with_updates(names, {{200, 400}}, std::vector<std::size_t>{199, 399});
+  };
+  CHECK(steps_if_different(63) == Steps{{0, 200}, {200, 400}});
+  CHECK(steps_if_different(64) == Steps{{200, 400}});
+}
