@@ -8,8 +8,8 @@ A step of each model of advise_table.py is recorded dry; `tidepool simulate --po
 Then the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
 (torch.cuda.max_memory_allocated). Its graphs have the operators of PyTorch's compiler, inductor, cut by inductor's
 partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have
-fewer temporary tensors. Beside each peak stand the bytes after the forward pass, with those that are saved for
-backward. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
+fewer temporary tensors. A second table has the bytes after the forward pass, with those that are saved for backward,
+and the rest of each peak, which backward adds. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
 """
 import argparse
 import json
@@ -90,6 +90,11 @@ def held_before(plan, op):
     return sum(held.values())
 
 
+def rest(peak, after_forward):
+    """What backward adds, in MiB that add up with those of the tables."""
+    return f"{round(peak / 2**20) - round(after_forward / 2**20):,} MiB"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="build/tidepool")
@@ -102,8 +107,9 @@ def main():
     if arguments.train:
         return train(arguments.train, arguments.budget)
     arguments.program = str(pathlib.Path(arguments.program).resolve())
-    print("| model | peak | budget | min-cut's peak | compiled | difference | after forward | compiled | difference | time |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    parts = []  # rows of the second table
+    print("| model | peak | budget | min-cut's peak | compiled | difference | time |")
+    print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(arguments.keep or scratch).resolve()
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +120,11 @@ def main():
                 said, saved, time = simulated(arguments, trace, budget)
                 compiled, kept = record(arguments, folder / f"{name}-{budget}.tide", name, "--", "--budget", budget)
                 print(f"| {name} | {mib(peak)} | {budget} | {mib(said)} | {mib(compiled)} | {said / compiled - 1:+.1%} | "
-                      f"{mib(saved)} | {mib(kept)} | {saved / kept - 1:+.1%} | {time - 1:+.1%} |", flush=True)
+                      f"{time - 1:+.1%} |", flush=True)
+                parts.append(f"| {name} | {budget} | {mib(saved)} | {mib(kept)} | {saved / kept - 1:+.1%} | "
+                             f"{rest(said, saved)} | {rest(compiled, kept)} |")
+    print("\n| model | budget | after forward: min-cut | compiled | difference | backward adds: min-cut | compiled |")
+    print("|---|---|---|---|---|---|---|", *parts, sep="\n")
 
 
 if __name__ == "__main__":
