@@ -23,13 +23,14 @@ import subprocess
 import tempfile
 import time
 
+LIMIT_S = 3600  # of one command
 PLANNERS = {"folded": "tide-fold", "not folded": "tide-fold(fold=off)"}
 KEYS = ("seconds", "overhead", "gap")
 
 
 def call(command):
     """The JSON lines that a command prints."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     if done.returncode == 2:
         raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -22,6 +22,7 @@ try:
 except ImportError:
     sys.exit("make_site.py: Pygments is not installed; expected Debian's package python3-pygments, or the one from PyPI")
 
+LIMIT_S = 600  # of one command
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GUIDE = pathlib.Path("notebooks/guide")
 SITE = ROOT / "notebooks" / "site"
@@ -51,7 +52,7 @@ NAVIGATION = [
 
 
 def printed(program, *arguments):
-    return subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([program, *arguments], check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
 
 
 def commands_page(program):
@@ -134,7 +135,8 @@ def main():
                     "nav": NAVIGATION, "use_directory_urls": False, "plugins": ["search"],
                     "markdown_extensions": [{"codehilite": {"guess_lang": False}}]}
         (place / "mkdocs.yml").write_text(json.dumps(settings))  # JSON is YAML
-        built = subprocess.run([mkdocs, "build", "--strict", "-f", place / "mkdocs.yml"], capture_output=True, text=True)
+        built = subprocess.run([mkdocs, "build", "--strict", "-f", place / "mkdocs.yml"], capture_output=True, text=True,
+                               timeout=LIMIT_S)
     if built.returncode != 0:
         print(built.stderr, file=sys.stderr)
         return built.returncode

@@ -173,7 +173,7 @@ def figure(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="*")
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--policies", help="some of them, separated by commas; all if not given")
     parser.add_argument("--capacity", default="0.5x,0.7x,0.9x", help="of traces; separated by commas")
     parser.add_argument("--machine", default="a100-pcie4", help="for traces; separated by commas")
@@ -185,7 +185,7 @@ def main():
     parser.add_argument("-o", "--output", help="SVG, PNG or PDF")
     arguments = parser.parse_args()
 
-    policies = every_policy(arguments.tidepool)
+    policies = every_policy(arguments.program)
     if arguments.policies:
         policies = [each for each in policies if each[0] in arguments.policies.split(",")]
     capacities, machines = arguments.capacity.split(","), arguments.machine.split(",")
@@ -194,10 +194,10 @@ def main():
         if not arguments.traces:
             points += points_of_instances(folder)
             if pathlib.Path(arguments.published).is_dir():
-                points += points_of_problems(arguments.published, arguments.tidepool)
+                points += points_of_problems(arguments.published, arguments.program)
             else:
                 print(f"{arguments.published} is not there: without the problems of Checkmate, MONeT and Moccasin")
-        found = measured(points, policies, arguments.tidepool, Rows(arguments.rows, version_of(arguments.tidepool)), arguments.limit,
+        found = measured(points, policies, arguments.program, Rows(arguments.rows, version_of(arguments.program)), arguments.limit,
                          arguments.threads)
     print_table(table(found))
     print()

@@ -86,7 +86,7 @@ def every_policy(tidepool):
 
 
 def version_of(tidepool):
-    return subprocess.run([tidepool, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run([tidepool, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 class Rows:

@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+
+LIMIT_S = 3600  # of one command, by the clock
 
 
 def rows_of(command):
     """The JSON lines that a command prints, one dict each. Ends the script if it prints none."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     if not done.stdout:
         raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -23,14 +26,19 @@ def run_within(command, seconds=None):
     """Runs a command that prints JSON lines. Returns the lines, its CPU time in s, and its share of a core.
 
     With a limit of CPU time in s, it may be ended by that; the lines are None then. Ends the script if the command
-    prints none.
+    prints none before LIMIT_S seconds and its limit.
     """
     if seconds is not None:
         command = ["sh", "-c", f'ulimit -S -t {seconds}; exec "$@"', "sh", *command]
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=output, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
+        hangs = threading.Timer(LIMIT_S + (seconds or 0), process.kill)
+        hangs.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            hangs.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         used, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - begin
         if process.returncode == -signal.SIGXCPU:

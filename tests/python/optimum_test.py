@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ["TIDEPOOL"]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
 from optimum_points import INSTANCES, Rows, bound_of, measured, points_of_instances, points_of_traces, run_of  # noqa: E402
+import sweep_rows  # noqa: E402
 from sweep_rows import run_within  # noqa: E402
 
 
@@ -51,6 +53,10 @@ class Optimum(unittest.TestCase):
         self.assertIsNone(rows)
         self.assertGreaterEqual(used, 0.9)
         self.assertLess(used, 3)
+
+    def test_a_search_that_hangs_without_cpu_time_ends_the_script(self):
+        with mock.patch.object(sweep_rows, "LIMIT_S", 1), self.assertRaisesRegex(SystemExit, "sleep 60"):
+            run_within(["sleep", "60"])
 
     def test_an_error_of_the_program_ends_the_script(self):
         with self.assertRaisesRegex(SystemExit, "no policy"):

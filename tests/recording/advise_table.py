@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+LIMIT_S = 3600  # of one command
 STEPS = 3  # the hook sees modules from the second step on
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "advise_scripts"
 
@@ -137,7 +138,7 @@ def record(arguments, name, trace, change=None):
     if name in MODELS:
         job, given = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name], ["--change", str(change)] if change else []
     command = [arguments.program, "record", "--dry", "--torch", "--device", arguments.device, "-o", str(trace), "--"]
-    ran = subprocess.run(command + job + given, capture_output=True, text=True, cwd=trace.parent)
+    ran = subprocess.run(command + job + given, capture_output=True, text=True, cwd=trace.parent, timeout=LIMIT_S)
     peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
@@ -147,7 +148,7 @@ def record(arguments, name, trace, change=None):
 def advise(arguments, name, trace, capacity):
     kinds = [kind for kind in arguments.kinds.split(",") if kind != "batch" or name in MODELS]
     command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--kinds", ",".join(kinds), "--json"]
-    ran = subprocess.run(command, capture_output=True, text=True)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     if ran.returncode > 1:
         raise SystemExit(f"{trace}: {ran.stderr}")
     return json.loads(ran.stdout)

@@ -26,6 +26,7 @@ import tempfile
 from fit_programs import TABLES
 from warm_python import Server
 
+LIMIT_S = 3600  # of one command
 MIB = 2**20
 
 
@@ -42,7 +43,7 @@ def record(arguments, server, name, trace):
     """Records a row's program. If the program does not end well, the recording is empty, and the reason is printed."""
     job = server.command(__file__, arguments.table, "--train", name)
     unfinished = trace.with_suffix(".part.tide")
-    ran = subprocess.run(record_command(arguments, unfinished) + job, capture_output=True, text=True)
+    ran = subprocess.run(record_command(arguments, unfinished) + job, capture_output=True, text=True, timeout=LIMIT_S)
     if ran.returncode != 0:
         said = [line for line in ran.stderr.splitlines() if line.strip() and str(unfinished) not in line]
         print(f"{name}: {'; '.join(said[-2:])}", file=sys.stderr)
@@ -71,7 +72,7 @@ def answer(arguments, trace):
     if trace.stat().st_size == 0:
         return None
     command = [arguments.program, "fit", str(trace), "--device", arguments.device, "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout)
 
 
 def percentile(values, share):

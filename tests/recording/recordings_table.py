@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+LIMIT_S = 3600  # of one command
 HERE = pathlib.Path(__file__).resolve().parent
 JOB, PACKAGES = HERE / "models.py", HERE.parent.parent / "tracer" / "torch"
 MODELS = ("resnet50", "vit", "unet", "gpt2", "bert", "llama_lora")
@@ -37,14 +38,14 @@ def record(program, model, folder):
             [program, *options, "--dry", "--device", DEVICE, "-o", traces["dry"], "--", *job, "--device", "cuda"]]
     environment = {**os.environ, **NO_WORKSPACES, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1"}
     for command in runs:
-        ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT_S)
         if ran.returncode != 0:
             sys.exit(f"{model}: {' '.join(command[:2])} ended with {ran.returncode}:\n{ran.stderr}")
     return traces
 
 
 def answer(program, *arguments):
-    ran = subprocess.run([program, *arguments, "--json"], capture_output=True, text=True)
+    ran = subprocess.run([program, *arguments, "--json"], capture_output=True, text=True, timeout=LIMIT_S)
     return json.loads(ran.stdout) if ran.stdout.strip() else {"outcome": "error", "message": ran.stderr}
 
 

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+LIMIT_S = 3600  # of one command
 STEPS, RECORDED = 300, slice(2, 6)
 LOOPS = ("small operators", "convolutions")
 
@@ -97,7 +98,7 @@ def others():
 
 
 def times_of(*command):
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout)
 
 
 def main():

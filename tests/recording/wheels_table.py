@@ -18,6 +18,7 @@ import tempfile
 
 from warm_python import Server
 
+LIMIT_S = 300  # of one command
 HERE = pathlib.Path(__file__).resolve().parent
 JOB = HERE / "wheel_jobs.py"
 # The jobs by name, with a description. Each runs two steps; the fifth then allocates until memory runs out, and must
@@ -43,14 +44,14 @@ def cell(program, server, device, options, job):
         capacity = ["--capacity", "4GiB"] if job == "out_of_memory" else []
         command = [program, "record", "--dry", "--device", device, *capacity, *options, "-o", trace, "--"]
         try:
-            ran = subprocess.run([*command, *server.command(str(JOB), job)], capture_output=True, text=True, timeout=300)
+            ran = subprocess.run([*command, *server.command(str(JOB), job)], capture_output=True, text=True, timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             return "does not end in 5 minutes"
         if ran.returncode != 0:
             return said(ran.stderr)
         if job == "out_of_memory" and "out of memory" not in ran.stdout:
             return "was not out of memory"
-        info = subprocess.run([program, "info", trace, "--json"], capture_output=True, text=True)
+        info = subprocess.run([program, "info", trace, "--json"], capture_output=True, text=True, timeout=LIMIT_S)
         if info.returncode != 0:
             return said(info.stderr)
         evidence = json.loads(info.stdout)["evidence"]
@@ -69,7 +70,7 @@ def main():
         print("| PyTorch | device | | " + " | ".join(TITLES.values()) + " |")
         print("|---|---|---" + "|---" * len(TITLES) + "|")
     version = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True,
-                             text=True).stdout.strip()
+                             text=True, timeout=LIMIT_S).stdout.strip()
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for device in asked.devices.split(","):
         with tempfile.TemporaryDirectory() as folder:
