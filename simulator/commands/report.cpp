@@ -156,12 +156,12 @@ int run(const Arguments& arguments) {
       content.job = run_the_job(path, arguments);
       continue;
     }
-    refuse_job_options(arguments.job, path);
     if (trace)
       throw InputError{
           fmt::format("{}: a second trace, after {}; expected one, and databases of sweep results", path, trace->name)};
     trace.emplace(NamedTrace{path, load_trace(path)});
   }
+  if (!content.job) refuse_job_options(arguments.job, trace ? trace->name : arguments.inputs.front());
   if (trace) {
     const Grid grid{arguments.grid, trace->trace};
     if (grid.size() > kMostRuns)

@@ -76,6 +76,16 @@ TEST_CASE("bad arguments of report are refused with exit code 2 and a message") 
   CHECK(many.err ==
         "tidepool: the lists ask for 13 runs; expected at most 12, as each is shown in full (the database of "
         "a sweep may have any number)\n");
+  const std::string results = scratch.file("q.sqlite");
+  REQUIRE(run_program({"sweep", kSample, "--policy", "none", "-o", results}).code == 0);
+  for (const std::vector<std::string>& inputs : {std::vector<std::string>{results}, {results, kSample}}) {
+    std::vector<std::string> words{"report", "--rank", "x", "-o", output};
+    words.insert(words.begin() + 1, inputs.begin(), inputs.end());
+    const ProgramResult of_job = run_program(words);
+    CHECK(of_job.code == 2);
+    CHECK(of_job.err ==
+          "tidepool: --rank: " + inputs.back() + " is no job file; expected this option with a job file\n");
+  }
   CHECK(run_program({"report", scratch.file("missing.tide"), "-o", output}).code == 2);
   CHECK(content_of(output).empty());
 }
