@@ -32,7 +32,7 @@ struct Arguments {
 };
 
 /// The addresses when op `at` begins; without it, when the run was out of memory, or else at its peak.
-/// @throws InputError  "--at 12: the trace has 9 ops, counted from 0", "--at 12: the run ends before op 12"
+/// @throws InputError  "--at: '12' is no op of the trace; expected a number from 0 to 8"
 std::string map_text(const PlannedStep& step, const History& history, const RunSpec& spec, const Result& result,
                      std::optional<std::uint64_t> at, const ViewOptions& options) {
   const Trace& trace = step.trace();
@@ -41,9 +41,10 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
   };
   const auto name = [&](OpId op) { return fmt::format("op {} ({})", op.value(), trace.text(trace.op(op).name)); };
   if (at) {
-    if (*at >= trace.ops().size()) refuse("--at {}: the trace has {} ops, counted from 0", *at, trace.ops().size());
+    if (*at >= trace.ops().size())
+      refuse("--at: '{}' is no op of the trace; expected a number from 0 to {}", *at, trace.ops().size() - 1);
     const std::optional<Nanos> moment = begin_of(history, OpId{*at});
-    if (!moment) refuse("--at {}: the run ends before op {}", *at, *at);
+    if (!moment) refuse("--at: op {} does not run; expected one of the ops before it", *at);
     return map(fmt::format("when {} begins", name(OpId{*at})), *moment);
   }
   if (result.outcome == Outcome::kOutOfMemory) return map("when a request finds no place", history.end);
@@ -51,7 +52,7 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
 }
 
 int run(const Arguments& arguments) {
-  if (arguments.at && !arguments.map) throw InputError{"--at: it is for --map"};
+  if (arguments.at && !arguments.map) refuse("--at: applies to --map, which is not given; expected both");
   const Trace trace = load_trace(arguments.trace);
   const Grid grid{arguments.grid, trace};
   if (grid.size() != 1) throw InputError{fmt::format("the lists ask for {} runs; expected one", grid.size())};

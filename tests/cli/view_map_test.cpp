@@ -101,11 +101,11 @@ TEST_CASE("a map is refused where there are no addresses, and for ops that do no
     CHECK(result.err == "tidepool: " + message + "\n");
   };
   refused({"--pool", "ideal"}, "--map: the pool ideal gives no addresses; expected one that does");
-  refused({"--at", "4"}, "--at 4: the trace has 4 ops, counted from 0");
-  refused({"--capacity", "256KiB", "--at", "3"}, "--at 3: the run ends before op 3");
+  refused({"--at", "4"}, "--at: '4' is no op of the trace; expected a number from 0 to 3");
+  refused({"--capacity", "256KiB", "--at", "3"}, "--at: op 3 does not run; expected one of the ops before it");
   const ProgramResult without = run_program({"view", path, "--at", "1"});
   CHECK(without.code == 2);
-  CHECK(without.err == "tidepool: --at: it is for --map\n");
+  CHECK(without.err == "tidepool: --at: applies to --map, which is not given; expected both\n");
 }
 
 TEST_CASE("tidepool view --map joins the pages of an expandable segment") {
