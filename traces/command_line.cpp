@@ -1,8 +1,27 @@
 #include "traces/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "traces/refuse.hpp"
 
 namespace tidepool {
+namespace {
+
+/// Refuses what is no number without a sign: CLI11 takes -1 as the largest number.
+CLI::Option* unsigned_only(CLI::Option* option) {
+  return option->check([option](const std::string& text) {
+    std::uint64_t number = 0;
+    const char* const all = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), all, number);
+    if (error != std::errc{} || end != all)
+      refuse("{}: '{}' is no unsigned number; expected a whole number from 0 to {}", option->get_name(), text,
+             UINT64_MAX);
+    return std::string{};
+  });
+}
+
+}  // namespace
 
 CommandOption CommandOption::required() const { return CommandOption{option_->required()}; }
 
@@ -77,12 +96,12 @@ CommandOption CommandLine::add_option(const std::string& names, std::optional<st
 
 CommandOption CommandLine::add_option(const std::string& names, std::uint64_t& variable,
                                       const std::string& meaning) const {
-  return CommandOption{app_->add_option(names, variable, meaning)};
+  return CommandOption{unsigned_only(app_->add_option(names, variable, meaning))};
 }
 
 CommandOption CommandLine::add_option(const std::string& names, std::optional<std::uint64_t>& variable,
                                       const std::string& meaning) const {
-  return CommandOption{app_->add_option(names, variable, meaning)};
+  return CommandOption{unsigned_only(app_->add_option(names, variable, meaning))};
 }
 
 CommandOption CommandLine::add_option(const std::string& names, double& variable, const std::string& meaning) const {

@@ -69,6 +69,19 @@ TEST_CASE("every command that places by a layout refuses a damaged one") {
   CHECK(content_of(results).empty());
 }
 
+TEST_CASE("a number with a sign is refused where numbers have none") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"info", "x.tide", "--largest"}, {"view", "x.tide", "--map", "--at"}})
+    for (const std::string number : {"-1", "+1", "x", "18446744073709551616"}) {
+      std::vector<std::string> words = command;
+      words.push_back(number);
+      const ProgramResult result = run_program(words);
+      CHECK(result.code == 2);
+      CHECK(result.err == "tidepool: " + command.back() + ": '" + number +
+                              "' is no unsigned number; expected a whole number from 0 to 18446744073709551615\n");
+    }
+}
+
 TEST_CASE("an unknown option is refused with the nearest known one") {
   const ProgramResult near = run_program({"simulate", "x.tide", "--polcy", "lru"});
   CHECK(near.code == 2);
