@@ -108,6 +108,15 @@ TEST_CASE("a program on the stand-in can fork while another thread launches") {
   CHECK(result.code == 0);
 }
 
+TEST_CASE("record says that --like-ranks shares nothing in a job of one rank") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(
+      {"record", "--dry", "--like-ranks", "--capacity", "1GiB", "-o", folder.file("run.tide"), "--", TIDEPOOL_DRY_JOB});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, ContainsSubstring(
+                             "tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n"));
+}
+
 TEST_CASE("the trace of a dry run has the requested iterations, as far as the job had them") {
   const ScratchFolder folder;
   const std::string trace = folder.file("run.tide");

@@ -40,6 +40,19 @@ TEST_CASE("ranks that differ in a size, a kernel's time or a name have their own
   }
 }
 
+TEST_CASE("ranks that have lost records, or whose iterations begin elsewhere, have their own traces") {
+  TraceData lossy = rank(8_B, 10_us, 2_us, 0).data(), marked = lossy, other_clock = lossy;
+  lossy.losses.dropped_records = 1;
+  marked.marks.push_back({.step = 1, .kind = MarkKind::kIteration, .name = StringId{0}});
+  for (const TraceData& data : {lossy, marked}) {
+    LoadedJob job = job_with(Trace{data});
+    CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 2});
+  }
+  other_clock.losses.clock_residual_ns = 5;
+  LoadedJob job = job_with(Trace{other_clock});
+  CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 0});
+}
+
 TEST_CASE("ranks of other groups have their own traces") {
   LoadedJob job = job_with(rank(8_B, 10_us, 2_us, 0));
   job.job.groups.push_back({"pair", {0, 1}});

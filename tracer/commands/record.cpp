@@ -218,6 +218,8 @@ std::size_t save_trace(const Arguments& arguments, const std::string& raw, const
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
   trace = with_failure(std::move(trace), failure);
   write_file(arguments.output, to_trace_file(trace));
+  if (arguments.like_ranks)
+    fmt::print(stderr, "tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
   return print_recorded(arguments.output, trace);
 }
 

@@ -10,6 +10,12 @@ bool all_same(const Range& a, const Range& b, const Same& same) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
+/// The clocks of two processes differ, so the fits of their clocks may.
+bool lost_the_same(Losses one, const Losses& other) {
+  one.clock_residual_ns = other.clock_residual_ns;
+  return one == other;
+}
+
 bool do_the_same(const Trace& a, const Trace& b) {
   const TraceData &x = a.data(), &y = b.data();
   const auto same_op = [&](const Op& one, const Op& other) {
@@ -23,9 +29,13 @@ bool do_the_same(const Trace& a, const Trace& b) {
     return one.size == other.size && a.text(one.name) == b.text(other.name) && one.stream == other.stream &&
            one.kind == other.kind && one.born_before == other.born_before && one.outlives == other.outlives;
   };
+  const auto same_mark = [&](const Mark& one, const Mark& other) {
+    return one.step == other.step && one.kind == other.kind && a.text(one.name) == b.text(other.name);
+  };
   return x.streams.size() == y.streams.size() && x.steps == y.steps && x.uses == y.uses && x.versions == y.versions &&
-         x.orders == y.orders && x.outputs == y.outputs && all_same(x.ops, y.ops, same_op) &&
-         all_same(x.buffers, y.buffers, same_buffer);
+         x.orders == y.orders && x.outputs == y.outputs && lost_the_same(x.losses, y.losses) &&
+         all_same(x.ops, y.ops, same_op) && all_same(x.buffers, y.buffers, same_buffer) &&
+         all_same(x.marks, y.marks, same_mark);
 }
 
 /// The ops of a rank that are collectives, by collective; none for those of other ranks.
