@@ -1,5 +1,6 @@
 """Points of optimum.py: steps with capacities and machines, runs of every policy at each, and the bound for it."""
 
+import hashlib
 import json
 import pathlib
 import subprocess
@@ -113,6 +114,12 @@ class Rows:
         return self.kept[asked]
 
 
+def content_of(point):
+    """A hash of the trace, and of the machine's file where it is one."""
+    files = [path for path in map(pathlib.Path, (point.trace, *point.both)) if path.is_file()]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
 def run_of(tidepool, point, policy, limit):
     """A run of one policy: outcome, times in ns and CPU time of the search in s."""
     command = [tidepool, "simulate", point.trace, "--policy", policy, *point.run, *point.both, "--json"]
@@ -140,11 +147,14 @@ def bound_of(tidepool, point):
 
 def measured(points, policies, tidepool, rows, limit, threads):
     """Runs what is not in the rows yet, small steps first. Returns for each point its bound and the runs by policy."""
+    contents = {point: f"{point.group} {point.name} {content_of(point)}" for point in points}
+
     def bound(point):
-        return rows.get(f"bound {point.group} {point.name}", lambda: bound_of(tidepool, point))
+        return rows.get(f"bound {contents[point]}", lambda: bound_of(tidepool, point))
 
     def run(point, policy):
-        return rows.get(f"{policy} {point.group} {point.name} {limit}s", lambda: run_of(tidepool, point, policy, limit))
+        asked = f"{policy} {' '.join(point.run)} {contents[point]} {limit}s"
+        return rows.get(asked, lambda: run_of(tidepool, point, policy, limit))
 
     tasks = [(point, name) for point in sorted(points, key=lambda each: pathlib.Path(each.trace).stat().st_size)
              for name in (None, *(name for name, kind in policies

@@ -3,11 +3,12 @@
 
     PYTHON notebooks/rank_sweep.py --ranks 2,4 --set batch=1,2,4 [--device h100-80gb] -- train.py [OPTIONS]
 
-Each point is a number of ranks and a value of each --set, which train.py gets as an option (--batch 2); an empty value leaves the
-option out, and `on` gives it without a value. torchrun starts the job. The table has, for each point, the peak of tensors of the rank
-that needs most, the memory that its process takes on the device (tidepool fit), whether all ranks fit, and the time of the job's
-device work, without the host, divided by --steps. Memory is PyTorch's own; times are estimates of kernels and links. A job that ends
-with an error is a row that says so, and the exit code is then 1. PYTHON has PyTorch for CUDA.
+Each point is a number of ranks and a value of each --set, which train.py gets as an option (--batch 2); an empty
+value leaves the option out, and `on` gives it without a value. torchrun starts the job. The table has, for each
+point, the peak of tensors of the rank that needs most, the memory that its process takes on the device (tidepool
+fit), whether all ranks fit, and the time of the job's device work, without the host, divided by --steps. Memory is
+PyTorch's own; times are estimates of kernels and links. A job that ends with an error is a row that says so, and the
+exit code is then 1. PYTHON has PyTorch for CUDA.
 """
 import argparse
 import itertools
@@ -89,6 +90,8 @@ def main():
     parser.add_argument("--limit-s", type=int, default=1800, metavar="SECONDS", help="of one command")
     parser.add_argument("job", nargs="+", help="the script and its options, after --")
     arguments = parser.parse_args()
+    if arguments.steps < 1:
+        parser.error(f"--steps: {arguments.steps}; expected at least 1")
     names = [name for name, _ in arguments.settings]
     widths = [max(len(text) for text in (name, *values)) for name, values in arguments.settings]
     print(" ".join(["ranks", *(f"{name:>{width}}" for name, width in zip(names, widths)), f"{'tensors GiB':>11}",
