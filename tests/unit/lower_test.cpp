@@ -369,8 +369,7 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(uses(trace, 1) == Lines{"touch 1 schema"});
   CHECK(trace.data().streams == Lines{"7", "7 of context 1 of process 1"});
 
-  // A hook that begins before the second program uses the device belongs to the second: the first program's last record
-  // is older.
+  // A hook that begins before the second program uses the device is the second's: the first's last record is older.
   const raw::Log hook =
       raw_log(tensor("alloc", 215, 4096, 16) + tensor("free_completed", 260, 4096, 16), header("torch", 195));
   const std::vector logs{first, hook, second};
