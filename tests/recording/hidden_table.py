@@ -6,11 +6,12 @@
 Each rank of a job follows its own plan of tide(with=swap), for shares of its own peak. Two jobs:
 
   dlrm  PARAM's DLRM step on eight V100 (FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without them, it is left out).
-        One kernel uses nearly all memory at once, so only 0.9995x is planned.
+        One kernel uses nearly all memory at once, so only 0.9995x is planned. On the pool ideal.
   gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2, recorded dry: two steps, from the first one on. Without the host's time.
+        On the pool best-fit: places of ideal wait for all bytes that were let go before, on any stream.
 
 A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all ranks, and the
-share of the copies' time in which ranks computed or waited for others. PYTHON has PyTorch for CUDA; no GPU is needed.
+share of the copies' time for which no op waited, or only where ranks waited for others anyway. PYTHON has PyTorch for CUDA; no GPU is needed.
 """
 import argparse
 import json
@@ -34,8 +35,8 @@ def run(*command):
     return ended.stdout
 
 
-def row(program, name, job, capacity, *options):
-    plans = json.loads(run(program, "simulate", job, *options, "--policy", "tide(with=swap)", "--pool", "ideal",
+def row(program, name, job, pool, capacity, *options):
+    plans = json.loads(run(program, "simulate", job, *options, "--policy", "tide(with=swap)", "--pool", pool,
                            "--capacity", capacity, "--json"))
     ranks, without = plans["ranks"], plans["baseline_ns"]
     bound = f"{plans['bound_ns'] / 1e6:9.2f}" if plans["bound_ns"] is not None else f"{'none':>9}"
@@ -56,7 +57,7 @@ def dlrm(arguments, folder):
     job = folder / "dlrm.json"
     run(arguments.program, "import", arguments.dlrm / "dlrm_kineto.tar.gz", "--format", "kineto", "--with",
         arguments.dlrm / "dlrm_pytorch_et.tar.gz", "-o", job)
-    row(arguments.program, "dlrm", job, "0.9995x", "--machine", "v100-pcie3")
+    row(arguments.program, "dlrm", job, "ideal", "0.9995x", "--machine", "v100-pcie3")
 
 
 def gpt(arguments, folder, batch, capacities):
@@ -64,7 +65,7 @@ def gpt(arguments, folder, batch, capacities):
     run(arguments.program, "record", "--dry", "-o", job, "--", sys.executable, "-m", "torch.distributed.run", "--standalone",
         "--nproc-per-node", arguments.ranks, ROOT / "tests/dry/fsdp2.py", "--batch", batch)
     for capacity in capacities:
-        row(arguments.program, f"gpt, batch {batch}", job, capacity, "--of", "host", "--scale", "0", "--machine",
+        row(arguments.program, f"gpt, batch {batch}", job, "best-fit", capacity, "--of", "host", "--scale", "0", "--machine",
             "a100-pcie4")
 
 
