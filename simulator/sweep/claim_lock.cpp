@@ -30,10 +30,11 @@ int lock(int file, int command, std::int64_t first, std::int64_t bytes, struct f
   return fcntl(file, command, &range);
 }
 
+std::string locks_of(const std::string& database) { return std::filesystem::canonical(database).string() + "-workers"; }
+
 }  // namespace
 
-ClaimLock::ClaimLock(const std::string& database)
-    : path_{std::filesystem::canonical(database).string() + "-workers"}, holder_{random_byte()} {
+ClaimLock::ClaimLock(const std::string& database) : path_{locks_of(database)}, holder_{random_byte()} {
   struct flock range;
   struct stat status = {};
   while (status.st_nlink == 0) {  // the file was removed after it was opened and before it was locked
@@ -52,6 +53,8 @@ ClaimLock::~ClaimLock() {
   if (lock(file_, F_OFD_SETLK, 0, 0, range) == 0) ::unlink(path_.c_str());  // nobody else holds a byte of it
   ::close(file_);
 }
+
+bool ClaimLock::file_exists(const std::string& database) { return std::filesystem::exists(locks_of(database)); }
 
 bool ClaimLock::is_held(std::int64_t holder) const {
   struct flock range;

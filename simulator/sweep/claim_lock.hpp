@@ -17,6 +17,9 @@ class ClaimLock {
   ClaimLock(const ClaimLock&) = delete;
   ClaimLock& operator=(const ClaimLock&) = delete;
 
+  /// Whether the file of locks exists: other sweeps hold locks on it, or a killed one has left it.
+  static bool file_exists(const std::string& database);
+
   /// The position of the locked byte, drawn at random. It identifies this holder in the table of claims.
   std::int64_t holder() const { return holder_; }
   /// Whether another live process holds this byte.

@@ -196,7 +196,9 @@ class Lacking {
       tasks_.push_back(task);
       keys_.push_back(key);
     }
-    if (database.path() != ":memory:" && !tasks_.empty()) lock_.emplace(database.path());
+    // With nothing to do, the lock is there only to be released: that removes the file of a killed sweep.
+    if (database.path() != ":memory:" && (!tasks_.empty() || ClaimLock::file_exists(database.path())))
+      lock_.emplace(database.path());
   }
   ~Lacking() {
     try {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "simulator/sweep/sweep.hpp"
@@ -90,6 +91,16 @@ TEST_CASE("two sweeps into one database do each run once, and both end with all 
   CHECK(ends[0].done + ends[1].done == runs);
   for (const SweepProgress& end : ends) CHECK(end.present + end.done == runs);
   CHECK(std::filesystem::directory_iterator { scratch.file(".") } -> path().filename() == "r.sqlite");
+}
+
+TEST_CASE("a sweep with nothing to do removes the lock file of a sweep that was killed before its end") {
+  const ScratchFolder scratch;
+  Database database{scratch.file("r.sqlite")};
+  sweep(some_parts(), database, {});
+  const std::string locks = scratch.file("r.sqlite-workers");
+  std::ofstream{locks};
+  CHECK(sweep(some_parts(), database, {}).done == 0);
+  CHECK_FALSE(std::filesystem::exists(locks));
 }
 
 TEST_CASE("a sweep names a lock file that it cannot lock, with the reason") {
