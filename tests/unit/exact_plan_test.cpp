@@ -153,7 +153,8 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
 
 TEST_CASE("with exact=off planners follow their search, and exact=on is never slower") {
   int faster = 0, found = 0;
-  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 4); ++seed) {
+  // Seeds 35 and 36 make steps for which a search finds no plan that fits, although there is one.
+  for (std::uint64_t seed = 21; seed <= (tests::kOptimised ? 40 : 24); ++seed) {
     const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 5);
     const Trace trace = recipe.trace();
     for (const std::string pool : {"ideal", "best-fit", "pytorch"})
