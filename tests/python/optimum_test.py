@@ -10,7 +10,7 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ["TIDEPOOL"]
-sys.path.insert(0, str(ROOT / "notebooks"))
+sys.path.append(str(ROOT / "notebooks"))  # last: the folder also has the sources of the package tidepool
 
 from optimum_points import INSTANCES, Rows, bound_of, measured, points_of_instances, points_of_traces, run_of  # noqa: E402
 import sweep_rows  # noqa: E402
