@@ -150,8 +150,11 @@ class FakeCopies(unittest.TestCase):
 
             return model, optimizer, step
 
+        def without_lines_of_code(program):
+            return [{key: value for key, value in line.items() if key != "line"} for line in program.lines()]
+
         made = record(training(Tied, torch.optim.SGD, WORDS))
-        self.assertEqual(list(record(copied).lines()), list(made.lines()))
+        self.assertEqual(without_lines_of_code(record(copied)), without_lines_of_code(made))
 
 
 class RealTensors(unittest.TestCase):
