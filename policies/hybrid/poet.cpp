@@ -70,10 +70,10 @@ class Paged final : public DraftPolicy {
 /// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no
 /// time.
 ///
-/// What is paged in during a group is asked for when the group begins, or behind it if the plan alone is better with that:
-/// POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups leave.
-/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long. Then
-/// more time goes to reruns than `reruns` allows if no rounding within the capacity keeps that limit.
+/// What is paged in during a group is asked for when the group begins, or behind it if the plan alone is better with
+/// that: POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups
+/// leave. solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes
+/// long. Then more time goes to reruns than `reruns` allows if no rounding within the capacity keeps that limit.
 /// Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run
 /// unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
 ///

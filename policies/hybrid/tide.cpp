@@ -73,9 +73,9 @@ namespace {
 ///
 /// With with=order+..., all of this is done for the recorded order and the best others: never worse than without.
 ///
-/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 `effort` more where the step is searched
-/// again with slower ops; as many again in 3 if packing is hard, twice as many with robust=, fewer where the step has
-/// more ops.
+/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 `effort` more where the step is
+/// searched again with slower ops; as many again in 3 if packing is hard, twice as many with robust=, fewer where the
+/// step has more ops.
 class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)

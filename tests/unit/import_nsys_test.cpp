@@ -256,7 +256,7 @@ TEST_CASE("without numbered ranges the period of an nsys report's launches gives
   CHECK(summarize(read(report)).iterations == 8);
 }
 
-TEST_CASE("--device takes one device of an nsys report of several devices") {
+TEST_CASE("of an nsys report of several devices, --device takes one") {
   NsysWriter report;
   report.memory_table();
   report.kernel("a", 10, 20, 30, 7, 0);
