@@ -134,9 +134,9 @@ class Formulation {
 };
 
 /// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays
-/// where the step fits in it, for what cannot be reordered (can_be_reordered), for steps of more than `ops` ops, whose
-/// programs would be too large for the solver, and if it finds no order with a lower peak within `nodes` nodes of
-/// branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far stronger. The result is
+/// where the step fits in it, where it fits in no order, for what cannot be reordered (can_be_reordered), for steps of
+/// more than `ops` ops, whose programs would be too large for the solver, and if it finds no order with a lower peak
+/// within `nodes` nodes of branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far stronger. The result is
 /// the same in every run unless the time limit stops the solver.
 ///
 /// OLLA also places tensors by a second program; here the run's pool places them. Its tensors are buffers, and its
@@ -158,6 +158,7 @@ class Olla final : public Policy {
       return {};
     const Lifetimes lifetimes{trace};
     const Dependencies dependencies = dependencies_of(trace);
+    if (alive_bound(lifetimes, dependencies) > spec.capacity) return {};  // no order fits
     std::optional<OpOrder> order = Formulation{lifetimes, dependencies}.solve({.time = time_, .nodes = nodes_});
     if (!order || order->peak >= trace.ideal_peak()) return {};
     return std::make_shared<OrderedStep>(trace, step_order(std::move(*order), false));
