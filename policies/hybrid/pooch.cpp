@@ -162,9 +162,11 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     }
 
     Result run(const std::vector<Class>& classes) {
+      const bool can_end = judged_ > 0 && result_.outcome == Outcome::kOk;
+      const std::optional<Nanos> matters_to = can_end ? std::optional{result_.totals.makespan} : std::nullopt;
       ++judged_;
       GapDraft draft = draft_of(gaps_, plan_of(classes), trace_.ops().size());
-      return judge(trace_, spec_, follow_draft(std::move(draft), OnDemand::kCopy), true);
+      return judge(trace_, spec_, follow_draft(std::move(draft), OnDemand::kCopy), true, matters_to);
     }
 
     bool take_if_better(std::vector<Class> classes) {
