@@ -26,18 +26,43 @@ MACHINES = "v100-pcie3,a100-pcie4,gh200-c2c"
 
 
 def least(program, results, sample, machines, pool, policies, objective):
-    """Bytes by (machine, name of the policy); None if no capacity of the sweep meets the objective. One sweep searches
-    for all of them at the same time, so that every core has work."""
+    """Bytes by (machine, policy as asked); None if no capacity of the sweep meets the objective. One sweep searches for
+    all of them at the same time, so that every core has work."""
     ran = subprocess.run([program, "sweep", sample, "--pool", pool, "--policy", ",".join(policies), "--machine", machines,
                           "--find", objective, "-o", results, "--json"], capture_output=True, text=True)
     if ran.returncode != 0:
         sys.exit(f"{sample}: {', '.join(policies)} on {pool} ended with {ran.returncode}:\n{ran.stderr}")
     found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    return {(each["machine"], each["policy"]): each["capacity_bytes"] if each["found"] else None for each in found}
+    return {(each["machine"], asked_as(each, policies)): each["capacity_bytes"] if each["found"] else None for each in found}
 
 
-def name_of(policy):
-    return policy.partition("(")[0]
+def parts_of(policy):
+    """The name and the options of a policy: ("tide", {"with=swap", "effort=40"})."""
+    name, _, options = policy.rstrip(")").partition("(")
+    return name, set(options.split(",")) - {""}
+
+
+def asked_as(row, policies):
+    """The policy that a row answers for, of those asked for: it has the row's options, and perhaps more, as rows do not
+    name options with the values that they have anyway. The one with the fewest more, if there are several.
+
+    >>> asked = ["tide(with=swap,effort=600)", "tide(with=swap,effort=40)", "tide(effort=40)", "order-peak"]
+    >>> asked_as({"policy": "tide", "options": "tide(effort=40,with=swap)"}, asked)
+    'tide(with=swap,effort=40)'
+    >>> asked_as({"policy": "tide", "options": "tide(with=swap)"}, asked[:1] + asked[2:])
+    'tide(with=swap,effort=600)'
+    >>> asked_as({"policy": "order-peak", "options": ""}, asked)
+    'order-peak'
+    >>> asked_as({"policy": "tide", "options": "tide(effort=50)"}, asked)
+    Traceback (most recent call last):
+    SystemExit: a row is of tide(effort=50), which none of tide(with=swap,effort=600), tide(with=swap,effort=40), \
+tide(effort=40), order-peak is
+    """
+    name, options = parts_of(row["options"] or row["policy"])
+    fitting = [policy for policy in policies if parts_of(policy)[0] == name and options <= parts_of(policy)[1]]
+    if not fitting:
+        sys.exit(f"a row is of {row['options'] or row['policy']}, which none of {', '.join(policies)} is")
+    return min(fitting, key=lambda policy: len(parts_of(policy)[1]))
 
 
 def main():
@@ -68,8 +93,8 @@ def main():
                 answers[pool, budget] = found(sample, pool, policies, objective)
         for machine in options.machines.split(","):
             for lever in levers:
-                pool, policy = LEVERS[lever]
-                row = [answers[pool, budget][machine, name_of(policy)] for budget in BUDGETS]
+                pool, policy = LEVERS[lever][0], LEVERS[lever][1].format(options.effort)
+                row = [answers[pool, budget][machine, policy] for budget in BUDGETS]
                 cells = ["-" if memory is None else f"{100 * memory / base[machine, 'none']:.0f}" for memory in row]
                 print(f"| {name} | {machine} | {lever} | {' | '.join(cells)} |", flush=True)
     print(f"{(time.monotonic() - began) / 60:.0f} minutes", file=sys.stderr)
