@@ -8,6 +8,9 @@ from torch.nn.modules import module as module_hooks
 from .user_line import UserLine
 
 
+NOWHERE = "", ""  # the (module, line) of an op that has none
+
+
 def containers_of(models):
     """Dotted paths of modules that only contain others and are never called, such as a ModuleList, in order."""
     paths = {path for model in models for path, module in model.named_modules()
@@ -20,8 +23,10 @@ class Position:
 
     Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op
     belongs to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and
-    backward reads the number. A module that runs inside backward is a checkpointed forward that runs again. Ops after a
-    backward pass, up to the next module call, count as optimizer work (clipping, updates, clearing gradients).
+    backward reads the number. Nodes that two iterations neither made nor read are forgotten: an op of such a node has no
+    module, so that a long recording takes no more memory than a short one. A module that runs inside backward is a
+    checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer work
+    (clipping, updates, clearing gradients).
     """
 
     def __init__(self, models, optimizers):
@@ -37,6 +42,10 @@ class Position:
         self._first_node = []  # node number from which on ...
         self._node_place = []  # ... nodes belong to this (module, line)
         self._last_node = -1
+        self._last_place = None  # of the last node, if it is of this iteration
+        self._nodes_before = 0  # number of the first node of the iteration before this one ...
+        self._nodes_now = 0  # ... and of this one
+        self._read_before, self._read_now = set(), set()  # entries of _first_node that backward has read in these two
         self._in_optimizer = False
         self._user_line = UserLine()
         self._hooks = []
@@ -57,6 +66,10 @@ class Position:
 
     def start_iteration(self):
         self._set_optimizer(False)
+        self._forget_nodes()
+        self._nodes_before, self._nodes_now = self._nodes_now, self._last_node + 1
+        self._read_before, self._read_now = self._read_now, set()
+        self._last_place = None
 
     def now(self):
         """(module, phase, line) of the op that is being dispatched."""
@@ -89,16 +102,31 @@ class Position:
         if node <= self._last_node:
             return  # an op without a node of its own
         self._last_node = node
-        if not self._node_place or (module, line) != self._node_place[-1]:
+        if (module, line) != self._last_place:
+            self._last_place = module, line
             self._first_node.append(node)
-            self._node_place.append((module, line))
+            self._node_place.append(self._last_place)
+
+    def _forget_nodes(self):
+        """Forgets the places of nodes that neither the iteration that ends nor the one before made or read."""
+        read, entries = self._read_before | self._read_now, list(zip(self._first_node, self._node_place))
+        self._first_node, self._node_place = [], []
+        for node, place in entries:
+            if node < self._nodes_before and node not in read:
+                place = NOWHERE
+            if place != NOWHERE or self._node_place[-1:] != [NOWHERE]:
+                self._first_node.append(node)
+                self._node_place.append(place)
 
     def _place_of(self, node):
         """(module, line) of a node of autograd."""
         if node is None:
-            return "", ""
+            return NOWHERE
         variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
         if variable is not None:
             return self._owners.get(id(variable), ""), ""
         index = bisect.bisect_right(self._first_node, node._sequence_nr()) - 1
-        return self._node_place[index] if index >= 0 else ("", "")
+        if index < 0:
+            return NOWHERE
+        self._read_now.add(self._first_node[index])
+        return self._node_place[index]

@@ -1,0 +1,84 @@
+"""The position of ops over many iterations: which nodes of autograd have a module, and how many are remembered."""
+
+import unittest
+
+from support import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tidepool_torch.position import Position
+
+
+class Places(TorchDispatchMode):
+    """Asks for the position of each op, and keeps the modules of ops of the backward pass."""
+
+    def __init__(self, position):
+        super().__init__()
+        self.position, self.backward = position, set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        module, phase, _ = self.position.now()
+        if phase == "backward":
+            self.backward.add(module)
+        return func(*args, **(kwargs or {}))
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+
+
+class Nodes(unittest.TestCase):
+    def setUp(self):
+        self.model, self.x = Net(), torch.randn(3, 2)
+        self.position = Position([self.model], [])
+        self.places = Places(self.position)
+
+    def iterate(self, further=lambda: 0):
+        self.position.start_iteration()
+        self.places.backward.clear()
+        (self.model(self.x).sum() + further()).backward(retain_graph=True)
+        return set(self.places.backward)
+
+    def remembered(self):
+        return len(self.position._node_place)
+
+    def test_a_long_recording_remembers_as_many_nodes_as_a_short_one(self):
+        with self.position, self.places:
+            sizes = [(self.iterate(), self.remembered())[1] for _ in range(50)]
+        self.assertEqual(len(set(sizes[4:])), 1)
+        # The iteration that runs, the two before it, and what is forgotten, which is in one place.
+        self.assertEqual(sizes[-1], 3 * sizes[0] + 1)
+
+    def test_backward_has_modules_in_every_iteration(self):
+        with self.position, self.places:
+            for _ in range(5):
+                self.assertGreaterEqual(self.iterate(), {"first", "second"})
+
+    def test_a_graph_that_each_iteration_reads_keeps_its_modules(self):
+        other = torch.nn.Linear(2, 2)
+        self.position._names[id(other)] = "kept"
+        with self.position, self.places:
+            kept = other(self.x).sum()
+            found = [self.iterate(lambda: kept) for _ in range(20)]
+            self.assertTrue(all("kept" in modules for modules in found))
+            self.assertLessEqual(self.remembered(), 40)
+
+    def test_nodes_that_no_iteration_reads_for_long_are_in_no_module(self):
+        other = torch.nn.Linear(2, 2)
+        self.position._names[id(other)] = "old"
+        with self.position, self.places:
+            self.position.start_iteration()
+            old = other(self.x).sum()
+            for _ in range(4):
+                self.iterate()
+            found = self.iterate(lambda: old)
+        self.assertNotIn("old", found)
+        self.assertGreaterEqual(found, {"", "first", "second"})
+
+
+if __name__ == "__main__":
+    unittest.main()
