@@ -4,6 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/job_case.hpp"
 #include "tests/program.hpp"
+#include "traces/file/writer.hpp"
+#include "traces/input.hpp"
 #include "traces/job/job_output.hpp"
 
 using namespace tidepool;
@@ -73,4 +75,31 @@ TEST_CASE("a shared trace is one file, and the job reads back as it was") {
   CHECK(read.job == job.job);
   CHECK(read.job.ranks[1].trace == "job.rank0.tide");
   CHECK(read.traces[1].data() == job.traces[0].data());
+}
+
+TEST_CASE("a job that is written over another one leaves none of its traces behind") {
+  const ScratchFolder folder;
+  const Trace last = rank(9_B, 10_us, 2_us, 0);
+  LoadedJob each = job_with(last), shared = job_with(last);
+  each.traces[1] = rank(8_B, 12_us, 3_us, 1024);
+  write_job(folder.file("job.json"), each);
+  write_job(folder.file("other.json"), each);
+  REQUIRE(std::filesystem::exists(folder.file("job.rank1.tide")));
+  share_traces(shared);
+  write_job(folder.file("job.json"), shared);
+  CHECK_FALSE(std::filesystem::exists(folder.file("job.rank1.tide")));
+  CHECK(std::filesystem::exists(folder.file("job.rank2.tide")));
+  CHECK(std::filesystem::exists(folder.file("other.rank1.tide")));
+  CHECK(load_job(folder.file("job.json")).traces[1].data() == shared.traces[0].data());
+
+  // A job file that names other files, or a file that is no job, says nothing about those beside it.
+  each.job.ranks[1].trace = "mine.tide";
+  write_file(folder.file("job.json"), job_file(each.job));
+  write_file(folder.file("mine.tide"), to_trace_file(last));
+  write_job(folder.file("job.json"), shared);
+  CHECK(std::filesystem::exists(folder.file("mine.tide")));
+  write_file(folder.file("job.json"), "{}");
+  write_file(folder.file("job.rank1.tide"), to_trace_file(last));
+  write_job(folder.file("job.json"), shared);
+  CHECK(std::filesystem::exists(folder.file("job.rank1.tide")));
 }

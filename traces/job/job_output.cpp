@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "traces/error.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/refuse.hpp"
 
@@ -32,6 +33,23 @@ void write_together(const std::vector<OutputFile>& files) {
   }
 }
 
+std::string trace_name(const std::filesystem::path& job, std::size_t rank) {
+  return fmt::format("{}.rank{}.tide", job.stem().string(), rank);
+}
+
+/// The trace files beside the job file that `path` is now; none if it is no job file.
+std::vector<std::string> traces_to_replace(const std::filesystem::path& path) {
+  std::vector<std::string> traces;
+  if (!is_job_file(path.string())) return traces;
+  try {
+    const Job job = parse_job(read_input(path.string()));
+    for (std::size_t rank = 0; rank < job.ranks.size(); ++rank)
+      if (job.ranks[rank].trace == trace_name(path, rank)) traces.push_back(job.ranks[rank].trace);
+  } catch (const InputError&) {  // a damaged file says nothing about the files beside it
+  }
+  return traces;
+}
+
 }  // namespace
 
 void require_file_name(const std::string& path) {
@@ -52,11 +70,15 @@ void write_job(const std::string& path, LoadedJob& job) {
       known.trace = same->trace;
       continue;
     }
-    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
+    known.trace = trace_name(output, rank);
     files.push_back({(output.parent_path() / known.trace).string(), to_trace_file(job.traces[rank])});
   }
   files.push_back({path, job_file(job.job)});
+  const std::vector<std::string> replaced = traces_to_replace(output);
   write_together(files);
+  for (const std::string& old : replaced)
+    if (std::none_of(job.job.ranks.begin(), job.job.ranks.end(), [&](const JobRank& r) { return r.trace == old; }))
+      std::filesystem::remove(output.parent_path() / old);
 }
 
 }  // namespace tidepool
