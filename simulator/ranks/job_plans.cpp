@@ -132,9 +132,17 @@ std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   return rank.start() + (bound ? bound->makespan : Nanos{});
 }
 
-Nanos copy_time(const Machine& machine, const Totals& totals) {
-  const auto time = [](const Link& link, Bytes size) { return size == Bytes{} ? Nanos{} : link.time(size); };
-  return time(machine.d2h, totals.swap_out) + time(machine.h2d, totals.swap_in);
+/// Sum of the times that a plan's copies take, each alone on its link.
+Nanos copy_time(const Trace& step, const Machine& machine, const std::vector<Action>& actions) {
+  Nanos sum;
+  for (const Action& action : actions) {
+    if (action.verb != Verb::kSwapOut && action.verb != Verb::kSwapIn) continue;
+    const Link& link = action.verb == Verb::kSwapOut ? machine.d2h : machine.h2d;
+    const Bytes size = step.size(VersionId{action.subject});
+    const Cut pieces = machine.cut(size);
+    for (std::int64_t i = 0; i < pieces.count; ++i) sum += link.time(std::min(pieces.size, size - pieces.size * i));
+  }
+  return sum;
 }
 
 }  // namespace
@@ -179,7 +187,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
     RankPlan& plan = plans.ranks[i];
     plan.waits = ranks[i].waits();
     plan.ends = ranks[i].end();
-    plan.copies = copy_time(plan.spec.machine, plan.result.totals);
+    plan.copies = copy_time(ranks[i].alone(), plan.spec.machine, plan.result.realised.actions);
     const Nanos instead_of_waits = std::max(plan.waited - plan.waits, Nanos{});
     plan.exposed = std::clamp(ranks[i].waited_for_copies() - instead_of_waits, Nanos{}, plan.copies);
   }

@@ -22,7 +22,7 @@ struct RankPlan {
   Nanos waited;   ///< in collectives, of the job without limits
   Nanos waits;    ///< of the job with plans, if all ranks have one
   Nanos ends;     ///< end of the rank's last op in the job with plans
-  Nanos copies;   ///< that the copied bytes take at the rates of the links
+  Nanos copies;   ///< that the plan's copies take, each alone on its link
   /// The part of `copies` that neither computation nor waits for other ranks hide: the time that ops waited for copies,
   /// less the time that the rank waits less for others.
   Nanos exposed;

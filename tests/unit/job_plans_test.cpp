@@ -101,6 +101,37 @@ TEST_CASE("a rank that shares its link with another one copies at its part of th
   CHECK(plans.ranks[0].copies == 20_us);
 }
 
+TEST_CASE("the time of a rank's copies has the latency of each of them, and of each piece of a cut one") {
+  // 10 us make a and b together, 10 us use c, and then the rank reads a and b. All have 100 B, of which a copy takes
+  // 5 us, in memory for two.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{a, Access::kWrite, Evidence::kSchema}, {b, Access::kWrite, Evidence::kSchema}});
+  const BufferId c = build.alloc({.size = 200_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{c, Access::kWrite, Evidence::kSchema}});
+  build.free(c);
+  build.run({.kind = OpKind::kCollective}, {});
+  build.run({.duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}, {b, Access::kRead, Evidence::kSchema}});
+  build.free(a);
+  build.free(b);
+  const LoadedJob job = job_of({build.finish(), other_rank(100_us)}, {2_us}, {0_us, 0_us});
+  const auto copies = [&](Bytes chunk) {
+    const auto spec = [&](const Trace&) {
+      RunSpec run{.pool = "ideal", .policy = "lru-swap", .capacity = 200_B, .machine = slow_link()};
+      run.machine.h2d.latency = run.machine.d2h.latency = 1_us;
+      run.machine.chunk = chunk;
+      return run;
+    };
+    const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
+    CHECK(plans.ranks[0].result.totals.swap_out == 200_B);
+    CHECK(plans.ranks[0].result.totals.swap_in == 200_B);
+    return plans.ranks[0].copies;
+  };
+  CHECK(copies(0_B) == 24_us);   // four copies of 1 + 5 us
+  CHECK(copies(50_B) == 28_us);  // each of two pieces of 1 + 2.5 us
+}
+
 TEST_CASE("plans are made for the job with its changes") {
   const LoadedJob job = job_of({keeping_rank(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
