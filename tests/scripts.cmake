@@ -76,6 +76,8 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/instances -p "*_test.py")
   add_test(NAME "scripts name the rows of sweeps"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/sweep_rows.py)
+  add_test(NAME "a dry recording loses what the CPU's has not"
+    COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/recording/like_cpu.py)
   add_test(NAME "a table of levers takes each number from a run with the options asked for"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/levers/levers_table.py)
   add_test(NAME "the model of GPT iterations does what it says"

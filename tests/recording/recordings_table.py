@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+from like_cpu import write_like_cpu
+
 LIMIT_S = 3600  # of one command
 HERE = pathlib.Path(__file__).resolve().parent
 JOB, PACKAGES = HERE / "models.py", HERE.parent.parent / "tracer" / "torch"
@@ -64,13 +66,24 @@ def apart(values):
     return 0.0 if len(set(map(str, values))) == 1 else None
 
 
+def percent(value):
+    return f"{100 * value:+.1f} %" if isinstance(value, float) else value
+
+
+def note(program, traces, policy, capacity, values, folder):
+    """A line with the overheads of one policy."""
+    like_cpu = overhead(program, write_like_cpu(program, traces["cpu"], traces["dry"], folder), policy, capacity)
+    return f"    {capacity} {policy}: {', '.join(map(percent, values))}; dry like cpu: {percent(like_cpu)}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--policies", help="separated by commas; all but those that take minutes unless given")
     parser.add_argument("--folder", help="where the traces are kept")
-    parser.add_argument("--verbose", action="store_true", help="each overhead that is not within one point of the others")
+    parser.add_argument("--verbose", action="store_true", help="each overhead that is not within one point of the others, "
+                        "and that of the dry recording without buffers and orders of operands that only a device has")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     program = str(pathlib.Path(asked.program).resolve())
@@ -92,14 +105,14 @@ def main():
                 rows = {policy: [run.result() for run in results] for policy, results in runs.items()}
                 close = [policy for policy, values in rows.items() if (away := apart(values)) is not None and away <= 1]
                 cells.append(f"{len(close)}/{len(policies)}")
-                notes += [f"    {capacity} {policy}: " + ", ".join(
-                    f"{100 * value:+.1f} %" if isinstance(value, float) else value for value in values)
-                    for policy, values in rows.items() if policy not in close]
+                if asked.verbose:
+                    notes += [note(program, traces, policy, capacity, values, folder)
+                              for policy, values in rows.items() if policy not in close]
             print(f"| {model} | {', '.join(str(info['buffers']) for info in infos)} | "
                   f"{', '.join(f'{peak / 2**20:.1f}' for peak in peaks)} | {100 * (max(peaks) / min(peaks) - 1):.2f} % | "
                   f"{cells[0]} | {cells[1]} |", flush=True)
-            if asked.verbose:
-                print("\n".join(notes), flush=True)
+            for line in notes:
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
