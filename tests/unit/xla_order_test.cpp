@@ -1,12 +1,14 @@
 // The orders of XLA's memory schedulers: on the graph of their source, and where each of them is the best.
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph_trace.hpp"
 #include "tests/machines.hpp"
+#include "traces/builder.hpp"
 
 using namespace tidepool;
 using tests::Graph;
@@ -23,6 +25,9 @@ std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const s
   if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
   return {std::move(result), std::move(order)};
 }
+
+TraceBuilder::Touch written(BufferId buffer) { return {buffer, Access::kWrite, Evidence::kSchema}; }
+TraceBuilder::Touch read(BufferId buffer) { return {buffer, Access::kRead, Evidence::kSchema}; }
 
 /// The graph in the comment of ListScheduler: from A (1 B), B (2 B) and then C, and D and E and then F (2 B); G reads C
 /// and F. Recorded in the order D B E C F G after A, of which 7 B are live at F: B's too, as all are freed at the end.
@@ -70,6 +75,52 @@ TEST_CASE("XLA's post-order takes operands as they come") {
   const Trace trace = graph.finish();
   CHECK(run_at(trace, "xla-order(scheduler=postorder)", 42_B).second == std::vector<std::uint32_t>{0, 1, 2, 3});
   CHECK(run_at(trace, "xla-order(scheduler=dfs)", 42_B).second == std::vector<std::uint32_t>{1, 2, 0, 3});
+}
+
+TEST_CASE("XLA's list scheduler counts a workspace as defined, and never as freed") {
+  // X makes 10 B with a workspace of 30 B, Y makes 20 B. Y (-20 B) comes before X (-40 B), though X leaves less behind.
+  // Recorded, all is freed at the end: 61 B at once.
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 10_B}), workspace = build.alloc({.size = 30_B}),
+                 y = build.alloc({.size = 20_B}), end = build.alloc({.size = 1_B});
+  build.run({.duration = 10_ns}, {written(x), written(workspace)});
+  build.run({.duration = 10_ns}, {written(y)});
+  build.run({.duration = 10_ns}, {read(x), read(y), written(end)});
+  for (const BufferId buffer : {x, workspace, y}) build.free(buffer);
+  CHECK(run_at(build.finish(), "xla-order(scheduler=list)", 60_B).second == std::vector<std::uint32_t>{1, 0, 2});
+}
+
+TEST_CASE("XLA's schedulers count the root as a reader of what outlives the step") {
+  // C (1 B) reads what B (10 B) and A make, D (10 B) reads what C makes. What B makes outlives the step, so it has one
+  // more reader than what A makes: B is first of equal bytes in the list, though A was added last, and depth first
+  // though A makes more. Recorded, what A makes is freed at the end.
+  for (const auto& [policy, size] :
+       {std::pair{"xla-order(scheduler=list)", 10_B}, {"xla-order(scheduler=dfs)", 12_B}}) {
+    TraceBuilder build;
+    const BufferId a = build.alloc({.size = size}), b = build.alloc({.size = 10_B}), c = build.alloc({.size = 1_B}),
+                   d = build.alloc({.size = 10_B});
+    build.run({.duration = 10_ns}, {written(b)});
+    build.run({.duration = 10_ns}, {written(a)});
+    build.run({.duration = 10_ns}, {read(a), read(b), written(c)});
+    build.run({.duration = 10_ns}, {read(c), written(d)});
+    build.free(a);
+    CHECK(run_at(build.finish(), policy, size + 20_B).second == std::vector<std::uint32_t>{0, 1, 2, 3});
+  }
+}
+
+TEST_CASE("XLA's depth-first scheduler sums over operands, not over control predecessors") {
+  // 0 makes s (10 B), 1 makes 50 B from it, 2 overwrites s, 3 makes 20 B, and 4 reads the outputs of 2 and 3. As 2 reads
+  // nothing, no bytes lead to it, and 3 comes first; 60 B come before it. Recorded, all is freed at the end: 81 B.
+  TraceBuilder build;
+  const BufferId s = build.alloc({.size = 10_B}), large = build.alloc({.size = 50_B}),
+                 other = build.alloc({.size = 20_B}), end = build.alloc({.size = 1_B});
+  build.run({.duration = 10_ns}, {written(s)});
+  build.run({.duration = 10_ns}, {read(s), written(large)});
+  build.run({.duration = 10_ns}, {written(s)});
+  build.run({.duration = 10_ns}, {written(other)});
+  build.run({.duration = 10_ns}, {read(s), read(other), written(end)});
+  for (const BufferId buffer : {s, large, other}) build.free(buffer);
+  CHECK(run_at(build.finish(), "xla-order(scheduler=dfs)", 80_B).second == std::vector<std::uint32_t>{3, 0, 1, 2, 4});
 }
 
 TEST_CASE("XLA's order is only used where the recorded one does not fit") {

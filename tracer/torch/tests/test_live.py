@@ -43,6 +43,24 @@ print(average.sum().item().hex())
 """
 
 
+# Two models of one class, each with its optimizer, as in GANs; a copy of the first has an average, a loss is a module.
+TWO = """
+import copy, torch
+torch.manual_seed(0)
+first, second = torch.nn.Sequential(torch.nn.Linear(4, 4)), torch.nn.Sequential(torch.nn.Linear(4, 4))
+average, loss = copy.deepcopy(first), torch.nn.MSELoss()
+optimizers = [torch.optim.Adam(model.parameters(), foreach=True) for model in (first, second)]
+for _ in range(STEPS):
+    for model, optimizer in zip((first, second), optimizers):
+        optimizer.zero_grad()
+        loss(model(torch.ones(2, 4)), torch.ones(2, 4)).backward()
+        optimizer.step()
+    for held, now in zip(average.parameters(), first.parameters()):
+        held.detach().lerp_(now.detach(), 0.1)
+print(sum(parameter.sum().item() for parameter in average.parameters()).hex())
+"""
+
+
 def run(settings, script=SCRIPT):
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join([INJECT, os.path.join(HERE, "..")])
@@ -141,6 +159,29 @@ class Script(unittest.TestCase):
         self.assertEqual(lost, [("dropped_records", 2)] * 3)
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_a_job_of_two_optimizers_is_recorded_when_both_have_made_their_state(self):
+        script = TWO.replace("STEPS", "4")
+        plain, _, _ = run({}, script)
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", plain.stdout))
+        ops = [record["name"] for record in records if record.get("kind") == "framework_op"]
+        self.assertEqual((ops.count("aten::_foreach_addcdiv_"), ops.count("aten::zeros_like")), (2, 0))
+        known = [(record["category"], record["name"]) for record in records
+                 if record.get("kind") == "framework_memory" and record["action"] == "existing" and "name" in record]
+        models = ["0.", "Sequential.0.", "Sequential2.0."]  # two are trained
+        for kind, ending, holders in (("parameter", "", models), ("optimizer_state", ".exp_avg", models[:2])):
+            for parameter in ("weight", "bias"):
+                for holder in holders:
+                    self.assertEqual(known.count((kind, holder + parameter + ending)), 1, holder + parameter + ending)
+        self.assertEqual({record.get("module", "") for record in records if record.get("kind") == "framework_op"},
+                         {"", "0", "Sequential.0"})
+
+    def test_an_optimizer_that_never_steps_delays_the_recording_by_one_step(self):
+        script = SCRIPT.replace("for _", "other = torch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nfor _")
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual([record["id"] for record in records if record.get("action") == "end"], [1, 2, 3, 4])
+
     def test_the_recorder_of_the_gpu_is_told_the_iterations_that_the_hook_records(self):
         with tempfile.TemporaryDirectory() as folder:
             source, library = os.path.join(folder, "other.c"), os.path.join(folder, "other.so")

@@ -178,6 +178,8 @@ class HostMemory(unittest.TestCase):
             ("mul", "kernel", ["read", "write"]),
             ("_to_copy", "copy", ["read"])])
         self.assertEqual([b.kind for b in program.existing], ["parameter", "parameter"])
+        self.assertEqual([b.kind for b in program.buffers() if b not in program.existing],
+                         ["input", "activation", "activation"])
 
 
 class Recurrence(unittest.TestCase):

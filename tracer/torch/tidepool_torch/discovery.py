@@ -1,21 +1,24 @@
-"""Finds the models and the optimizer of an unchanged script."""
+"""Finds the models and the optimizers of an unchanged script."""
 
 import gc
 import os
+import weakref
 
 import torch
 from torch.nn import Module
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
 class Discovery:
     """Calls stepped(optimizer) after each step of the optimizer that stepped first, in this process only. If a
-    gradient's hook calls an optimizer within a backward pass, its step is a part of that pass."""
+    gradient's hook calls an optimizer within a backward pass, its step is a part of that pass. If the job has other
+    optimizers that have not stepped, the first step does not count: theirs make state in the iteration after it."""
 
     def __init__(self, stepped):
         self._stepped_hook = stepped
         self._pid = os.getpid()
         self._optimizer = None
+        self._stepping = weakref.WeakSet()  # optimizers that have stepped
         self._step_hook = register_optimizer_step_post_hook(self._stepped)
 
     def stop(self):
@@ -27,14 +30,34 @@ class Discovery:
         return os.getpid() == self._pid
 
     def _stepped(self, optimizer, _args, _kwargs):
-        if not self.in_process() or self._optimizer not in (None, optimizer) or _in_backward():
+        if not self.in_process() or _in_backward():
             return
-        self._optimizer = optimizer
-        self._stepped_hook(optimizer)
+        self._stepping.add(optimizer)
+        if self._optimizer is None:
+            self._optimizer = optimizer
+            if _others_will_step(optimizer):
+                return
+        if self._optimizer is optimizer:
+            self._stepped_hook(optimizer)
+
+    def optimizers(self):
+        """Those that have stepped, the one that stepped first at the begin."""
+        return sorted(self._stepping, key=lambda optimizer: optimizer is not self._optimizer)
 
 
 def _in_backward():
     return torch._C._current_graph_task_id() != -1
+
+
+def _others_will_step(optimizer):
+    """Whether there are optimizers of other parameters without state. (One of the same parameters wraps this one.)"""
+    own = _parameters(optimizer)
+    others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and each is not optimizer]
+    return any(_parameters(other) and not own & _parameters(other) and not getattr(other, "state", None) for other in others)
+
+
+def _parameters(optimizer):
+    return {id(parameter) for group in getattr(optimizer, "param_groups", ()) for parameter in group["params"]}
 
 
 def outermost_modules(optimizer):
@@ -42,6 +65,6 @@ def outermost_modules(optimizer):
     calls would find them too, but torch.compile would compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
-    trained = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    trained = _parameters(optimizer)
     outer = [module for module in modules if id(module) not in inner]
     return sorted(outer, key=lambda module: not any(id(parameter) in trained for parameter in module.parameters()))

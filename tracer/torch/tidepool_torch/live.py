@@ -306,7 +306,8 @@ class Capture:
         elif self._compile.compiles():
             raise RuntimeError(CompileWatch.REASON + " that would be recorded")
         else:
-            self._recorder = LiveRecorder(outermost_modules(optimizer), [optimizer], self._file, self._times, self._threads)
+            self._recorder = LiveRecorder(outermost_modules(optimizer), self._discovery.optimizers(), self._file, self._times,
+                                          self._threads)
             self._threads.taken()
             self._recorder.__enter__()
 

@@ -13,9 +13,24 @@ NOWHERE = "", ""  # the (module, line) of an op that has none
 
 def containers_of(models):
     """Dotted paths of modules that only contain others and are never called, such as a ModuleList, in order."""
-    paths = {path for model in models for path, module in model.named_modules()
+    paths = {path for model, prefix in zip(models, prefixes_of(models)) for path, module in model.named_modules(prefix=prefix)
              if path and getattr(module.forward, "__func__", None) is torch.nn.Module.forward}
     return sorted(paths)
+
+
+def prefixes_of(models):
+    """What the paths of each model begin with, so that no two of them have one path: nothing for the first model and for
+    those without parameters, as losses, and the name of its class for others, as in Generator.main.0. Of further models of
+    one class, it has a number, as in Generator2."""
+    counts, prefixes = {}, []
+    for model in models:
+        if not prefixes or next(model.parameters(), None) is None:
+            prefixes.append("")
+            continue
+        name = type(model).__name__
+        counts[name] = counts.get(name, 0) + 1
+        prefixes.append(name if counts[name] == 1 else f"{name}{counts[name]}")
+    return prefixes
 
 
 class Position:
@@ -32,10 +47,10 @@ class Position:
     def __init__(self, models, optimizers):
         self._names = {}  # id of a module -> dotted path
         self._owners = {}  # id of a parameter -> dotted path of the module that holds it
-        for model in models:
-            for path, module in model.named_modules():
+        for model, prefix in zip(models, prefixes_of(models)):
+            for path, module in model.named_modules(prefix=prefix):
                 self._names.setdefault(id(module), path)
-            for path, parameter in model.named_parameters():
+            for path, parameter in model.named_parameters(prefix):
                 self._owners.setdefault(id(parameter), path.rpartition(".")[0])
         self._optimizers = optimizers
         self._running = []  # paths of the modules that are running, innermost last

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .errors import RecordingError
-from .position import Position, containers_of
+from .position import Position, containers_of, prefixes_of
 from .program import Buffer, Op, Program
 from .roofline import estimate_ns, find_device
 from .schema import UNINITIALISED, OpCall
@@ -40,9 +40,10 @@ class Recorder(TorchDispatchMode):
     name     of the model, for the trace's metadata
 
     Storages from before the recording are inputs, unless they are parameters, module buffers (both of kind parameter),
-    gradients or optimizer state. A storage that forward makes is an activation; one that backward makes is a gradient
-    (only those of parameters have names); one that the optimizer makes for itself is a workspace. The cyclic garbage
-    collector is off while recording, so that buffers end where the program drops them, in every run alike.
+    gradients or optimizer state, and so are those that come from the host, as batches do. A storage that forward makes is
+    an activation; one that backward makes is a gradient (only those of parameters have names); one that the optimizer makes
+    for itself is a workspace. The cyclic garbage collector is off while recording, so that buffers end where the program
+    drops them, in every run alike.
 
     Host memory is left out. With a model on a GPU device (real or fake) this is everything on the CPU; otherwise it is
     step counters of optimizers, and numbers that the program turned into tensors.
@@ -64,6 +65,7 @@ class Recorder(TorchDispatchMode):
         self.program.meta = self._describe(name, fake)
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
+        self._prefixes = prefixes_of(self._models)
         self._names = []  # (weak reference to a parameter, its name)
         self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
@@ -149,14 +151,15 @@ class Recorder(TorchDispatchMode):
 
         uses = self._uses(call, given)
         module, phase, line = self._position.now()
-        made = self._new_buffers(call, _KIND_MADE_IN[phase])
+        brings = any(tensor.dim() > 0 for tensor in from_host)
+        made = self._new_buffers(call, "input" if brings and not uses else _KIND_MADE_IN[phase])
         if call.short_name in UNINITIALISED:
             self._allocate(made)
             self._undefined.update(made)
             return
         uses += [(buffer, "write") for buffer in made]
         kind = "kernel"
-        if from_host and any(tensor.dim() > 0 for tensor in from_host):
+        if brings:
             kind = "source"
         elif uses and call.signature.reads_value:
             kind = "host_wait"
@@ -247,11 +250,11 @@ class Recorder(TorchDispatchMode):
         """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or
         None for tensors that stay as they are."""
         names = {}
-        for model in self._models:
-            for name, parameter in model.named_parameters():
+        for model, prefix in zip(self._models, self._prefixes):
+            for name, parameter in model.named_parameters(prefix):
                 names.setdefault(parameter, name)
                 _classify(look_up, parameter, "parameter", name)
-            for name, tensor in model.named_buffers():
+            for name, tensor in model.named_buffers(prefix):
                 _classify(look_up, tensor, "parameter", name)
         for optimizer in self._optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):

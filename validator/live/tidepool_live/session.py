@@ -31,11 +31,12 @@ class Session:
         self._compile = CompileWatch(self._compiled)
 
     def _stepped(self, optimizer):
+        optimizers = self._discovery.optimizers()
         self._discovery.stop()
         try:
             if self._compile.compiles():
                 raise RecordingError(CompileWatch.REASON + " that the plan is about")
-            self._follow(optimizer)
+            self._follow(optimizers)
         except Exception as error:
             self._report.stopped(str(error))
             _say(error)
@@ -44,10 +45,10 @@ class Session:
         if self._follower is not None:
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
-    def _follow(self, optimizer):
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        device = device_for(parameters)
-        self._follower = Follower(self._plan, outermost_modules(optimizer), [optimizer], device, self._report, self._limit)
+    def _follow(self, optimizers):
+        parameters = [parameter for group in optimizers[0].param_groups for parameter in group["params"]]
+        models, device = outermost_modules(optimizers[0]), device_for(parameters)
+        self._follower = Follower(self._plan, models, optimizers, device, self._report, self._limit)
         self._follower.__enter__()
         self._saved = SavedTensors(self._follower)
         self._saved.__enter__()
