@@ -13,14 +13,6 @@ namespace {
 /// network that is no chain is cut at its articulation points, and all ops between two of them are one stage.
 /// Plans in O(slots * stages^3). With a pool of addresses, add an online policy: "rotor+dtr-eq".
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019.
-ChainSequence best_persistent(const Chain& chain, Bytes room, int slots) {
-  if (auto within = Rotor{chain, room, slots}.sequence(room)) return *within;
-  ChainSequence everything = save_all(chain);
-  const Rotor rotor{chain, cost_of(chain, everything)->peak, slots};
-  if (const auto least = rotor.least_capacity()) return *rotor.sequence(*least);
-  return everything;  // with sizes rounded up to slots, not even this order fits
-}
-
 const RegisterPolicy kRegistered{
     {.name = "rotor",
      .kind = PolicyKind::kRemat,

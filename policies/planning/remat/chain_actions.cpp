@@ -16,6 +16,7 @@ class Scheduler {
         left_{stages_.size()},
         ran_(stages_.size()),
         saved_(stages_.size()),
+        option_(stages_.size()),
         needed_(trace.ops().size()),
         is_saved_(trace.versions().size()),
         last_use_(trace.versions().size()) {}
@@ -26,14 +27,17 @@ class Scheduler {
       --left_;
       // Without this output the next step uses least memory; the previous stage recomputes it with its saved values.
       if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
+      const std::vector<Action>& backward = stages_[i].options[option_[i]].backward;
+      actions_.insert(actions_.end(), backward.begin(), backward.end());
       return;
     }
+    saved_[i] = step.verb == ChainVerb::kSave;
+    option_[i] = saved_[i] ? step.option : 0;
     if (ran_[i])
       run_again(i, step.verb);
     else
       run_first(i, step.verb);
     ran_[i] = true;
-    saved_[i] = step.verb == ChainVerb::kSave;
   }
 
   std::vector<Action> take() {
@@ -48,19 +52,23 @@ class Scheduler {
   }
   void drop(std::uint32_t before, VersionId v) { add(Verb::kDrop, before, v.value()); }
 
+  /// Whether the stage keeps its saved version `s` now.
+  bool keeps(std::size_t i, std::size_t s) const {
+    const TraceStage& stage = stages_[i];
+    return saved_[i] ? stage.options[option_[i]].keeps[s] : stage.saved[s].version == stage.output;
+  }
+
   void run_first(std::size_t i, ChainVerb verb) {
     const TraceStage& stage = stages_[i];
-    if (verb == ChainVerb::kSave) return;
-    for (const Saved& saved : stage.saved)
-      if (saved.version != stage.output) drop(saved.last_forward + 1, saved.version);
+    for (std::size_t s = 0; s < stage.saved.size(); ++s)
+      if (!keeps(i, s)) drop(stage.saved[s].last_forward + 1, stage.saved[s].version);
     if (verb == ChainVerb::kSweep && i > 0) drop(stage.behind, stages_[i - 1].output);
   }
 
   void run_again(std::size_t i, ChainVerb verb) {
     const TraceStage& stage = stages_[i];
     const std::uint32_t now = stages_[left_ - 1].window;
-    const bool saves = verb == ChainVerb::kSave;
-    find_needed(stage, saves);
+    find_needed(i);
     std::vector<Saved> open;  // made, and to be dropped after its last use
     std::size_t next = 0;
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
@@ -68,32 +76,38 @@ class Scheduler {
       for (; next < stage.saved.size() && stage.saved[next].made == op; ++next) {
         if (!needed_[op]) continue;
         runs = true;
-        if (stage.saved[next].version != stage.output) open.push_back(stage.saved[next]);
+        if (!keeps(i, next)) open.push_back(stage.saved[next]);
       }
       if (!runs) continue;  // other ops run when a saved value needs them
       add(Verb::kRun, now, op);
-      if (saves) continue;
       std::erase_if(open, [&](const Saved& saved) {
         if (last_use_[saved.version.index()] > op) return false;
         drop(now, saved.version);
         return true;
       });
     }
-    if (saves) return;
     for (const Saved& saved : open) drop(now, saved.version);
     if (verb == ChainVerb::kSweep && i > 0) drop(now, stages_[i - 1].output);
   }
 
-  /// Finds the ops that make a stage's output, or all of its saved values. Also finds the last use of each version by
+  /// Whether a rerun of the stage now makes its saved version `s` for later: what it keeps, without an output that the
+  /// program has freed.
+  bool wants(std::size_t i, std::size_t s) const {
+    const TraceStage& stage = stages_[i];
+    return keeps(i, s) && (stage.saved[s].version != stage.output || stage.output_stays || i + 1 < left_);
+  }
+
+  /// Finds the ops that make what a rerun of a stage is for. Also finds the last use of each version by
   /// these ops, or by ops in between that these need.
-  void find_needed(const TraceStage& stage, bool saves) {
+  void find_needed(std::size_t i) {
+    const TraceStage& stage = stages_[i];
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       needed_[op] = false;
       for (const VersionId made : trace_.made(OpId{op})) last_use_[made.index()] = 0, is_saved_[made.index()] = false;
     }
-    for (const Saved& saved : stage.saved) {
-      is_saved_[saved.version.index()] = true;
-      if (saves || saved.version == stage.output) needed_[saved.made] = true;
+    for (std::size_t s = 0; s < stage.saved.size(); ++s) {
+      is_saved_[stage.saved[s].version.index()] = true;
+      if (wants(i, s)) needed_[stage.saved[s].made] = true;
     }
     for (std::uint32_t op = stage.behind; op-- > stage.first;) {
       if (!needed_[op]) continue;
@@ -115,6 +129,7 @@ class Scheduler {
   const std::vector<TraceStage>& stages_;
   std::size_t left_;                     // stages whose backward step has not run
   std::vector<bool> ran_, saved_;        // by stage
+  std::vector<std::uint32_t> option_;    // by stage, if it is saved
   std::vector<bool> needed_;             // by op of the current stage
   std::vector<bool> is_saved_;           // by version, likewise
   std::vector<std::uint32_t> last_use_;  // by version: op

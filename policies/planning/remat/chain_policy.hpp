@@ -17,26 +17,31 @@
 namespace tidepool {
 
 /// Cuts the step into at most a given number of stages (see linearise), lets `choose` find an order that fits the
-/// memory beside buffers from before the step, and executes it. If all values fit, all are kept. Sizes are sums of
+/// memory beside buffers from before the step, and executes it. `refine` may first give the stages more options. If all
+/// values fit, all are kept. Sizes are sums of
 /// bytes: if a pool with addresses cannot place a request, the next policy of the chain answers. O(1) per action.
 class ChainPolicy final : public DraftPolicy {
  public:
   using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;
-  ChainPolicy(std::size_t stages, Choose choose) : stages_{stages}, choose_{std::move(choose)} {}
+  using Refine = std::function<void(const Trace&, TraceChain&)>;
+  ChainPolicy(std::size_t stages, Choose choose, Refine refine = {})
+      : stages_{stages}, choose_{std::move(choose)}, refine_{std::move(refine)} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
-    const TraceChain chain = linearise(trace, stages_);
+    TraceChain chain = linearise(trace, stages_);
     Bytes left = spec.capacity;
     for (const Buffer& buffer : trace.buffers())
       if (buffer.born_before) left -= buffer.size;
-    if (cost_of(chain.chain, save_all(chain.chain))->peak > left)
-      draft_ = Draft{actions_of(trace, chain, choose_(chain.chain, std::max(left, Bytes{})))};
+    if (cost_of(chain.chain, save_all(chain.chain))->peak <= left) return {};
+    if (refine_) refine_(trace, chain);
+    draft_ = Draft{actions_of(trace, chain, choose_(chain.chain, std::max(left, Bytes{})))};
     return {};
   }
 
  private:
   std::size_t stages_;
   Choose choose_;
+  Refine refine_;
 };
 
 /// The value of an option that is a whole number.

@@ -32,10 +32,11 @@ class Formulation {
     }
     if (graph.pages()) page(may_page);
     if (graph.most_again) limit_reruns(*graph.most_again);
-    for (std::size_t t = 0; t < graph.nodes(); ++t) {
+    for (std::size_t t = graph.first_planned; t < graph.nodes(); ++t) {
       link(t);
       limit(t);
     }
+    if (graph.most_kept) limit_kept(*graph.most_kept);
   }
 
   LinearProgram::Solution solve(const LinearProgram::Limits& limits) const { return program_.solve(limits); }
@@ -46,7 +47,8 @@ class Formulation {
     std::vector<std::vector<bool>> kept, paged_in;
     for (std::size_t t = 0; t < kept_.size(); ++t) {
       kept.emplace_back();
-      for (const std::uint32_t variable : kept_[t]) kept.back().push_back(x[variable] >= threshold);
+      for (const std::uint32_t variable : kept_[t])
+        kept.back().push_back(t < graph_.first_planned || x[variable] >= threshold);
       if (!graph_.pages()) continue;
       paged_in.emplace_back();
       for (std::size_t i = 0; i < in_[t].size(); ++i)
@@ -93,6 +95,12 @@ class Formulation {
     const std::uint32_t row = program_.row(0, priced(most));
     for (const auto& at_node : again_)
       for (std::size_t i = 0; i < at_node.size(); ++i) program_.add(row, at_node[i], priced(graph_.time[i]));
+  }
+
+  void limit_kept(Bytes most) {
+    const std::uint32_t row = program_.row(-kNone, scaled(most));
+    const std::vector<std::uint32_t>& kept = kept_[graph_.first_planned];
+    for (std::size_t i = 0; i < kept.size(); ++i) program_.add(row, kept[i], scaled(graph_.size[i]));
   }
 
   /// Adds the constraints that values are resident or recomputed, and that reruns have resident inputs.
@@ -217,7 +225,7 @@ KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kep
 
 KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule) {
   KeepCost cost;
-  for (std::size_t t = 0; t < graph.nodes(); ++t) {
+  for (std::size_t t = graph.first_planned; t < graph.nodes(); ++t) {
     const std::size_t values = schedule.kept[t].size();
     Bytes held;
     std::vector<Bytes> leaves(values + 1);  // by node: bytes freed after it

@@ -1,5 +1,5 @@
 // Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit; and POET's,
-// which also copies values to a second place.
+// which also copies values to a second place; and Rockmate's, for one block of a step.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,12 @@ struct KeepGraph {
   // POET; by node that can be rerun, or empty where values stay in one place:
   std::vector<Nanos> page_out, page_in;  ///< price of copying its value to the second place, and back
   std::optional<Nanos> most_again;       ///< limit of the time of all reruns
+
+  // Rockmate; of a block whose forward part is not part of the schedule:
+  std::uint32_t first_planned = 0;  ///< nodes before it keep every value, and their memory is not limited
+  std::optional<Bytes> most_kept;   ///< limit of the bytes of values that are kept for `first_planned`
+
+  bool operator==(const KeepGraph&) const = default;
   std::size_t nodes() const { return inputs.size(); }
   std::size_t repeatable() const { return time.size(); }
   bool pages() const { return !page_in.empty(); }
@@ -39,6 +45,7 @@ struct KeepSchedule {
   // Where values have a second place:
   std::vector<std::vector<bool>> paged_out;  ///< values that are copied there while t runs (POET's M^out)
   std::vector<std::vector<bool>> paged_in;   ///< values that are copied back while t runs, for the next node (M^in)
+  bool operator==(const KeepSchedule&) const = default;
 };
 
 struct KeepCost {
@@ -61,7 +68,7 @@ std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSched
 KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
                       const std::vector<std::vector<bool>>& paged_in = {});
 
-/// Executes a complete schedule.
+/// Executes a complete schedule, from `first_planned` on.
 KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule);
 
 struct KeepSolution {
@@ -75,8 +82,11 @@ struct KeepSolution {
 /// n edges) variables.
 /// With a second place, POET's S^SD, M^in and M^out come with these: a value is kept if it was kept, recomputed or
 /// copied back while the node before ran; only what has a copy is copied back, and only what is kept is copied out.
+/// In a block, nodes before `first_planned` keep every value.
 /// Papers: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; Patil
-/// et al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022.
+/// et al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022;
+/// Zhao et al., "Rockmate: an Efficient, Fast, Automatic and Generic Tool for Re-materialization in PyTorch", ICML
+/// 2023.
 KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearProgram::Limits& limits);
 
 /// Solves the relaxation and rounds it in two phases (section 5.1), with the whole capacity and with nine and eight

@@ -1,6 +1,7 @@
 #include "policies/planning/remat/condense.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "policies/planning/remat/trace_chain.hpp"
@@ -13,20 +14,41 @@ class Condenser {
   explicit Condenser(const Trace& trace)
       : trace_{trace},
         ops_{static_cast<std::uint32_t>(trace.ops().size())},
-        backward_{std::min(first_backward_op(trace), ops_)} {}
+        backward_{std::min(first_backward_op(trace), ops_)},
+        behind_{ops_} {}
 
   CondensedTrace take(std::size_t most) {
     cut_forward(std::max<std::size_t>(most, 1));
+    for (const Buffer& buffer : trace_.buffers())
+      if (buffer.born_before) constant_ += buffer.size;
+    return finish(live_bytes(trace_), live_bytes_before(trace_));
+  }
+
+  CondensedTrace take_stage(const TraceChain& chain, std::size_t index, std::size_t most) {
+    const TraceStage& stage = chain.stages[index];
+    first_ = stage.first;
+    backward_ = stage.window;
+    behind_ = index == 0 ? ops_ : chain.stages[index - 1].window;
+    if (stage.output_stays) output_ = stage.output;
+    cut_stage(stage, std::max<std::size_t>(most, 1));
+    result_.graph.first_planned = static_cast<std::uint32_t>(repeatable_);
+    return finish(chain.live, chain.live_before);
+  }
+
+ private:
+  static constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
+
+  /// @param live, live_before  by op: bytes while it runs, and before it
+  CondensedTrace finish(const std::vector<Bytes>& live, const std::vector<Bytes>& live_before) {
     cut_backward();
-    group_of_.resize(ops_);
+    group_of_.assign(ops_, kNoGroup);
     for (std::size_t g = 0; g < groups().size(); ++g)
       for (std::uint32_t op = groups()[g].first; op < groups()[g].behind; ++op) group_of_[op] = g;
-    measure();
+    measure(live, live_before);
     connect();
     return std::move(result_);
   }
 
- private:
   std::vector<OpGroup>& groups() { return result_.groups; }
 
   /// Cuts the forward phase. The op that makes a stage's output begins a group, so that this output alone can be kept.
@@ -41,6 +63,20 @@ class Condenser {
       cut_between(all, stage.first, connects, each);
       cut_between(all, connects, stage.behind, each);
     }
+    repeatable_ = groups().size();
+  }
+
+  /// Cuts the forward ops of a stage. Ops without values that may leave are in no group.
+  void cut_stage(const TraceStage& stage, std::size_t most) {
+    std::vector<Saved> values;
+    Bytes total;
+    for (const Saved& saved : stage.saved) {
+      if (saved.version == stage.output || saved.first_again < backward_ || saved.first_again >= behind_) continue;
+      values.push_back(saved);
+      total += trace_.size(saved.version);
+    }
+    cut_between(values, stage.first, stage.behind, Bytes{total.count() / static_cast<std::int64_t>(most) + 1});
+    std::erase_if(groups(), [](const OpGroup& group) { return group.saved.empty(); });
     repeatable_ = groups().size();
   }
 
@@ -74,11 +110,12 @@ class Condenser {
       }
       if (first < ops_) starts.push_back(first);
     }
-    starts.push_back(std::min(behind_all, ops_));
+    starts.push_back(std::min(behind_all, behind_));
+    std::erase_if(starts, [&](std::uint32_t op) { return op < backward_ || op > behind_; });
     std::sort(starts.begin(), starts.end());
     starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      const std::uint32_t behind = i + 1 < starts.size() ? starts[i + 1] : ops_;
+      const std::uint32_t behind = i + 1 < starts.size() ? starts[i + 1] : behind_;
       if (starts[i] < behind) groups().push_back({.first = starts[i], .behind = behind, .saved = {}});
     }
   }
@@ -97,7 +134,7 @@ class Condenser {
         if (!use.in.valid() || !is_saved_[trace_.root(use.in).index()]) continue;
         const auto from = static_cast<std::uint32_t>(group_of(trace_.root(use.in)));
         const std::size_t to = group_of_[op];
-        if (from >= to) continue;
+        if (from >= to || to == kNoGroup) continue;
         add_once(graph.inputs[to], from);
         graph.last[from] = std::max(graph.last[from], static_cast<std::uint32_t>(to));
       }
@@ -110,14 +147,15 @@ class Condenser {
   }
 
   /// Finds the groups whose values a rerun of this group reads: all producers of its saved values run again, also in
-  /// earlier groups, back to saved values. Values in between are no longer resident.
+  /// earlier groups, back to saved values. Values in between are no longer resident. In a stage, its input and output
+  /// are.
   void find_again_inputs(std::size_t group) {
     std::vector<std::uint32_t>& inputs = result_.graph.again_inputs.emplace_back();
     Nanos time;
     Bytes workspace, size;
     std::vector<OpId> open;
     const auto run = [&](OpId op) {
-      if (seen_[op.index()] == group || trace_.op(op).kind == OpKind::kSource) return;
+      if (op.value() < first_ || seen_[op.index()] == group || trace_.op(op).kind == OpKind::kSource) return;
       seen_[op.index()] = group;
       time += trace_.op(op).duration;
       workspace = std::max(workspace, besides_[op.index()] - constant_);
@@ -133,6 +171,7 @@ class Condenser {
       for (const Use& use : trace_.uses(op)) {
         if (!use.in.valid()) continue;
         const VersionId root = trace_.root(use.in);
+        if (root == output_) continue;
         if (is_saved_[root.index()] && group_of(root) != group)
           add_once(inputs, static_cast<std::uint32_t>(group_of(root)));
         else if (trace_.version(root).producer.valid())
@@ -145,8 +184,7 @@ class Condenser {
   }
 
   /// Computes the bytes that are live at each op and before it, without saved values of forward groups.
-  void measure() {
-    const std::vector<Bytes> live = live_bytes(trace_), quiet = live_bytes_before(trace_);
+  void measure(const std::vector<Bytes>& live, const std::vector<Bytes>& live_before) {
     const std::vector<std::uint32_t> end = ends_of_versions(trace_);
     std::vector<Bytes> saved(ops_ + 1);  // by op: live bytes of saved values
     for (const OpGroup& group : groups())
@@ -162,26 +200,30 @@ class Condenser {
       for (std::uint32_t op = group.first; op < group.behind; ++op) during = std::max(during, besides_[op]);
       graph.during.push_back(during);
       const Bytes kept_before = group.first == 0 ? Bytes{} : saved[group.first - 1];
-      graph.before.push_back(std::max(quiet[group.first] - kept_before, Bytes{}));
+      graph.before.push_back(std::max(live_before[group.first] - kept_before, Bytes{}));
     }
-    for (const Buffer& buffer : trace_.buffers())
-      if (buffer.born_before) constant_ += buffer.size;
   }
 
   const Trace& trace_;
-  std::uint32_t ops_, backward_;
-  std::size_t repeatable_ = 0;         // number of forward groups
-  std::vector<std::size_t> group_of_;  // by op
-  std::vector<Bytes> besides_;         // by op: live bytes, without saved values
-  Bytes constant_;                     // those of them from before the step
-  std::vector<bool> is_saved_;         // by version
-  std::vector<std::size_t> seen_;      // by op: the last group that visited it
+  std::uint32_t ops_, backward_, behind_;  // groups that cannot be rerun cover [backward_, behind_)
+  std::uint32_t first_ = 0;                // ops before it cannot be rerun either
+  VersionId output_ = {};                  // of the stage, if it stays
+  std::size_t repeatable_ = 0;             // number of forward groups
+  std::vector<std::size_t> group_of_;      // by op
+  std::vector<Bytes> besides_;             // by op: live bytes, without saved values
+  Bytes constant_;                         // those of `live` from before the step
+  std::vector<bool> is_saved_;             // by version
+  std::vector<std::size_t> seen_;          // by op: the last group that visited it
   CondensedTrace result_;
 };
 
 }  // namespace
 
 CondensedTrace condense(const Trace& trace, std::size_t most) { return Condenser{trace}.take(most); }
+
+CondensedTrace condense_stage(const Trace& trace, const TraceChain& chain, std::size_t stage, std::size_t most) {
+  return Condenser{trace}.take_stage(chain, stage, most);
+}
 
 std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule) {
   std::vector<Action> actions;
@@ -191,7 +233,7 @@ std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condens
   const auto drop = [&](std::uint32_t before, std::size_t group) {
     for (const Saved& saved : condensed.groups[group].saved) add(Verb::kDrop, before, saved.version.value());
   };
-  for (std::size_t t = 0; t < condensed.groups.size(); ++t) {
+  for (std::size_t t = condensed.graph.first_planned; t < condensed.groups.size(); ++t) {
     const OpGroup& now = condensed.groups[t];
     const std::size_t values = schedule.kept[t].size();
     std::vector<std::vector<std::size_t>> leaves(values + 1);  // by group: the values that are dropped after it

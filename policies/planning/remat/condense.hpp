@@ -6,6 +6,7 @@
 
 #include "policies/planning/remat/checkmate.hpp"
 #include "policies/planning/remat/saved.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 
@@ -29,7 +30,13 @@ struct CondensedTrace {
 /// most^2).
 CondensedTrace condense(const Trace& trace, std::size_t most);
 
-/// Drops and runs that follow a schedule, sorted by `before`.
+/// One stage of a chain: its backward ops are the nodes that are planned, its forward ops the groups that can be rerun.
+/// The values are the versions that the stage saves and its backward step reads, but for its output: that and its input
+/// stay. Bytes are those of TraceChain::live. At most `most` groups with values, and about as many behind.
+/// O(ops + versions + uses of the stage).
+CondensedTrace condense_stage(const Trace& trace, const TraceChain& chain, std::size_t stage, std::size_t most);
+
+/// Drops and runs that follow a schedule from `first_planned` on, sorted by `before`.
 std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule);
 
 }  // namespace tidepool

@@ -130,4 +130,12 @@ void Rotor::append(std::size_t i, std::size_t j, std::int64_t m, ChainSequence& 
   append(i, choice.split - 1, m, out);
 }
 
+ChainSequence best_persistent(const Chain& chain, Bytes room, int slots) {
+  if (auto within = Rotor{chain, room, slots}.sequence(room)) return *within;
+  ChainSequence everything = save_all(chain);
+  const Rotor rotor{chain, cost_of(chain, everything)->peak, slots};
+  if (const auto least = rotor.least_capacity()) return *rotor.sequence(*least);
+  return everything;
+}
+
 }  // namespace tidepool

@@ -78,4 +78,8 @@ class Rotor {
   std::vector<double> table_;  // by i, j, m
 };
 
+/// The persistent order that takes least time within `room`. If there is none, the one for the least capacity that has
+/// one; if sizes rounded up to slots leave none at all, the one that saves everything.
+ChainSequence best_persistent(const Chain& chain, Bytes room, int slots);
+
 }  // namespace tidepool

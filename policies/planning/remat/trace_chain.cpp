@@ -112,24 +112,6 @@ class Lineariser {
     }
   }
 
-  /// Time of the ops of a stage that make its output (`hands_on`) or its other saved values (`saves`).
-  Nanos time_again(const TraceStage& stage, bool saves, bool hands_on) const {
-    std::vector<bool> needed(stage.behind - stage.first);
-    for (const Saved& saved : stage.saved)
-      if (saved.version == stage.output ? hands_on : saves) needed[saved.made - stage.first] = true;
-    Nanos time;
-    for (std::uint32_t op = stage.behind; op-- > stage.first;) {
-      if (!needed[op - stage.first]) continue;
-      time += trace_.op(OpId{op}).duration;
-      for (const Use& use : trace_.uses(OpId{op})) {
-        if (!use.in.valid()) continue;
-        const OpId producer = trace_.version(trace_.root(use.in)).producer;
-        if (producer.valid() && producer.value() >= stage.first) needed[producer.value() - stage.first] = true;
-      }
-    }
-    return time;
-  }
-
   void measure() {
     const std::vector<Bytes> live = live_bytes(trace_), before = live_bytes_before(trace_);
     const std::vector<std::uint32_t> end = ends_of_versions(trace_);
@@ -147,8 +129,9 @@ class Lineariser {
         if (saved.version != stage.output && saved.last_forward + 1 < stage.behind)
           dropped[saved.last_forward + 1] -= size, dropped[stage.behind] += size;
       }
-    std::vector<Bytes> kept(ops_), swept(ops_);  // by op: live bytes if its stage keeps everything, or nothing
-    std::vector<Bytes> ready(ops_);              // by op: live bytes before it, without its outputs
+    std::vector<Bytes>&kept = result_.live, &ready = result_.live_before;
+    kept.resize(ops_), ready.resize(ops_);
+    std::vector<Bytes> swept(ops_);  // by op: live bytes if its stage keeps nothing
     Bytes gone, gone_here;
     for (std::uint32_t op = 0; op < ops_; ++op) {
       gone += away[op];
@@ -163,10 +146,10 @@ class Lineariser {
       return peak;
     };
     for (std::size_t i = 0; i < stages().size(); ++i) {
-      const TraceStage& stage = stages()[i];
+      TraceStage& stage = stages()[i];
       Nanos first, backward;
       for (std::uint32_t op = stage.first; op < stage.behind; ++op) first += trace_.op(OpId{op}).duration;
-      const bool output_stays = !stage.output.valid() || end[stage.output.index()] > stage.window;
+      stage.output_stays = !stage.output.valid() || end[stage.output.index()] > stage.window;
       const std::uint32_t window_end = i == 0 ? ops_ : stages()[i - 1].window;
       for (std::uint32_t op = stage.window; op < window_end; ++op) backward += trace_.op(OpId{op}).duration;
       Bytes gradient;
@@ -176,15 +159,20 @@ class Lineariser {
           if (end[saved.version.index()] > stage.window) gradient -= trace_.size(saved.version);
         gradient = std::max(gradient, Bytes{});
       }
+      std::vector<bool> all(stage.saved.size(), true), alone = all, output_only(all.size());
+      for (std::size_t s = 0; s < all.size(); ++s)
+        if (stage.saved[s].version == stage.output) alone[s] = stage.output_stays, output_only[s] = true;
+      const Nanos again = time_again(trace_, stage, output_only);
       const Bytes output = stage.output.valid() ? trace_.size(stage.output) : Bytes{};
       result_.chain.stages.push_back(
           {first,
-           time_again(stage, false, true),
+           again,
            output,
            most(swept, stage.first, stage.behind),
            gradient,
-           {{first, time_again(stage, true, true), time_again(stage, true, output_stays), backward, saved_bytes(stage),
+           {{first, time_again(trace_, stage, all), time_again(trace_, stage, alone), backward, saved_bytes(stage),
              most(kept, stage.first, stage.behind), most(kept, stage.window, window_end)}}});
+      stage.options.push_back({std::move(all), {}});
     }
   }
 
@@ -196,6 +184,23 @@ class Lineariser {
 };
 
 }  // namespace
+
+Nanos time_again(const Trace& trace, const TraceStage& stage, const std::vector<bool>& wanted) {
+  std::vector<bool> needed(stage.behind - stage.first);
+  for (std::size_t s = 0; s < wanted.size(); ++s)
+    if (wanted[s]) needed[stage.saved[s].made - stage.first] = true;
+  Nanos time;
+  for (std::uint32_t op = stage.behind; op-- > stage.first;) {
+    if (!needed[op - stage.first]) continue;
+    time += trace.op(OpId{op}).duration;
+    for (const Use& use : trace.uses(OpId{op})) {
+      if (!use.in.valid()) continue;
+      const OpId producer = trace.version(trace.root(use.in)).producer;
+      if (producer.valid() && producer.value() >= stage.first) needed[producer.value() - stage.first] = true;
+    }
+  }
+  return time;
+}
 
 TraceChain linearise(const Trace& trace, std::size_t most) { return Lineariser{trace, most}.take(); }
 

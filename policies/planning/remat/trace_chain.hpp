@@ -11,25 +11,40 @@
 
 namespace tidepool {
 
+/// What a stage keeps under an option of its chain, and how its backward step then runs.
+struct KeptOption {
+  std::vector<bool> keeps;       ///< by saved version of the stage; its output is kept
+  std::vector<Action> backward;  ///< drops and runs during the backward step, sorted by `before`
+};
+
 /// The forward ops [first, behind) of one stage, and the versions that they leave to the backward phase.
 struct TraceStage {
   std::uint32_t first = 0, behind = 0;
-  std::uint32_t window = 0;  ///< first op of its backward step, which ends where that of the previous stage begins
-  VersionId output = {};     ///< the version that the next stage reads; none for the last stage
-  std::vector<Saved> saved;  ///< saved versions that the stage makes, with its output
+  std::uint32_t window = 0;       ///< first op of its backward step, which ends where that of the previous stage begins
+  VersionId output = {};          ///< the version that the next stage reads; none for the last stage
+  bool output_stays = true;       ///< its output is still there when its backward step begins
+  std::vector<Saved> saved = {};  ///< saved versions that the stage makes, with its output
+  std::vector<KeptOption> options = {};  ///< as in the chain; the first keeps everything
 };
 
 struct TraceChain {
   std::vector<TraceStage> stages;
-  Chain chain;  ///< the same stages with times and sizes; the only option of each saves everything
+  Chain chain;  ///< the same stages with times and sizes
+  /// By op: bytes while it runs, and before it, if its own stage keeps everything. Without buffers from before the step
+  /// and without saved values of stages before its own.
+  std::vector<Bytes> live, live_before;
 };
 
 /// Cuts the forward phase where a single version connects the ops before with the ops after (articulation points),
 /// provided that the backward phase reads that version too, so that it stays. Versions from before the step, sources,
 /// and versions below a thousandth of all saved bytes (masks, statistics) connect stages freely and are always kept.
 /// Neighbours with the fewest saved bytes are merged until there are at most `most` stages. Times are sums of
-/// durations, sizes are sums of bytes without addresses. O(uses + ops * log(ops)).
+/// durations, sizes are sums of bytes without addresses. Each stage has one option, which keeps everything.
+/// O(uses + ops * log(ops)).
 TraceChain linearise(const Trace& trace, std::size_t most);
+
+/// Time of the ops of a stage that make the `wanted` ones of its saved versions from its input.
+Nanos time_again(const Trace& trace, const TraceStage& stage, const std::vector<bool>& wanted);
 
 /// Drops and runs that make a step follow `sequence`, sorted by `before`. First runs of ops are the program's own. A
 /// stage that runs again does so before the first backward op that needs it, op by op; each version is dropped after

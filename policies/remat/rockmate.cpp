@@ -1,0 +1,48 @@
+#include <memory>
+
+#include "policies/planning/remat/chain_policy.hpp"
+#include "policies/planning/remat/rotor.hpp"
+#include "policies/planning/remat/stage_options.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Cuts the step into a chain of blocks, finds for each block a few ways to keep part of its values (options) by
+/// integer programs, and chooses blocks' options and the blocks to rerun by rotor's dynamic program (section 3 of the
+/// paper). A block's program is Checkmate's over its own ops with two budgets, for its backward step and for what it
+/// keeps until then (section 3.2, rk-Checkmate). Blocks that differ at most in times are solved once.
+///
+/// Differences from Rockmate: blocks are the stages of linearise(), which are found in the recorded ops, not in the
+/// model's code. A block's values are put into at most `groups` groups. Its forward ops run in their order, once, and
+/// drop what the option does not keep; only its backward step reruns ops. The solver is CBC in the place of Gurobi: a
+/// program ends after `nodes` nodes, not after a time, so that the answer is the same in every run; then its best
+/// schedule so far is an option, or none is. The numbers of budgets are Rockmate's. Options that others are as good as
+/// are left out.
+///
+/// With a pool of addresses, add an online policy: "rockmate+dtr-eq". Plans in O(slots * stages^2 * (stages + options))
+/// and the time of saves * peaks programs for each different block.
+/// Paper: Zhao, Le Hellard, Eyraud-Dubois, Gusak, Beaumont, "Rockmate: an Efficient, Fast, Automatic and Generic Tool
+/// for Re-materialization in PyTorch", ICML 2023; code: topal-team/rockmate.
+const RegisterPolicy kRegistered{
+    {.name = "rockmate",
+     .kind = PolicyKind::kRemat,
+     .summary = "rotor over blocks that keep part of their values, as integer programs of each block find",
+     .paper = "Rockmate: Zhao et al., ICML 2023",
+     .options = {{"groups", "6", "number", "groups of a block's values, at most"},
+                 {"saves", "10", "number", "budgets of a block for the bytes that it keeps"},
+                 {"peaks", "3", "number", "budgets of a block for its backward step"},
+                 {"nodes", "200", "number", "of branch and bound, at most, for each program"},
+                 {"stages", "60", "number", "blocks, at most: neighbours with few saved bytes are put together"},
+                 {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
+     .make = [](const Options& options) {
+       const auto slots = static_cast<int>(count_of("rockmate", options, "slots", 2000));
+       const StagePrograms programs = programs_of("rockmate", options);
+       return std::make_unique<ChainPolicy>(
+           count_of("rockmate", options, "stages", 200),
+           [slots](const Chain& chain, Bytes room) { return best_persistent(chain, room, slots); },
+           [programs](const Trace& trace, TraceChain& chain) { add_options(trace, chain, programs); });
+     }}};
+
+}  // namespace
+}  // namespace tidepool
