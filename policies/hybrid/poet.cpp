@@ -9,20 +9,14 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/checkmate.hpp"
 #include "policies/planning/remat/condense.hpp"
-#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/paged_draft.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
 namespace {
-
-/// A schedule as actions: copies for the timeline, drops and runs for the moments at which they are due.
-struct PagedActions {
-  std::vector<Action> copies, others;
-};
 
 /// @param early  values are asked back when the node begins during which the schedule copies them, else behind it
 PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule, bool early) {
@@ -51,18 +45,6 @@ PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, con
   return actions;
 }
 
-/// Follows a schedule.
-class Paged final : public DraftPolicy {
- public:
-  explicit Paged(PagedActions actions) : copies_{std::move(actions.copies)} {
-    draft_ = Draft{std::move(actions.others)};
-  }
-  std::vector<Action> plan(const Trace&, const RunSpec&) override { return copies_; }
-
- private:
-  std::vector<Action> copies_;
-};
-
 /// POET decides for groups of ops which outputs stay in memory, which are paged out to the host and back, and which ops
 /// run again before each group. An integer program over all groups at all points in time decides this (see
 /// solve_exactly), with the least sum of the time of reruns and `paging` times the time of copies. POET minimises
@@ -79,7 +61,7 @@ class Paged final : public DraftPolicy {
 ///
 /// Paper: Patil, Jain, Dutta, Stoica and Gonzalez, "POET: Training Neural Networks on Tiny Devices with Integrated
 /// Rematerialization and Paging", ICML 2022, with the authors' program (ShishirPatil/poet, poet_solver.py).
-class Poet final : public DraftPolicy {
+class Poet final : public PagedPolicy {
  public:
   explicit Poet(const Options& options)
       : stages_{count_of("poet", options, "stages", 100)},
@@ -109,12 +91,7 @@ class Poet final : public DraftPolicy {
     if (reruns_ > 0) graph.most_again = part(step, reruns_);
     const std::optional<KeepSchedule> schedule = schedule_within(graph, spec.capacity, exact_);
     if (!schedule) return {};
-    const auto run = [&](bool early) {
-      return judge(trace, spec, std::make_unique<Paged>(actions_of(trace, condensed, *schedule, early)));
-    };
-    PagedActions actions = actions_of(trace, condensed, *schedule, !better(run(false), run(true)));
-    draft_ = Draft{std::move(actions.others)};
-    return std::move(actions.copies);
+    return follow_better(trace, spec, [&](bool early) { return actions_of(trace, condensed, *schedule, early); });
   }
 
  private:
