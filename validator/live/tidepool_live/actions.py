@@ -23,6 +23,7 @@ class Actions:
         else:
             buffer = self._plan.buffer_of[subject]
             done = getattr(self, "_" + verb)(subject, buffer)
+        verb = "drop" if verb == "discard" else verb
         if verb not in ("run", "swap_out", "swap_in", "drop"):
             return
         if done:
@@ -39,12 +40,22 @@ class Actions:
         return self._contents.swap_in(version, buffer)
 
     def _drop(self, version, buffer):
+        return (self._can_compute(version) or self._is_kept(version, buffer)) and self._contents.drop(version, buffer)
+
+    def _discard(self, version, buffer):
+        """Drops content that the plan does not bring back. No op of the trace reads it again, but code of the job may, and
+        by then the inputs of its producer may be overwritten: so it goes to the host, unless the job has freed it."""
+        held = self._contents.tensors.get(buffer)
+        if held is None or held.version != version:
+            return self._drop(version, buffer)
+        return self._is_kept(version, buffer) and self._contents.drop(version, buffer)
+
+    def _is_kept(self, version, buffer):
+        """Whether the host has the content; it is copied there if the job still holds it."""
         content = self._contents.of(version)
-        if (content is None or content.host is None) and not self._can_compute(version):
-            # No op of the trace reads it again, but code of the job may.
-            if buffer not in self._contents.tensors or not self._contents.swap_out(version, buffer):
-                return False
-        return self._contents.drop(version, buffer)
+        if content is not None and content.host is not None:
+            return True
+        return buffer in self._contents.tensors and self._contents.swap_out(version, buffer)
 
     def _free(self, version, buffer):
         self._contents.end(version, buffer)

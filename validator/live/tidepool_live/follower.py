@@ -383,9 +383,11 @@ class Follower(Guest):
     def _lose(self, index, name, other_op):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
         other_op: whether the op itself differs; if not, only its buffers differ."""
+        self._actions.settle()  # also what was done for the first op of a step that another op turned out not to be
         if self._whole:
-            self._actions.settle()
-            self.report.lost(index, self._plan.ops[index].name, name)
+            expected = self._plan.ops[index].name
+            of_others = "" if name != expected else " of other sizes" if other_op else " of other buffers"
+            self.report.lost(index, expected, name + of_others)
             self._strange += 1
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()

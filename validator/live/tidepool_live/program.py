@@ -44,7 +44,8 @@ class LiveProgram:
     multiples of BLOCK before they are compared.
 
     parked      versions that the plan expects on the host when the step begins
-    actions[i]  (verb, subject) before op i; the last entry has the actions after the last op
+    actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version that
+                no later action brings back is a "discard".
     """
 
     def __init__(self, content):
@@ -61,13 +62,27 @@ class LiveProgram:
         self.parked = set(content["parked"])
         self.ops = [self._op(op) for op in content["ops"]]
         self.actions = [[] for _ in range(len(self.ops) + 1)]
-        for before, verb, subject in content["actions"]:
+        for before, verb, subject in self._with_discards(content["actions"]):
             self.actions[before].append((verb, subject))
 
     @classmethod
     def load(cls, path):
         with open(path, encoding="utf-8") as file:
             return cls(json.load(file))
+
+    def _with_discards(self, actions):
+        """The actions in reverse, from which it is known what comes back, and again in order."""
+        returning, found = set(), []
+        for before, verb, subject in reversed(actions):
+            if verb == "run":
+                returning.update(use.after for use in self.ops[subject].uses if use.after is not None)
+            elif verb == "swap_in":
+                returning.add(subject)
+            elif verb == "drop":
+                verb = "drop" if subject in returning else "discard"
+                returning.discard(subject)
+            found.append((before, verb, subject))
+        return reversed(found)
 
     def signature(self, name, uses):
         """The properties of an op that must be equal in the trace and in the job. uses: (bytes, access) in order."""
