@@ -23,19 +23,31 @@ class Module {
   Module(const Lifetimes& lifetimes, const Dependencies& dependencies)
       : lifetimes_{lifetimes}, dependencies_{dependencies} {
     const Trace& trace = lifetimes.trace();
+    std::vector<VersionId> last(trace.buffers().size());
+    for (std::uint32_t op = 0; op < size(); ++op)
+      for (const VersionId made : trace.made(OpId{op})) last[trace.version(made).buffer.index()] = made;
+    operands_.resize(size());
     for (std::uint32_t op = 0; op < size(); ++op) {
       Ops users;
-      for (const VersionId made : trace.made(OpId{op}))
+      bool in_root = after(op).empty();
+      for (const VersionId made : trace.made(OpId{op})) {
         for (const OpId reader : trace.readers(made)) users.push_back(reader.value());
+        const BufferId buffer = trace.version(made).buffer;
+        in_root |= trace.buffer(buffer).outlives && last[buffer.index()] == made;
+      }
       std::sort(users.begin(), users.end());
-      users_.push_back(std::unique(users.begin(), users.end()) - users.begin());
+      users.erase(std::unique(users.begin(), users.end()), users.end());
+      for (const std::uint32_t user : users) operands_[user].push_back(op);
+      users_.push_back(static_cast<std::int64_t>(users.size()) + (in_root ? 1 : 0));
     }
   }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(dependencies_.before.size()); }
   const Ops& before(std::uint32_t op) const { return dependencies_.before[op]; }
   const Ops& after(std::uint32_t op) const { return dependencies_.after[op]; }
-  /// Number of ops that read what an op makes.
+  /// Ops that make what an op reads.
+  const Ops& operands(std::uint32_t op) const { return operands_[op]; }
+  /// Number of ops that read what an op makes; the root, which reads what outlives the step, is one of them.
   std::int64_t users(std::uint32_t op) const { return users_[op]; }
   /// Number of ops that use a buffer.
   std::uint32_t uses(std::uint32_t buffer) const { return lifetimes_.count(buffer); }
@@ -51,11 +63,12 @@ class Module {
  private:
   const Lifetimes& lifetimes_;
   const Dependencies& dependencies_;
+  std::vector<Ops> operands_;        // by op
   std::vector<std::int64_t> users_;  // by op
 };
 
 /// XLA's ListScheduler: always the ready op that frees the most bytes, less those that it defines; of equal ones the op
-/// with the most users, then the one that became ready last.
+/// with the most users, then the one that became ready last. What nobody reads is defined and not freed.
 class ListScheduler {
  public:
   explicit ListScheduler(const Module& module) : module_{module}, entries_(module.size(), ready_.end()) {}
@@ -89,8 +102,10 @@ class ListScheduler {
     Bytes freed;
     module_.for_each_buffer(op, [&](std::uint32_t id) {
       const Buffer& buffer = module_.buffer(id);
-      if (left_.at(id) == module_.uses(id)) freed -= buffer.size;
-      if (left_.at(id) == 1 && !buffer.outlives) freed += buffer.size;
+      if (left_.at(id) == module_.uses(id))
+        freed -= buffer.size;
+      else if (left_.at(id) == 1 && !buffer.outlives)
+        freed += buffer.size;
     });
     return {freed, module_.users(op)};
   }
@@ -125,7 +140,7 @@ class DepthFirst {
         defined_[id] = true;
       });
       all += rank.bytes;
-      for (const std::uint32_t operand : module.before(op))
+      for (const std::uint32_t operand : module.operands(op))
         rank.users += ranks_[operand].users, rank.bytes += ranks_[operand].bytes;
       rank.users = std::min(rank.users, most);
       rank.bytes = std::min(rank.bytes, all);
@@ -181,10 +196,17 @@ class DepthFirst {
 /// the plain one; of equal peaks the first of these. The recorded order stays where the step fits in it, and for what
 /// cannot be reordered (can_be_reordered).
 ///
-/// An op of the step stands for an instruction, an earlier op that it depends on for an operand or control predecessor,
-/// and all ops on which none depends are read by the root. Ops keep their dependencies (see Reason), of which XLA knows
-/// those by data. Left out: scalars come first there, whose bytes do not matter; XLA counts what an instruction needs
-/// while it runs only in the peaks. O(ops * (ready ops + dependencies) * uses).
+/// An op of the step stands for an instruction, an op that makes what it reads for an operand, and another op that it
+/// depends on for a control predecessor. The root reads what outlives the step, and ops on which none depends. A
+/// workspace is an output that nobody reads, as XLA's calls of libraries have it. Ops keep their dependencies (see
+/// Reason), of which XLA knows those by data. Different from XLA:
+///   - XLA's list schedule runs scalars and outfeeds first, and infeeds last. Here they are ops like others.
+///   - Its list schedule runs parameters too, as if they had no bytes. Here they are there from the beginning. So of
+///     ready ops with equal bytes and users, another may have become ready last. XLA adds the users of an op in their
+///     order, then its control successors, and changes priorities by operands; here both are by the numbers of ops.
+///   - Its plain post-order visits control predecessors and then an instruction's operands in their order; here all
+///     come in the recorded order, which also decides between equal ranks, where XLA compares names.
+/// O(ops * (ready ops + dependencies) * uses).
 ///
 /// Source: OpenXLA (2025), xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc.
 class XlaOrder final : public Policy {
