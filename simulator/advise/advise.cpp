@@ -37,16 +37,17 @@ bool has_modules(const Trace& trace) {
                      [&](const Op& op) { return op.phase == Phase::kForward && !trace.text(op.module).empty(); });
 }
 
-/// The commands that make the plan and, if a job can follow it, the command that runs the job with it.
+/// The commands that make the plan and, if a job can follow it, the command that runs the job with it. A job follows a
+/// plan of one iteration.
 std::string plan_code(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec) {
   std::string code, trace = shell_word(words.trace);
   if (step.iteration) {
     trace = "step.tide";
     code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(words.trace), *step.iteration, trace);
   }
-  code += fmt::format("tidepool simulate {} --pool {} --policy {} --capacity {}B --machine {} --plan-out run.plan\n",
+  code += fmt::format("tidepool simulate {} --pool {} --policy {} --capacity {}B --machine {}{} --plan-out run.plan\n",
                       trace, shell_word(spec.pool.text), shell_word(spec.policy.text), spec.capacity.count(),
-                      shell_word(words.machine));
+                      shell_word(words.machine), has_operators(step.trace) ? " --first" : "");
   if (has_operators(step.trace)) code += fmt::format("tidepool run --plan run.plan --trace {} -- COMMAND\n", trace);
   return code;
 }
@@ -55,11 +56,12 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
                               const std::string& planner) {
   RunSpec spec = question.spec;
   spec.policy = planner;
+  spec.steady = spec.steady && !has_operators(advised.trace);
   const Result result = simulate(question.step, spec);
   if (result.outcome != Outcome::kOk) return {};
   Change change{.kind = "plan", .code = plan_code(advised, words, spec), .peak = result.totals.peak};
   const Mechanism mechanism{.swap = planner != "tide-remat", .remat = true};
-  return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan, mechanism);
+  return judged(std::move(change), {question.step, spec, result.baseline}, result.totals.makespan, mechanism);
 }
 
 /// If a step's tensors fit, but not what PyTorch's allocator reserves for them by default: adds the setting of the

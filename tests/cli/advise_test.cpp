@@ -68,12 +68,16 @@ TEST_CASE("a plan that tidepool advise proposes is the one that its commands mak
   REQUIRE(plan != changes.end());
   CHECK(plan->at("code") ==
         "tidepool simulate '" + kSample +
-            "' --pool 'best-fit' --policy 'dtr-eq' --capacity 13593156890B --machine 'a100-pcie4' --plan-out "
-            "run.plan\ntidepool run --plan run.plan --trace '" +
+            "' --pool 'best-fit' --policy 'dtr-eq' --capacity 13593156890B --machine 'a100-pcie4' --first "
+            "--plan-out run.plan\ntidepool run --plan run.plan --trace '" +
             kSample + "' -- COMMAND\n");
-  const Json run = Json::parse(run_program({"simulate", kSample, "--pool", "best-fit", "--policy", "dtr-eq",
-                                            "--capacity", "13593156890B", "--machine", "a100-pcie4", "--json"})
-                                   .out);
+  const Json run = Json::parse(
+      run_program({"simulate", kSample, "--pool", "best-fit", "--policy", "dtr-eq", "--capacity", "13593156890B",
+                   "--machine", "a100-pcie4", "--first", "--plan-out", folder.file("run.plan"), "--json"})
+          .out);
+  const ProgramResult live = run_program(
+      {"run", "--plan", folder.file("run.plan"), "--trace", kSample, "--program-out", folder.file("program.json")});
+  CHECK(live.code == 0);
   CHECK(run.at("peak_bytes") == plan->at("peak_bytes"));
   CHECK(run.at("overhead_ratio") == plan->at("overhead_ratio"));
 }
