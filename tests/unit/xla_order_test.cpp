@@ -110,7 +110,7 @@ TEST_CASE("XLA's schedulers count the root as a reader of what outlives the step
 
 TEST_CASE("XLA's depth-first scheduler sums over operands, not over control predecessors") {
   // 0 makes s (10 B), 1 makes 50 B from it, 2 overwrites s, 3 makes 20 B, and 4 reads the outputs of 2 and 3. As 2
-  // reads nothing, no bytes lead to it, and 3 comes first; 60 B come before it. Recorded, all is freed at the end: 81 B.
+  // reads nothing, no bytes lead to it, and 3 comes first; 60 B come before it. Recorded, all is freed at the end.
   TraceBuilder build;
   const BufferId s = build.alloc({.size = 10_B}), large = build.alloc({.size = 50_B}),
                  other = build.alloc({.size = 20_B}), end = build.alloc({.size = 1_B});
