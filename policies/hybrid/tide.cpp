@@ -61,12 +61,11 @@ namespace {
 ///
 /// Versions that no op reads any more are dropped before they are freed, if in the way (see find_dead_content).
 ///
-/// A step whose best plan takes more than 1.5 times as long as without limit is searched again with slower ops: copies
-/// that do not fit into the step without limit fit into the time of the plan.
-///
-/// Steps of up to about a thousand ops are searched twice. The second search plans copies for the time at which an op's
-/// memory is freed, which sometimes gains and sometimes costs time (see SlotBegins). Both searches are repeated without
-/// dropping dead content, since other content may be recomputed from it.
+/// Steps of up to about a thousand ops are searched again. If the best plan takes more than 1.5 times as long as
+/// without limit, two searches have slower ops: copies that do not fit into the step without limit fit into the time of
+/// the plan. Another search plans copies for the time at which an op's memory is freed, which sometimes gains and
+/// sometimes costs time (see SlotBegins). The first and this search are repeated without dropping dead content, since
+/// other content may be recomputed from it.
 ///
 /// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
 /// unless robust= is given.
@@ -236,9 +235,9 @@ class Tide final : public AnsweringPlanner {
     const auto once_more = [&](SlotBegins begins, const std::vector<DeadContent>& dropped, double slower = 1) {
       if (!best.loses_nothing()) search(best, trace, spec, begins, dropped, slower);
     };
+    if (wanted_tries() > most_tries(trace, spec) / 2) return;
     if (const double slower = best.slower(); recomputes_ && slower > kMuch)
       for (const double each : {std::sqrt(slower), slower}) once_more(SlotBegins::kBeforeFrees, dead, each);
-    if (wanted_tries() > most_tries(trace, spec) / 2) return;
     once_more(SlotBegins::kAfterFrees, dead);
     if (dead.empty()) return;
     once_more(SlotBegins::kBeforeFrees, {});
