@@ -275,4 +275,16 @@ inline TinyRecipe tiny_recipe(std::uint64_t seed, std::size_t most_ops = 6) {
   return TinyGenerator{seed}.make(most_ops);
 }
 
+/// A tiny step for a seed with each op on one of two to four streams. The directions of its link do not slow each other
+/// down: the search refuses such steps of several streams.
+inline TinyRecipe tiny_recipe_of_streams(std::uint64_t seed, std::size_t most_ops = 6) {
+  TinyRecipe recipe = tiny_recipe(seed, most_ops);
+  Random random{seed * 0x9e3779b97f4a7c15 + 2};
+  const std::size_t streams = 2 + random.below(3);
+  for (std::size_t i = 0; i < recipe.ops.size(); ++i)
+    recipe.ops[i].stream = static_cast<int>(i < 2 ? i : random.below(streams));
+  recipe.machine.h2d.duplex_ppm = recipe.machine.d2h.duplex_ppm = 1'000'000;
+  return recipe;
+}
+
 }  // namespace tidepool::tests

@@ -64,11 +64,11 @@ class TinyContract {
   TinyContract(const TinyRecipe& recipe, TinyClass plans, std::int64_t most_states)
       : recipe_{recipe}, trace_{recipe.trace()}, class_{plans} {
     OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), plans.swap, plans.remat, false, most_states};
-    by_bytes_ = solve(query);
+    by_bytes_ = solve(query, &at_least_);
     if (by_bytes_ && by_bytes_->feasible) check_plan(*by_bytes_, query);
   }
 
-  /// Whether the least time has been found.
+  /// Whether the least time has been found. If it has not, the search may have proved a bound.
   bool solved() const { return by_bytes_.has_value(); }
   const Optimum& optimum() const { return *by_bytes_; }
   const Trace& trace() const { return trace_; }
@@ -143,6 +143,10 @@ class TinyContract {
     }
     if (!within(trace_, result.realised, class_)) return result;
     const bool addresses = has_addresses(result.realised), in_places = addresses && placed_;
+    if (!addresses && result.totals.makespan < at_least_)
+      find("a result below a bound of the search",
+           fmt::format("{}: {} < {} ns", run, result.totals.makespan.count(), at_least_.count()));
+    if (!solved()) return result;
     // Counted bytes that a copy or another stream frees can be waited for; a place with addresses cannot.
     if (addresses && !placed_ && (class_.swap || trace_.data().streams.size() > 1)) return result;
     const Optimum& best = in_places ? *placed_ : *by_bytes_;
@@ -167,7 +171,7 @@ class TinyContract {
     const RunSpec spec{.pool = "ideal", .capacity = recipe_.capacity(), .machine = recipe_.machine, .iterations = 2};
     try {
       replay(trace_, spec, found.plan);
-      const std::vector<Nanos> ends = iteration_ends(trace_, recipe_.machine, found.plan);
+      const std::vector<Nanos> ends = iteration_ends(trace_, recipe_.machine, recipe_.capacity(), found.plan);
       const Nanos cycle = ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)];
       if (cycle != found.cycle)
         find("a steady optimum that costs something else",
@@ -180,10 +184,12 @@ class TinyContract {
   }
 
   /// The optimum; none if the step is too large, or the search does not support the machine.
-  static std::optional<Optimum> solve(const OptimumQuery& query) {
+  /// @param at_least  receives the time that no plan beats, if the search gives up
+  static std::optional<Optimum> solve(const OptimumQuery& query, Nanos* at_least = nullptr) {
     try {
       Optimum found = find_optimum(query);
       if (found.exact) return found;
+      if (at_least != nullptr) *at_least = found.makespan;
     } catch (const InputError&) {
     }
     return std::nullopt;
@@ -209,6 +215,7 @@ class TinyContract {
   const Trace trace_;
   const TinyClass class_;
   std::optional<Optimum> by_bytes_, placed_;
+  Nanos at_least_;  ///< if by_bytes_ is not known
   std::vector<TinyFinding> findings_;
 };
 
@@ -231,16 +238,16 @@ inline TinyCheck check_tiny_step(const TinyRecipe& recipe, std::uint64_t turn) {
     check.exceeds = check.feasible && contract.optimum().makespan > contract.baseline();
     contract.check_bounds();
     if (turn / 3 % 3 == 0) contract.check_steady(20'000);
-    const std::string pool = turn / 3 % 2 == 0 ? "ideal" : turn / 6 % 2 == 0 ? "best-fit" : "first-fit";
-    if (pool != "ideal" && turn / 12 % 2 == 0) contract.place(20'000);
-    for (const PolicyInfo* policy : all_policies()) {
-      if (class_of(policy->kind) != plans) continue;
-      const bool dear = policy->name == "tide";
-      if (dear && turn / 3 % 8 != 0) continue;
-      check.results += contract.check_policy(pool, quick_spec(*policy)).outcome == Outcome::kOk;
-    }
-    if (plans == TinyClass{true, false} && turn / 3 % 4 == 1) contract.check_policy(pool, "tide(with=swap, effort=1)");
   }
+  const std::string pool = turn / 3 % 2 == 0 ? "ideal" : turn / 6 % 2 == 0 ? "best-fit" : "first-fit";
+  if (check.solved && pool != "ideal" && turn / 12 % 2 == 0) contract.place(20'000);
+  for (const PolicyInfo* policy : all_policies()) {
+    if (class_of(policy->kind) != plans) continue;
+    const bool dear = policy->name == "tide";
+    if (dear && turn / 3 % 8 != 0) continue;
+    check.results += contract.check_policy(pool, quick_spec(*policy)).outcome == Outcome::kOk;
+  }
+  if (plans == TinyClass{true, false} && turn / 3 % 4 == 1) contract.check_policy(pool, "tide(with=swap, effort=1)");
   check.findings = contract.findings();
   return check;
 }

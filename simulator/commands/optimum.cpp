@@ -98,7 +98,7 @@ bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   const Totals totals = replay(trace, spec, found.plan);
   Nanos time = totals.makespan;
   if (found.cycle) {
-    const std::vector<Nanos> ends = iteration_ends(trace, spec.machine, found.plan);
+    const std::vector<Nanos> ends = iteration_ends(trace, spec.machine, spec.capacity, found.plan);
     time = ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)];
   }
   const Nanos expected = found.cycle.value_or(found.makespan);

@@ -14,7 +14,7 @@ namespace tidepool {
 
 struct Replay::Executor {
   Executor(const Trace& trace, const RunSpec& spec)
-      : checker{trace, spec}, timeline{trace, spec.machine, spec.assume, states} {}
+      : checker{trace, spec}, timeline{trace, spec.machine, spec.assume, states, spec.capacity} {}
 
   Checker checker;
   std::vector<VersionState> states;

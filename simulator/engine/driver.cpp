@@ -44,7 +44,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       pool_{&pool},
       may_swap_{may_swap},
       all_stays_{policies.empty() && spec.assume.name.empty()},
-      timeline_{trace, spec.machine, spec.assume, states_},
+      timeline_{trace, spec.machine, spec.assume, states_, spec.capacity},
       matters_to_{matters_to},
       device_{spec.capacity,
               [this](Verb verb, std::int64_t pages, Bytes address, Bytes size) {

@@ -53,7 +53,7 @@ class Lane {
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan) {
   ExposedCopies exposed;
   std::vector<VersionState> states;
-  Timeline timeline{trace, spec.machine, spec.assume, states};
+  Timeline timeline{trace, spec.machine, spec.assume, states, spec.capacity};
   Lane in{trace, spec.machine.h2d, exposed.in}, out{trace, spec.machine.d2h, exposed.out};
   const auto begin = [&] {
     in.clear();

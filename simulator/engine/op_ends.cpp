@@ -20,10 +20,10 @@ std::vector<Action> unhindered_step(const Trace& trace) {
   return actions;
 }
 
-OpEnds op_ends(const Trace& trace, const Machine& machine, std::span<const Action> actions,
+OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
                std::vector<Timeline::Held>& held) {
   std::vector<VersionState> states;
-  Timeline timeline{trace, machine, {}, states};
+  Timeline timeline{trace, machine, {}, states, capacity};
   timeline.hold(held);
   OpEnds run{std::vector<Nanos>(trace.ops().size()), {}};
   std::vector<bool> ran(trace.ops().size());

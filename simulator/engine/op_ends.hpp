@@ -25,8 +25,9 @@ struct OpEnds {
 };
 
 /// Carries out the actions, which are of one iteration and can be carried out.
-/// @param held  by op, see Timeline::hold()
-OpEnds op_ends(const Trace& trace, const Machine& machine, std::span<const Action> actions,
+/// @param capacity  of the memory that places without addresses share
+/// @param held      by op, see Timeline::hold()
+OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
                std::vector<Timeline::Held>& held);
 
 }  // namespace tidepool

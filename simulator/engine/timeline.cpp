@@ -16,7 +16,7 @@ bool needs_links(const Machine& machine) {
 }  // namespace
 
 Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume,
-                   std::vector<VersionState>& states)
+                   std::vector<VersionState>& states, Bytes capacity)
     : trace_{trace},
       machine_{machine},
       copy_on_write_{assume.copy_on_write},
@@ -32,6 +32,7 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
       slows_kernels_{slows_kernels(machine)},
       disturbed_{needs_links(machine)},
       under_way_(disturbed_ ? trace.versions().size() : 0),
+      counted_{capacity, trace.data().streams.size() <= 1},
       op_end_(trace.data().orders.empty() ? 0 : trace.ops().size()),
       ran_(trace.ops().size()) {
   states_.assign(trace.versions().size(), VersionState{});
@@ -100,8 +101,10 @@ void Timeline::give_place(VersionId v, const Action& action) {
   state.offset = action.offset;
   state.held = action.size;
   state.placed = true;
-  Moment ready = counted_free_from_;
-  if (action.offset != kNoAddress) {
+  Moment ready;
+  if (action.offset == kNoAddress) {
+    ready = counted_.take(trace_.size(v), held_);
+  } else {
     ready = claim(action.offset, action.size);
     if (reserved_ == Bytes{}) totals_.footprint = std::max(totals_.footprint, action.offset + action.size);
   }
@@ -118,7 +121,7 @@ void Timeline::end_place(VersionId v) {
   if (disturbed_) free_from = links_.simplified({free_from.time, under_way_[v.index()].last_use});
   const bool still_used = free_from.time > streams_[0] || address_reuse_matters_ || !free_from.after.none();
   if (still_used && state.offset == kNoAddress)
-    counted_free_from_ = tidepool::latest(counted_free_from_, free_from);
+    counted_.release(trace_.size(v), free_from);
   else if (still_used)
     leave_place(v, free_from);
   held_ -= trace_.size(v);
@@ -139,15 +142,17 @@ void Timeline::leave_place(VersionId v, const Moment& free_from) {
   }
 }
 
-/// Forgets address ranges whose moments have passed on every stream.
+/// Forgets free memory whose moments have passed on every stream.
 void Timeline::forget_past() {
-  if (free_from_.empty()) return;
+  if (free_from_.empty() && counted_.empty()) return;
   const Nanos all_past = *std::min_element(streams_.begin(), streams_.end());
   if (disturbed_) links_.advance(all_past);
-  free_from_.forget([&](const Moment& free_from) {
+  const auto is_past = [&](const Moment& free_from) {
     const Moment known = links_.simplified(free_from);
     return known.after.none() && known.time <= all_past;
-  });
+  };
+  free_from_.forget(is_past);
+  counted_.forget(is_past);
 }
 
 void Timeline::run(OpId id) {
@@ -185,7 +190,7 @@ void Timeline::run(OpId id) {
     wait_for(copies_matter ? links_.resolve(free_from) : free_from.time, &totals_.stall.d2h);
   }
   for (const Scratch& scratch : scratch_)
-    wait_for(links_.resolve(scratch.offset == kNoAddress ? counted_free_from_ : claim(scratch.offset, scratch.size)),
+    wait_for(links_.resolve(scratch.offset == kNoAddress ? scratch.free_from : claim(scratch.offset, scratch.size)),
              &totals_.stall.d2h);
   if (!op_end_.empty()) {
     const auto& orders = trace_.data().orders;
@@ -249,7 +254,7 @@ void Timeline::run(OpId id) {
     held_ -= trace_.size(scratch.version);
     if (scratch.offset != kNoAddress && address_reuse_matters_) let_go(scratch.offset, scratch.size, {end, {}});
     if (scratch.offset == kNoAddress && address_reuse_matters_)
-      counted_free_from_.time = std::max(counted_free_from_.time, end);
+      counted_.release(trace_.size(scratch.version), {end, {}});
   }
   scratch_.clear();
   forget_past();
@@ -318,7 +323,8 @@ void Timeline::apply(const Action& action) {
       break;
     }
     case Verb::kScratch:
-      scratch_.push_back({v, action.offset, action.size});
+      scratch_.push_back({v, action.offset, action.size, {}});
+      if (action.offset == kNoAddress) scratch_.back().free_from = counted_.take(trace_.size(v), held_);
       hold(trace_.size(v));
       if (action.offset == kNoAddress)
         totals_.footprint = totals_.peak;

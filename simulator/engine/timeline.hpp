@@ -6,6 +6,7 @@
 
 #include "simulator/engine/availability.hpp"
 #include "simulator/engine/boundary.hpp"
+#include "simulator/engine/counted_memory.hpp"
 #include "simulator/engine/host_pool.hpp"
 #include "simulator/engine/links.hpp"
 #include "simulator/engine/memory_map.hpp"
@@ -36,7 +37,9 @@ class Timeline {
     Nanos alone;  ///< its end without this wait; set when the op runs
   };
 
-  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
+  /// @param capacity  of the memory that places without addresses share
+  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states,
+           Bytes capacity = kNoLimit);
 
   void apply(const Action& action);
   /// By op; must outlive the timeline. For a rank of a job, before the first action.
@@ -120,13 +123,14 @@ class Timeline {
   Nanos iteration_start_;
   MemoryMap map_;
   Availability free_from_;     // by the memory that addresses are mapped to
-  Moment counted_free_from_;   // the same for places without addresses
+  CountedMemory counted_;      // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
   std::size_t next_order_ = 0;
   struct Scratch {
     VersionId version;
     Bytes offset, size;
+    Moment free_from;  // of counted bytes
   };
   std::vector<Scratch> scratch_;      // for the next run
   std::vector<Moment> piece_places_;  // of the copy that is being cut

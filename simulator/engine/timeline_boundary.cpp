@@ -80,7 +80,11 @@ Boundary Timeline::boundary() {
   };
   std::sort(still_used.begin(), still_used.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (const auto& [size, free_from] : still_used) record.add(size), record.add(free_from);
-  record.add(counted_free_from_);
+  counted_.for_each([&](Bytes size, const Moment& free_from) {
+    const Moment known = links_.simplified(free_from);
+    if (size > Bytes{} && known.time <= origin && known.after.none()) return;
+    record.add(size), record.add(known);
+  });
   record.add(reserved_);
   host_pool_.record(boundary.state);
   return boundary;

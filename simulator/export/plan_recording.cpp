@@ -20,7 +20,7 @@ class PlanRecorder {
       : trace_{trace},
         file_{file},
         checker_{trace, file.spec},
-        timeline_{trace, file.spec.machine, file.spec.assume, states_},
+        timeline_{trace, file.spec.machine, file.spec.assume, states_, file.spec.capacity},
         places_(trace.versions().size()) {
     recording_.lanes = trace.data().streams;
     h2d_ = StreamId{recording_.lanes.size()};

@@ -113,7 +113,7 @@ void Choices::alloc_undefined() {
 /// If bytes are counted, all places that begin wait for all that ended before. So a place for an op is better taken
 /// before a copy under way frees memory for another place.
 void Choices::alloc_early() {
-  if (step_.freedom.addresses || !step_.freedom.swap) return;
+  if (step_.freedom.addresses || step_.chooses_bytes() || !step_.freedom.swap) return;
   if (!still_used(s_->filled) || (s_->on_host & ~s_->placed & step_.useful[s_->position]) == 0) return;
   const Set pending = s_->placed & ~s_->filled;
   Set wanted = 0;
@@ -233,15 +233,47 @@ Set Choices::droppable(Set kept) const {
 
 /// Adds the move with every minimal set of drops that makes room for `wanted` more bytes.
 void Choices::make_room(Move move, Bytes wanted, Set kept) {
+  const Set may_go = droppable(kept) & ~move.drops;
+  if (step_.chooses_bytes()) return choose_bytes(move, wanted, may_go);
   const Bytes held = step_.size(s_->placed & ~move.drops);
-  choose_drops(move, droppable(kept) & ~move.drops, held + wanted - step_.capacity);
+  choose_drops(move, may_go, held + wanted - step_.capacity, [&] { add(move); });
 }
 
-void Choices::choose_drops(Move& move, Set from, Bytes missing) {
-  if (missing <= Bytes{}) {
-    add(move);
-    return;
+/// The time before which the places of a move are not written.
+Nanos Choices::first_use(const Move& move) const {
+  if (move.kind == MoveKind::kRun) return s_->stream[step_.op[move.subject].stream];
+  if (move.kind == MoveKind::kSwapIn) return std::max({s_->base(step_), s_->h2d, s_->host_ready[move.subject]});
+  return s_->base(step_);
+}
+
+/// Adds the move for every time by which bytes for its places can be free, with every minimal set of drops for this.
+void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
+  if (wanted == Bytes{}) return add(move);
+  const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };
+  const Nanos first = first_use(move);
+  std::vector<Nanos> times{first};
+  for (const FreeBytes::Piece& piece : s_->free.pieces()) times.push_back(std::max(piece.from, first));
+  for_each(may_go | move.drops, [&](std::size_t v) { times.push_back(std::max(free_from(v), first)); });
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  for (const Nanos by : times) {
+    Bytes free = s_->free.until(by, step_.free(s_->placed));
+    Set soon = 0;
+    for_each(may_go, [&](std::size_t v) { soon |= free_from(v) <= by ? bit(v) : 0; });
+    for_each(move.drops, [&](std::size_t v) { free += free_from(v) <= by ? step_.bytes[v] : Bytes{}; });
+    const Set before = move.drops;
+    choose_drops(move, soon, wanted - free, [&] {
+      move.leaves = free + step_.size(move.drops & ~before) - wanted;
+      add(move);
+    });
+    move.leaves = {};
   }
+}
+
+/// Calls add() for every minimal set of drops that free `missing` bytes.
+template <class Add>
+void Choices::choose_drops(Move& move, Set from, Bytes missing, Add add) const {
+  if (missing <= Bytes{}) return add();
   // A set is minimal if it is not enough without its smallest member: members are chosen by falling size.
   const Set before = move.drops;
   std::array<std::uint8_t, kMostVersions> by_size;
@@ -256,7 +288,7 @@ void Choices::choose_drops(Move& move, Set from, Bytes missing) {
     for (std::size_t i = first; i < count; ++i) {
       move.drops |= bit(by_size[i]);
       if (step_.bytes[by_size[i]] >= left)
-        add(move);
+        add();
       else
         self(self, i + 1, left - step_.bytes[by_size[i]]);
       move.drops &= ~bit(by_size[i]);

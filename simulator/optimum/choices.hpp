@@ -9,6 +9,7 @@ namespace tidepool::optimum {
 
 /// Every move that may lead to a plan of least time. Moves are left out if another plan is at least as good: a place
 /// ends only if its room is needed, no more places end than needed, and only versions that are needed are brought back.
+/// If places choose bytes, "room" is bytes that may be written by some time, for each such time; see FreeBytes.
 /// O(moves).
 class Choices {
  public:
@@ -27,7 +28,10 @@ class Choices {
   void run(std::size_t k);
   void choose_writes(Move& move, std::size_t output);
   void make_room(Move move, Bytes wanted, Set kept);
-  void choose_drops(Move& move, Set from, Bytes missing);
+  template <class Add>
+  void choose_drops(Move& move, Set from, Bytes missing, Add add) const;
+  void choose_bytes(Move& move, Bytes wanted, Set may_go);
+  Nanos first_use(const Move& move) const;
   void choose_places(Move& move, std::size_t output, Set kept);
   void place_one(Move move, std::size_t v, Set kept);
   template <class Visit>

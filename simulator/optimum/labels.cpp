@@ -74,12 +74,17 @@ void Labels::pack_key(const State& state) {
 
 void Labels::pack(const State& state) {
   pack_key(state);
+  piece_words_ = 0;
   State copy = state;
   const Nanos base = state.base(step_);
   const Nanos host_least = least_of_host(step_, base);
   const auto clipped = [&](const Nanos& time) { return std::max(time, &time == &copy.host ? host_least : base); };
   if (!step_.disturbed) {
     for_each_time(step_, copy, [&](Nanos& time) { packed_.push_back(clipped(time).count()); });
+    const std::size_t before = packed_.size();
+    for (const FreeBytes::Piece& piece : state.free.pieces())
+      if (piece.from > base) packed_.insert(packed_.end(), {piece.from.count(), piece.size.count()});
+    piece_words_ = packed_.size() - before;
     return;
   }
   const auto mark = [&](Nanos time) {
@@ -111,7 +116,8 @@ std::optional<Labels::Number> Labels::add(const State& state) {
     return std::equal(packed_.begin(), packed_.begin() + static_cast<std::ptrdiff_t>(key_words_),
                       words_.begin() + static_cast<std::ptrdiff_t>(label.first));
   };
-  const std::size_t times = packed_.size() - key_words_;
+  const std::size_t times = packed_.size() - key_words_ - piece_words_;
+  const std::span<const std::int64_t> pieces{packed_.data() + key_words_ + times, piece_words_};
   Number& head = heads_.try_emplace(hash_of({packed_.data(), key_words_}), kNone).first->second;
   for (Number* link = &head; *link != kNone;) {
     Label& label = labels_[*link];
@@ -123,6 +129,8 @@ std::optional<Labels::Number> Labels::add(const State& state) {
         here_later |= here[i] > there[i];
         there_later |= here[i] < there[i];
       }
+      here_later |= !never_later(pieces, pieces_of(label));
+      there_later |= !never_later(pieces_of(label), pieces);
       if (!there_later) return std::nullopt;
       if (!here_later) {
         label.beaten = true;
@@ -133,8 +141,8 @@ std::optional<Labels::Number> Labels::add(const State& state) {
     link = &label.next;
   }
   const Number number = static_cast<Number>(labels_.size());
-  labels_.push_back(
-      {words_.size(), static_cast<std::uint32_t>(key_words_), static_cast<std::uint32_t>(times), head, false});
+  labels_.push_back({words_.size(), static_cast<std::uint32_t>(key_words_), static_cast<std::uint32_t>(times),
+                     static_cast<std::uint32_t>(piece_words_), head, false});
   head = number;
   words_.insert(words_.end(), packed_.begin(), packed_.end());
   return number;
@@ -168,7 +176,7 @@ bool Labels::never_worse(Number first, Number second) const {
   if (!std::equal(here, here + a.key, there)) return false;
   for (std::uint32_t i = a.key; i < a.key + a.times; ++i)
     if (here[i] > there[i]) return false;
-  return true;
+  return never_later(pieces_of(a), pieces_of(b));
 }
 
 std::vector<std::int64_t> Labels::offsets(const TinyStep& step, const State& state) {
@@ -179,6 +187,8 @@ std::vector<std::int64_t> Labels::offsets(const TinyStep& step, const State& sta
   for_each_time(step, copy, [&](Nanos& time) {
     offsets.push_back((std::max(time, &time == &copy.host ? host_least : base) - base).count());
   });
+  for (const FreeBytes::Piece& piece : state.free.pieces())
+    if (piece.from > base) offsets.insert(offsets.end(), {(piece.from - base).count(), piece.size.count()});
   return offsets;
 }
 
@@ -203,6 +213,7 @@ State Labels::state(Number number) const {
     word += count / 7 + 1;
   }
   for_each_time(step_, state, [&](Nanos& time) { time = Nanos{*word++}; });
+  for (std::uint32_t i = 0; i < labels_[number].pieces; i += 2) state.free.release(Bytes{word[i + 1]}, Nanos{word[i]});
   if (step_.disturbed) unpack_link(state, word);
   return state;
 }

@@ -39,12 +39,16 @@ class Labels {
   struct Label {
     std::uint64_t first = 0;           ///< index in words_
     std::uint32_t key = 0, times = 0;  ///< numbers of words
+    std::uint32_t pieces = 0;          ///< likewise, of free bytes
     Number next = kNone;               ///< next label with the same hash
     bool beaten = false;
   };
   static constexpr Number kNone = ~Number{0};
 
   void pack(const State& state);
+  std::span<const std::int64_t> pieces_of(const Label& label) const {
+    return {words_.data() + label.first + label.key + label.times, label.pieces};
+  }
   void pack_key(const State& state);
   void unpack_link(State& state, const std::int64_t* word) const;
   template <class Visit>
@@ -52,8 +56,9 @@ class Labels {
 
   const TinyStep& step_;
   std::vector<std::int64_t> words_;
-  std::vector<std::int64_t> packed_;  ///< the state being added: key_words_ words of key, then the times
-  std::size_t key_words_ = 0;
+  /// The state being added: key_words_ words of key, then the times, then piece_words_ words of free bytes.
+  std::vector<std::int64_t> packed_;
+  std::size_t key_words_ = 0, piece_words_ = 0;
   std::vector<Label> labels_;
   std::unordered_map<std::uint64_t, Number> heads_;  ///< by hash of the key
 };

@@ -10,6 +10,7 @@
 #include "simulator/optimum/places.hpp"
 #include "simulator/optimum/purpose.hpp"
 #include "simulator/optimum/remaining.hpp"
+#include "simulator/optimum/steady.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {
@@ -112,6 +113,9 @@ Optimum find_optimum(const OptimumQuery& query) {
       query.trace, query.machine, query.capacity, {query.swap, query.remat, false, false, query.granule}};
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
+  if (!query.addresses && counted.chooses_bytes() && found.feasible &&
+      iteration_ends(query.trace, query.machine, query.capacity, found.plan).back() != found.makespan)
+    return {.makespan = found.makespan, .plan = {}, .states = found.states};  // the device has not chosen these bytes
   if (!query.addresses || !found.feasible) return found;
   // On one stream without copies, no plan with places is faster than the best plan by counted bytes, and this plan
   // mostly has places. With copies this does not hold: counted bytes that a copy frees must be waited for, while a

@@ -28,13 +28,18 @@ struct OptimumQuery {
 struct Optimum {
   bool exact = false;       ///< the search was completed: `makespan` is the least, or no plan exists
   bool feasible = false;    ///< a plan was found
-  Nanos makespan;           ///< of `plan`; if `exact`, no plan is faster
+  Nanos makespan;           ///< no plan is faster; if `feasible`, the time of `plan`
   Plan plan;                ///< realised; replay() gives exactly `makespan`. Empty if there is none
   std::int64_t states = 0;  ///< number of partial plans that were expanded
 };
 
 /// Searches partial plans in the order of the earliest time at which they can end. Exponential in the size of the step:
 /// ten ops take between a millisecond and minutes.
+///
+/// On several streams without addresses, the device gives a place the bytes that may be written soonest, also where its
+/// op starts late and others would do. Plans can change this by the order of drops, so all orders would have to be
+/// tried. Instead, the search lets each place choose its bytes, which no plan can beat. If the device then chooses the
+/// same ones, the answer is exact; else it is only a bound.
 /// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 Optimum find_optimum(const OptimumQuery& query);
 

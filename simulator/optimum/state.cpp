@@ -42,6 +42,7 @@ void State::shift(Nanos by) {
   std::for_each(op_end.begin(), op_end.end(), earlier);
   std::for_each(free_from.begin(), free_from.end(), earlier);
   for (Nanos* time : {&h2d, &d2h, &host, &counted_free_from}) earlier(*time);
+  free.shift(by);
 }
 
 void Mover::emit(Verb verb, std::size_t subject, std::size_t unit_at) {
@@ -63,7 +64,10 @@ Nanos Mover::now() const {
   return *std::max_element(s_.stream.begin(), s_.stream.begin() + static_cast<std::ptrdiff_t>(step_.streams));
 }
 
-Nanos Mover::claim(std::size_t v, std::size_t unit_at) {
+/// The time from which a place for `v` may be written.
+Nanos Mover::claim(std::size_t v, const Move& move, std::size_t output) {
+  const std::size_t unit_at = move.unit_at[output];
+  if (step_.chooses_bytes()) return s_.free.take(move.leaves, step_.bytes[v], step_.free(s_.placed), kLongAgo);
   if (!step_.freedom.addresses) return s_.counted_free_from;
   Nanos last = kLongAgo;
   for (std::int64_t i = 0; i < step_.bytes[v] / step_.unit; ++i) {
@@ -75,6 +79,10 @@ Nanos Mover::claim(std::size_t v, std::size_t unit_at) {
 }
 
 void Mover::let_go(std::size_t v, std::size_t unit_at, Nanos from) {
+  if (step_.chooses_bytes()) {
+    s_.free.release(step_.bytes[v], from);
+    return;
+  }
   if (!step_.freedom.addresses) {
     s_.counted_free_from = std::max(s_.counted_free_from, from);
     return;
@@ -83,10 +91,10 @@ void Mover::let_go(std::size_t v, std::size_t unit_at, Nanos from) {
     s_.free_from[unit_at + static_cast<std::size_t>(i)] = from;
 }
 
-void Mover::give_place(std::size_t v, std::size_t unit_at) {
+void Mover::give_place(std::size_t v, Nanos free_from, std::size_t unit_at) {
   s_.placed |= bit(v);
   s_.unit_at[v] = static_cast<std::uint8_t>(unit_at);
-  s_.ready[v] = s_.last_use[v] = claim(v, unit_at);
+  s_.ready[v] = s_.last_use[v] = free_from;
 }
 
 void Mover::end_place(std::size_t v) {
@@ -106,9 +114,11 @@ void Mover::drop(std::size_t v) {
   if (!wanted) s_.on_host &= ~bit(v);
 }
 
-/// Versions that are not needed again and whose places are no longer used: they are freed when their room is needed.
+/// Versions that are not needed again and whose places are no longer used: they are freed when their room is needed. If
+/// places choose bytes, those that are still used are freed, too: it makes no place wait.
 Set Mover::dead() const {
   Set dead = 0;
+  if (step_.chooses_bytes()) return s_.filled & ~step_.useful[s_.position];
   if (const Set unwanted = s_.filled & ~step_.useful[s_.position]; unwanted != 0) {
     const Nanos base = s_.base(step_);
     for_each(unwanted, [&](std::size_t v) {
@@ -133,9 +143,9 @@ void Mover::swap_out(std::size_t v) {
   s_.on_host |= bit(v);
 }
 
-void Mover::swap_in(std::size_t v, std::size_t unit_at) {
-  emit(Verb::kSwapIn, v, unit_at);
-  give_place(v, unit_at);
+void Mover::swap_in(std::size_t v, const Move& move) {
+  emit(Verb::kSwapIn, v, move.unit_at[0]);
+  give_place(v, claim(v, move), move.unit_at[0]);
   s_.host += step_.submit;
   const Nanos begin = std::max(now(), s_.host);
   if (step_.disturbed)
@@ -164,25 +174,43 @@ void Mover::await(std::size_t v) {
   if (has(s_.filled, v)) stream = std::max(stream, known(s_.ready[v]));
 }
 
-void Mover::give_outputs_places(const TinyOp& op, const Move& move) {
+/// If outputs choose bytes, they choose together.
+/// @return  the time from which all of the bytes that they choose may be written
+Nanos Mover::give_outputs_places(const TinyOp& op, const Move& move) {
+  Nanos chosen = kLongAgo;
+  int choose = 0;
+  if (step_.chooses_bytes()) {
+    Bytes wanted;
+    for (std::size_t i = 0; i < op.output_count; ++i) {
+      const std::size_t v = op.outputs[i].version;
+      if (move.writes[i] != Writes::kScratch && (move.writes[i] != Writes::kOwnPlace || has(s_.placed, v))) continue;
+      wanted += step_.bytes[v];
+      ++choose;
+    }
+    chosen = s_.free.take(move.leaves, wanted, step_.free(s_.placed), kLongAgo);
+  }
   for (std::size_t i = 0; i < op.output_count; ++i) {
     const std::size_t v = op.outputs[i].version;
     if (move.writes[i] != Writes::kOwnPlace || has(s_.placed, v)) continue;
     emit(Verb::kAlloc, v, move.unit_at[i]);
-    give_place(v, move.unit_at[i]);
+    // Of several outputs, any one may have the bytes that may be written first, for its copy.
+    const Nanos its_own = choose > 1 && op.outputs[i].update ? kLongAgo : chosen;
+    give_place(v, step_.chooses_bytes() ? its_own : claim(v, move, i), move.unit_at[i]);
   }
   for (std::size_t i = 0; i < op.output_count; ++i)
     if (move.writes[i] == Writes::kScratch) emit(Verb::kScratch, op.outputs[i].version, move.unit_at[i]);
   for (std::size_t i = 0; i < op.output_count; ++i)
     if (move.writes[i] == Writes::kOwnPlace && op.outputs[i].update)
       copy(op.outputs[i].version, static_cast<std::size_t>(op.outputs[i].parent));
+  return chosen;
 }
 
-Nanos Mover::start_of(std::size_t k, const Move& move) {
+Nanos Mover::start_of(std::size_t k, const Move& move, Nanos places_free) {
   const TinyOp& op = step_.op[k];
   Nanos start = s_.stream[op.stream];
   if (step_.launch > Nanos{}) start = std::max(start, s_.host += step_.launch);
   const auto wait_for = [&](Nanos time) { start = std::max(start, known(time)); };
+  wait_for(places_free);
   for_each(op.reads, [&](std::size_t v) { wait_for(s_.ready[v]); });
   for (std::size_t i = 0; i < op.output_count; ++i) {
     const TinyOp::Output& out = op.outputs[i];
@@ -190,7 +218,7 @@ Nanos Mover::start_of(std::size_t k, const Move& move) {
       wait_for(s_.ready[out.version]);
     else if (out.parent >= 0)
       wait_for(s_.last_use[static_cast<std::size_t>(out.parent)]);
-    if (move.writes[i] == Writes::kScratch) wait_for(claim(out.version, move.unit_at[i]));
+    if (move.writes[i] == Writes::kScratch && !step_.chooses_bytes()) wait_for(claim(out.version, move, i));
   }
   // The Timeline keeps orders up to the op of the program that ran last.
   if (k + 1 >= s_.position) for_each(op.after, [&](std::size_t other) { wait_for(s_.op_end[other]); });
@@ -200,9 +228,9 @@ Nanos Mover::start_of(std::size_t k, const Move& move) {
 void Mover::run(const Move& move) {
   const std::size_t k = move.subject;
   const TinyOp& op = step_.op[k];
-  give_outputs_places(op, move);
+  const Nanos places_free = give_outputs_places(op, move);
   emit(Verb::kRun, k);
-  const Nanos end = start_of(k, move) + op.duration;
+  const Nanos end = start_of(k, move, places_free) + op.duration;
   s_.stream[op.stream] = end;
   if (op.host_wait) s_.host = std::max(s_.host, end);
   if (step_.orders) s_.op_end[k] = end;
@@ -268,7 +296,7 @@ Set Mover::apply(const Move& move) {
   switch (move.kind) {
     case MoveKind::kBeginOnDevice:
       emit(Verb::kAlloc, v, move.unit_at[0]);
-      give_place(v, move.unit_at[0]);
+      give_place(v, claim(v, move), move.unit_at[0]);
       s_.filled |= bit(v);
       ++s_.begun;
       skip_carried();
@@ -284,11 +312,11 @@ Set Mover::apply(const Move& move) {
       swap_out(v);
       break;
     case MoveKind::kSwapIn:
-      swap_in(v, move.unit_at[0]);
+      swap_in(v, move);
       break;
     case MoveKind::kAlloc:
       emit(Verb::kAlloc, v, move.unit_at[0]);
-      give_place(v, move.unit_at[0]);
+      give_place(v, claim(v, move), move.unit_at[0]);
       s_.filled |= bit(v) & step_.undefined;
       break;
     case MoveKind::kRun:

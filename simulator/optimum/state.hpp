@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/optimum/free_bytes.hpp"
 #include "simulator/optimum/shared_link.hpp"
 #include "simulator/optimum/tiny_step.hpp"
 #include "simulator/plan.hpp"
@@ -37,6 +38,7 @@ struct Move {
   std::array<Writes, kMostOutputs> writes = {};         ///< kRun: by output
   std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< begins of places, by output; [0] for other kinds
   Set drops = 0;
+  Bytes leaves = {};  ///< if places choose bytes: free bytes that may be written sooner, and that are left to others
   /// Versions that are freed at the move's end, and whether they are known. They are found when the move is applied for
   /// the first time; the same move applied later frees the same versions.
   Set frees = 0;
@@ -54,7 +56,8 @@ struct State {
   bool repeated = false;      ///< this is not the first iteration
   std::array<Nanos, kMostStreams> stream = {};
   Nanos h2d, d2h, host;
-  Nanos counted_free_from;  ///< without addresses: time from which places that begin now may be written
+  Nanos counted_free_from;  ///< without addresses, on one stream: time from which places that begin now may be written
+  FreeBytes free;           ///< without addresses, on several streams
   std::array<Nanos, kMostVersions> ready = {}, last_use = {}, host_ready = {};
   std::array<Nanos, kMostOps> op_end = {};
   std::array<std::uint8_t, kMostVersions> unit_at = {};
@@ -90,20 +93,20 @@ class Mover {
 
  private:
   void emit(Verb verb, std::size_t subject, std::size_t unit_at = 0);
-  void give_place(std::size_t v, std::size_t unit_at);
+  void give_place(std::size_t v, Nanos free_from, std::size_t unit_at);
   void end_place(std::size_t v);
   void drop(std::size_t v);
   Set dead() const;
   void swap_out(std::size_t v);
-  void swap_in(std::size_t v, std::size_t unit_at);
+  void swap_in(std::size_t v, const Move& move);
   void copy(std::size_t v, std::size_t parent);
   void run(const Move& move);
-  void give_outputs_places(const TinyOp& op, const Move& move);
-  Nanos start_of(std::size_t k, const Move& move);
+  Nanos give_outputs_places(const TinyOp& op, const Move& move);
+  Nanos start_of(std::size_t k, const Move& move, Nanos places_free);
   void await(std::size_t v);
   void next_iteration();
   Nanos known(Nanos time) { return step_.disturbed ? resolve(step_, s_, time) : time; }
-  Nanos claim(std::size_t v, std::size_t unit_at);
+  Nanos claim(std::size_t v, const Move& move, std::size_t output = 0);
   void let_go(std::size_t v, std::size_t unit_at, Nanos from);
   Nanos now() const;
 

@@ -288,7 +288,12 @@ class CycleSearch {
     std::uint32_t iteration = 0;
     for (Action& action : found.plan.actions)
       if (action.verb == Verb::kNext) action.before = OpId{0}, action.subject = ++iteration;
-    return true;
+    if (!step_.chooses_bytes()) return true;
+    const std::vector<Nanos> ends = iteration_ends(query_.trace, query_.machine, query_.capacity, found.plan);
+    if (ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)] == found.cycle) return true;
+    found.feasible = false;  // the device has not chosen these bytes
+    found.cycle = {}, found.iterations = 0, found.plan = {};
+    return false;
   }
 
   const OptimumQuery& query_;
@@ -305,9 +310,9 @@ SteadyOptimum find_steady_optimum(const OptimumQuery& query) {
   return optimum::CycleSearch{query, {query.swap, query.remat, query.addresses, true, query.granule}}.run();
 }
 
-std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, const Plan& plan) {
+std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, Bytes capacity, const Plan& plan) {
   std::vector<VersionState> states;
-  Timeline timeline{trace, machine, {}, states};
+  Timeline timeline{trace, machine, {}, states, capacity};
   std::vector<Nanos> ends;
   Nanos before;
   const auto end_iteration = [&] { ends.push_back(before += timeline.totals().makespan); };

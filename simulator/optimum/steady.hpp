@@ -22,11 +22,12 @@ struct SteadyOptimum {
 
 /// Searches for a cycle with less mean time than the best known one, until there is none. Initial content of an
 /// iteration is where the previous one has left it, with its copies under way. A cycle is a sequence of iterations
-/// after which the state recurs.
+/// after which the state recurs. On several streams without addresses, see find_optimum().
 /// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 SteadyOptimum find_steady_optimum(const OptimumQuery& query);
 
 /// The end of each iteration of a plan: the time at which all lanes have done their work so far.
-std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, const Plan& plan);
+/// @param capacity  of the device, in whose memory places without addresses choose bytes
+std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, Bytes capacity, const Plan& plan);
 
 }  // namespace tidepool

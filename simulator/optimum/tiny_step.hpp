@@ -77,6 +77,12 @@ struct TinyStep {
     return sum;
   }
 
+  /// Whether places without addresses choose among free bytes, see FreeBytes. On one stream, each waits for all of them.
+  bool chooses_bytes() const { return streams > 1 && !freedom.addresses; }
+
+  /// Bytes that are free if these versions have places.
+  Bytes free(Set placed) const { return capacity - size(placed); }
+
   const Machine& machine;
   Freedom freedom;
   Bytes capacity;

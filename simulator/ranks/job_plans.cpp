@@ -27,8 +27,9 @@ class Follower {
         alone_{step.with(costs_)},
         held_(alone_.ops().size()) {}
 
-  void follow(const Machine& machine, std::vector<Action> actions) {
+  void follow(const Machine& machine, Bytes capacity, std::vector<Action> actions) {
     machine_ = machine;
+    capacity_ = capacity;
     actions_ = std::move(actions);
     held_.assign(held_.size(), {});
   }
@@ -37,7 +38,7 @@ class Follower {
   void run(const std::vector<Nanos>& ends) {
     for (const RankTrace::Meeting& meeting : step_.meetings())
       held_[meeting.op.index()].until = ends[meeting.collective] - start_;
-    run_ = op_ends(alone_, machine_, actions_, held_);
+    run_ = op_ends(alone_, machine_, capacity_, actions_, held_);
   }
   void put_ends(std::vector<Nanos>& ends) const {
     for (const RankTrace::Meeting& meeting : step_.meetings())
@@ -80,6 +81,7 @@ class Follower {
   std::vector<Nanos> costs_;  // by meeting
   Trace alone_;
   Machine machine_;
+  Bytes capacity_;
   std::vector<Action> actions_;
   std::vector<Timeline::Held> held_;  // by op
   OpEnds run_;                        // the last one
@@ -159,7 +161,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
         ranks.emplace_back(RankTrace{job.traces[i], programs[i], times.ranks[i]}, costs, programs[i].start);
     std::vector<Action> actions = unhindered_begin(job.traces[i], true);
     for (const Action& action : unhindered_step(job.traces[i])) actions.push_back(action);
-    rank.follow({}, std::move(actions));
+    rank.follow({}, kNoLimit, std::move(actions));
   }
   meet(ranks, costs.size(), threads);
   JobPlans plans{.ranks = std::vector<RankPlan>(ranks.size()), .baseline = end_of(ranks), .bound = end_of(ranks)};
@@ -174,7 +176,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
     plan.waited = ranks[i].waits();
     plan.result = simulate(step, plan.spec, true);
     bounds[i] = bound_of(ranks[i], plan.spec);
-    ranks[i].follow(plan.spec.machine, plan.result.realised.actions);
+    ranks[i].follow(plan.spec.machine, plan.spec.capacity, plan.result.realised.actions);
   });
   for (const std::optional<Nanos>& bound : bounds)
     plans.bound = bound && plans.bound ? std::optional{std::max(*plans.bound, *bound)} : std::nullopt;

@@ -20,7 +20,7 @@ class Historian {
   Historian(const Trace& trace, const RunSpec& spec)
       : trace_{trace},
         spec_{spec},
-        timeline_{trace, spec.machine, spec.assume, states_},
+        timeline_{trace, spec.machine, spec.assume, states_, spec.capacity},
         stay_of_(trace.versions().size(), kNone),
         made_before_(trace.versions().size()),
         ran_(trace.ops().size()) {

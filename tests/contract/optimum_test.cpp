@@ -9,11 +9,14 @@
 
 using namespace tidepool;
 
-TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
-  const std::uint64_t steps = tests::kOptimised ? 2'000 : 60;
+namespace {
+
+/// @param recipe_of  the step of a seed, with at most so many ops
+template <class RecipeOf>
+void check_steps(const char* name, std::uint64_t steps, RecipeOf recipe_of) {
   std::uint64_t solved = 0, feasible = 0, exceeds = 0, results = 0;
   for (std::uint64_t seed = 1; seed <= steps; ++seed) {
-    const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 4 + seed / 3 % 2);
+    const tests::TinyRecipe recipe = recipe_of(seed, 4 + seed / 3 % 2);
     const tests::TinyCheck check = tests::check_tiny_step(recipe, seed);
     solved += check.solved, feasible += check.feasible, exceeds += check.exceeds;
     results += static_cast<std::uint64_t>(check.results);
@@ -22,8 +25,20 @@ TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, a
       CHECK(finding.what.empty());
     }
   }
-  fmt::print("tiny steps: {} of {} solved, {} feasible, {} of them dearer than without a limit; {} results compared\n",
+  fmt::print("{}: {} of {} solved, {} feasible, {} of them dearer than without a limit; {} results compared\n", name,
              solved, steps, feasible, exceeds, results);
   CHECK(solved * 10 > steps * 9);
   CHECK(exceeds * 5 > feasible);
+}
+
+}  // namespace
+
+TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
+  check_steps("tiny steps", tests::kOptimised ? 2'000 : 60,
+              [](auto seed, auto ops) { return tests::tiny_recipe(seed, ops); });
+}
+
+TEST_CASE("on tiny steps of several streams no bound is above the optimum, and no result is below it") {
+  check_steps("tiny steps of several streams", tests::kOptimised ? 1'000 : 60,
+              [](auto seed, auto ops) { return tests::tiny_recipe_of_streams(seed, ops); });
 }

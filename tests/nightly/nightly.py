@@ -54,10 +54,11 @@ def json_result(log, code):
 
 
 def steps_result(log, code):
-    ended = re.search(r"tiny steps (\d+) to (\d+): (\d+) solved, (\d+) findings", log)
+    ended = re.findall(r"^tiny steps.* (\d+) to (\d+): (\d+) solved, \d+ findings$", log, re.MULTILINE)
     if not ended:
         return 0, [f"exit code {code}: {last_line(log)}"], ""
-    return int(ended[2]) - int(ended[1]) + 1, re.findall(r"^seed \d+: .*$", log, re.MULTILINE), f"{ended[3]} solved exactly"
+    return (sum(int(last) - int(first) + 1 for first, last, _ in ended), re.findall(r"^seed \d+: .*$", log, re.MULTILINE),
+            f"{sum(int(solved) for _, _, solved in ended)} solved exactly")
 
 
 def tests_result(log, code):

@@ -18,15 +18,14 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-}  // namespace
-
-TEST_CASE(
-    "on many tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
+/// @param recipe_of  the step of a seed, with at most so many ops
+template <class RecipeOf>
+void check_steps(const char* name, std::uint64_t otherwise, RecipeOf recipe_of) {
   const std::uint64_t first = number_from("TIDEPOOL_TINY_FIRST", 1);
-  const std::uint64_t last = first + number_from("TIDEPOOL_TINY_STEPS", 200'000);
+  const std::uint64_t last = first + number_from("TIDEPOOL_TINY_STEPS", otherwise);
   std::uint64_t solved = 0, found = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {
-    const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 4 + seed / 3 % 4);
+    const tests::TinyRecipe recipe = recipe_of(seed, 4 + seed / 3 % 4);
     const tests::TinyCheck check = tests::check_tiny_step(recipe, seed);
     solved += check.solved;
     found += check.findings.size();
@@ -34,6 +33,20 @@ TEST_CASE(
       fmt::print(stderr, "seed {}: {}: {}\n", seed, finding.what, finding.text);
     if (seed % 10'000 == 0) fmt::print(stderr, "seeds to {}: {} solved, {} findings\n", seed, solved, found);
   }
-  fmt::print("tiny steps {} to {}: {} solved, {} findings\n", first, last - 1, solved, found);
+  fmt::print("{} {} to {}: {} solved, {} findings\n", name, first, last - 1, solved, found);
   CHECK(found == 0);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "on many tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
+  check_steps("tiny steps", 200'000, [](auto seed, auto ops) { return tests::tiny_recipe(seed, ops); });
+}
+
+TEST_CASE(
+    "on many tiny steps of several streams no bound is above the optimum, no result is below it, and every plan of an "
+    "ok run executes") {
+  check_steps("tiny steps of several streams", 50'000,
+              [](auto seed, auto ops) { return tests::tiny_recipe_of_streams(seed, ops); });
 }

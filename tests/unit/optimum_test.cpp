@@ -153,3 +153,50 @@ TEST_CASE("an op that updates in place and makes another output runs again only 
   CHECK(answer_of({trace, kMachine, 5_B, false, true}).makespan == 48_ns);
   CHECK_FALSE(answer_of({trace, kMachine, 4_B, false, true}).feasible);
 }
+
+TEST_CASE("the optimum of several streams drops content for bytes that are free sooner than those that are free") {
+  // Of 16 B, w has 8 until 10 ns, and another stream 8 until 100. c has room then, from 100 to 130. Sooner: w comes in
+  // until 8, is read until 18 and dropped for c; c runs until 48, w is back at 56, and is read from 100 to 120.
+  TraceBuilder build;
+  const StreamId slow = build.stream("1"), quick = build.stream("2");
+  const BufferId w = build.existing({.size = 8_B});
+  build.run({.duration = 10_ns}, {{w}});
+  const BufferId s = build.alloc({.size = 8_B, .stream = slow});
+  build.run({.stream = slow, .duration = 100_ns}, {{s, Access::kWrite}});
+  build.free(s);
+  const BufferId c = build.alloc({.size = 8_B, .stream = quick});
+  build.run({.stream = quick, .duration = 30_ns}, {{c, Access::kWrite}});
+  build.free(c);
+  build.order(OpId{1}, OpId{3});
+  build.run({.duration = 20_ns}, {{w}});
+  const Trace trace = build.finish();
+  CHECK(answer_of({trace, kMachine, 24_B, false, false}).makespan == 120_ns);
+  CHECK(answer_of({trace, kMachine, 16_B, false, false}).makespan == 130_ns);
+  CHECK(answer_of({trace, kMachine, 16_B, true, false}).makespan == 120_ns);
+}
+
+TEST_CASE("the optimum of several streams is not known if the device takes other bytes than the search") {
+  // 8 B are free from 30 ns on, 8 B from 100 ns on. The place for a, which can be made at 100, is taken first, and the
+  // device takes the sooner ones; so b is made from 100 to 190. No plan is faster than one whose a takes the others: b
+  // is made from 30 to 120.
+  TraceBuilder build;
+  const StreamId second = build.stream("1"), third = build.stream("2");
+  const BufferId slow = build.alloc({.size = 8_B});
+  build.run({.duration = 100_ns}, {{slow, Access::kWrite}});
+  const BufferId quick = build.alloc({.size = 8_B, .stream = second});
+  build.run({.stream = second, .duration = 30_ns}, {{quick, Access::kWrite}});
+  build.free(slow);
+  build.free(quick);
+  const BufferId a = build.alloc({.size = 8_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 8_B, .stream = third});
+  build.run({.stream = third, .duration = 90_ns}, {{b, Access::kWrite}});
+  build.free(a);
+  build.free(b);
+  const Trace trace = build.finish();
+  const Optimum found = find_optimum({trace, kMachine, 16_B});
+  CHECK_FALSE(found.exact);
+  CHECK_FALSE(found.feasible);
+  CHECK(found.makespan == 120_ns);
+  CHECK(find_optimum({trace, kMachine, 32_B}).exact);
+}

@@ -17,7 +17,7 @@ SteadyOptimum answer_of(const OptimumQuery& query) {
   if (!found.feasible) return found;
   const RunSpec spec{.pool = "ideal", .capacity = query.capacity, .machine = query.machine, .iterations = 2};
   replay(query.trace, spec, found.plan);
-  const std::vector<Nanos> ends = iteration_ends(query.trace, query.machine, found.plan);
+  const std::vector<Nanos> ends = iteration_ends(query.trace, query.machine, query.capacity, found.plan);
   REQUIRE(ends.size() > static_cast<std::size_t>(found.iterations));
   CHECK(ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)] == found.cycle);
   CHECK(execute_on_host(query.trace, found.plan, {.threads = false}).outcome == HostOutcome::kOk);

@@ -57,7 +57,7 @@ class Lane {
 RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCircle& circle, const Plan& plan) {
   RealisedStep step{circle, {}, {}};
   std::vector<VersionState> states;
-  Timeline timeline{trace, spec.machine, spec.assume, states};
+  Timeline timeline{trace, spec.machine, spec.assume, states, spec.capacity};
   const Nanos pause = circle.period() / 20'000;
   Lane out{pause}, in{pause};
   std::vector<Nanos> waited_out(circle.size()), waited_in(circle.size());

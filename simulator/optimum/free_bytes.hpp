@@ -1,0 +1,39 @@
+// Device memory of several streams without addresses: the times from which free bytes may be written.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool::optimum {
+
+/// Free bytes that some op or copy may still use, by the time from which they may be written. All other free bytes may
+/// be written at any time. A place takes any free bytes: those that may be written latest, but for `leaves` bytes that
+/// may be written sooner than all that it takes. Other choices of bytes with the same last time leave later ones.
+class FreeBytes {
+ public:
+  struct Piece {
+    Nanos from;
+    Bytes size;
+  };
+
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  /// Free bytes that may be written from `time` on. @param free  all free bytes
+  Bytes until(Nanos time, Bytes free) const;
+  void release(Bytes size, Nanos from);
+  /// Takes `size` bytes. @param free  all free bytes, at least `leaves` and `size` together
+  /// @return  the time from which they may be written; `long_ago` for bytes that may be written at any time
+  Nanos take(Bytes leaves, Bytes size, Bytes free, Nanos long_ago);
+  void shift(Nanos by);
+
+ private:
+  std::vector<Piece> pieces_;  ///< in the order of time
+};
+
+/// Whether no byte of the first may be written later than that of the second with the same rank. Pieces are pairs of
+/// words, time and size, in the order of time; both have the same number of free bytes.
+bool never_later(std::span<const std::int64_t> first, std::span<const std::int64_t> second);
+
+}  // namespace tidepool::optimum

@@ -1,0 +1,80 @@
+// Steps of several streams on a pool without addresses, and their limit of overhead.
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+RunSpec counted(Bytes capacity, const char* policy = "none") {
+  return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
+}
+
+/// One stream writes 8 B in 100 ns, another one 8 B in 30 ns. Both are freed. A third stream writes `size` in 90 ns.
+Trace third_stream(Bytes size) {
+  TraceBuilder build;
+  const StreamId second = build.stream("1"), third = build.stream("2");
+  const BufferId slow = build.alloc({.size = 8_B});
+  build.run({.duration = 100_ns}, {{slow, Access::kWrite}});
+  const BufferId quick = build.alloc({.size = 8_B, .stream = second});
+  build.run({.stream = second, .duration = 30_ns}, {{quick, Access::kWrite}});
+  build.free(slow);
+  build.free(quick);
+  const BufferId last = build.alloc({.size = size, .stream = third});
+  build.run({.stream = third, .duration = 90_ns}, {{last, Access::kWrite}});
+  build.free(last);
+  return build.finish();
+}
+
+/// One stream writes a in 100 ns, which the other one reads in 5 ns; b has a's size.
+Trace waiting_streams() {
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.stream = side, .duration = 5_ns}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a step of several streams takes its own time on counted bytes without a limit") {
+  const Result result = simulate(third_stream(8_B), counted(kNoLimit));
+  CHECK(result.totals.makespan == 100_ns);
+  CHECK(result.totals.stall.compute == 0_ns);
+}
+
+TEST_CASE("a place takes counted bytes that no stream uses first, then those that may be written soonest") {
+  CHECK(simulate(third_stream(8_B), counted(24_B)).totals.makespan == 100_ns);   // 8 B that nobody had: 0 to 90
+  CHECK(simulate(third_stream(8_B), counted(16_B)).totals.makespan == 120_ns);   // of the quick op: 30 to 120
+  CHECK(simulate(third_stream(12_B), counted(20_B)).totals.makespan == 120_ns);  // 4 B and the quick op's 8 B
+  CHECK(simulate(third_stream(9_B), counted(16_B)).totals.makespan == 190_ns);   // one byte of the slow op: 100 to 190
+}
+
+TEST_CASE("counted bytes of several streams are written after the copy that leaves them") {
+  // b's place is a's, which is copied from 100 to 200 ns. Then 10 ns for b, 100 ns for a's copy back, and 5 ns.
+  const Trace trace = waiting_streams();
+  const Result result = simulate(trace, counted(100_B, "lru-swap"), true);
+  CHECK(result.totals.makespan == 315_ns);
+  CHECK(replay(trace, counted(100_B, "lru-swap"), result.realised) == result.totals);
+}
+
+TEST_CASE("waits of streams for each other are no overhead") {
+  const Trace trace = waiting_streams();  // takes 110 ns; the second stream waits for 100 of them
+  RunSpec spec = counted(200_B, "lru-swap");
+  spec.overhead_limit = 1;
+  CHECK(simulate(trace, spec).outcome == Outcome::kOk);
+  spec.capacity = 100_B;  // takes 315 ns
+  spec.overhead_limit = 1 + 206.0 / 110;
+  CHECK(simulate(trace, spec).outcome == Outcome::kOk);
+  spec.overhead_limit = 1 + 204.0 / 110;
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome == Outcome::kTimeLimit);
+  CHECK(result.message == "recomputation and stalls exceed 205 ns of the step's 110 ns before op 2 of 3");
+}
