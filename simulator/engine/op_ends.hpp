@@ -21,7 +21,9 @@ std::vector<Action> unhindered_step(const Trace& trace);
 
 struct OpEnds {
   std::vector<Nanos> ends;  ///< of the first run of each op, by op
-  Stall stall;
+  /// Time in which an op could start, but for a copy or for memory that a copy or another stream still uses; and time in
+  /// which an op waits for other devices (Timeline::Held). Time in which several streams wait counts once.
+  Nanos for_copies, for_others;
 };
 
 /// Carries out the actions, which are of one iteration and can be carried out.

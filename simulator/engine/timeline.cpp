@@ -206,6 +206,7 @@ void Timeline::run(OpId id) {
     end = links_.end_of_kernel(start, op.duration, machine_.d2h.slowdown_ppm, machine_.h2d.slowdown_ppm);
   totals_.slowdown += end - start - op.duration;
   if (held_ops_ != nullptr) {
+    (*held_ops_)[id.index()].unhindered = unhindered_start(id);
     (*held_ops_)[id.index()].alone = end;
     end = std::max(end, (*held_ops_)[id.index()].until);
   }
@@ -258,6 +259,21 @@ void Timeline::run(OpId id) {
   }
   scratch_.clear();
   forget_past();
+}
+
+/// The start of an op that run() starts, if it waited only for its stream, its launch, and other ops.
+Nanos Timeline::unhindered_start(OpId id) const {
+  Nanos start = streams_[trace_.op(id).stream.index()];
+  if (machine_.launch > Nanos{}) start = std::max(start, host_);
+  for (const Use& use : trace_.uses(id)) {
+    if (!use.in.valid()) continue;
+    const VersionState& in = states_[trace_.root(use.in).index()];
+    if (!in.from_host) start = std::max(start, in.ready);
+  }
+  const auto& orders = trace_.data().orders;
+  for (std::size_t i = next_order_; i < orders.size() && orders[i].after == id; ++i)
+    start = std::max(start, op_end_[orders[i].before.index()]);
+  return start;
 }
 
 void Timeline::next_iteration() {

@@ -33,8 +33,9 @@ class Timeline {
  public:
   /// An op whose end waits for ops on other devices.
   struct Held {
-    Nanos until;  ///< the earliest time of its end
-    Nanos alone;  ///< its end without this wait; set when the op runs
+    Nanos until;       ///< the earliest time of its end
+    Nanos alone;       ///< its end without this wait; set when the op runs
+    Nanos unhindered;  ///< its start without waits for copies and memory; set when the op runs
   };
 
   /// @param capacity  of the memory that places without addresses share
@@ -76,6 +77,7 @@ class Timeline {
 
  private:
   void run(OpId op);
+  Nanos unhindered_start(OpId id) const;
   void give_place(VersionId v, const Action& action);
   void end_place(VersionId v);
   void leave_place(VersionId v, const Moment& free_from);

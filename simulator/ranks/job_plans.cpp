@@ -62,8 +62,9 @@ class Follower {
   Nanos end() const {
     return start_ + (run_.ends.empty() ? Nanos{} : *std::max_element(run_.ends.begin(), run_.ends.end()));
   }
-  /// Time that ops waited for copies, in the last run.
-  Nanos waited_for_copies() const { return run_.stall.h2d + run_.stall.d2h; }
+  /// Time of the last run in which some stream waited for copies, and for other ranks.
+  Nanos waited_for_copies() const { return run_.for_copies; }
+  Nanos waited_for_others() const { return run_.for_others; }
 
  private:
   static std::vector<Nanos> costs_of(const RankTrace& step, const std::vector<Nanos>& costs) {
@@ -166,6 +167,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
   meet(ranks, costs.size(), threads);
   JobPlans plans{.ranks = std::vector<RankPlan>(ranks.size()), .baseline = end_of(ranks), .bound = end_of(ranks)};
   std::vector<std::optional<Nanos>> bounds(ranks.size());
+  std::vector<Nanos> waited(ranks.size());  // of each rank, for others, without limits
   for_each_rank(ranks.size(), threads, [&](std::size_t i) {
     RankPlan& plan = plans.ranks[i];
     const Trace step = ranks[i].with_waits();
@@ -174,6 +176,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
     plan.spec.machine.launch = Nanos{};
     plan.ideal_peak = step.ideal_peak();
     plan.waited = ranks[i].waits();
+    waited[i] = ranks[i].waited_for_others();
     plan.result = simulate(step, plan.spec, true);
     bounds[i] = bound_of(ranks[i], plan.spec);
     ranks[i].follow(plan.spec.machine, plan.spec.capacity, plan.result.realised.actions);
@@ -190,7 +193,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
     plan.waits = ranks[i].waits();
     plan.ends = ranks[i].end();
     plan.copies = copy_time(ranks[i].alone(), plan.spec.machine, plan.result.realised.actions);
-    const Nanos instead_of_waits = std::max(plan.waited - plan.waits, Nanos{});
+    const Nanos instead_of_waits = std::max(waited[i] - ranks[i].waited_for_others(), Nanos{});
     plan.exposed = std::clamp(ranks[i].waited_for_copies() - instead_of_waits, Nanos{}, plan.copies);
   }
   return plans;

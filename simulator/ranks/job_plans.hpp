@@ -23,8 +23,9 @@ struct RankPlan {
   Nanos waits;    ///< of the job with plans, if all ranks have one
   Nanos ends;     ///< end of the rank's last op in the job with plans
   Nanos copies;   ///< that the plan's copies take, each alone on its link
-  /// The part of `copies` that neither computation nor waits for other ranks hide: the time that ops waited for copies,
-  /// less the time that the rank waits less for others.
+  /// The part of `copies` that neither computation nor waits for other ranks hide: the time in which some op of
+  /// the rank could start but for a copy or for memory in use, less the time in which the rank waits less for others.
+  /// Time in which several streams wait counts once.
   Nanos exposed;
 };
 

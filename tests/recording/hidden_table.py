@@ -8,7 +8,7 @@ Each rank of a job follows its own plan of tide(with=swap), for shares of its ow
   dlrm  PARAM's DLRM step on eight V100 (FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without them, it is left out).
         One kernel uses nearly all memory at once, so only 0.9995x is planned. On the pool ideal.
   gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2, recorded dry: two steps, from the first one on. Without the host's time.
-        On the pool best-fit: places of ideal wait for all bytes that were let go before, on any stream.
+        On the pool ideal.
 
 A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all ranks, and the
 share of the copies' time for which no op waited, or only where ranks waited for others anyway. PYTHON has PyTorch for CUDA; no GPU is needed.
@@ -65,7 +65,7 @@ def gpt(arguments, folder, batch, capacities):
     run(arguments.program, "record", "--dry", "-o", job, "--", sys.executable, "-m", "torch.distributed.run", "--standalone",
         "--nproc-per-node", arguments.ranks, ROOT / "tests/dry/fsdp2.py", "--batch", batch)
     for capacity in capacities:
-        row(arguments.program, f"gpt, batch {batch}", job, "best-fit", capacity, "--of", "host", "--scale", "0", "--machine",
+        row(arguments.program, f"gpt, batch {batch}", job, "ideal", capacity, "--of", "host", "--scale", "0", "--machine",
             "a100-pcie4")
 
 

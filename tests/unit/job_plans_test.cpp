@@ -87,6 +87,32 @@ TEST_CASE("a rank that is late because of its plan lets the others wait") {
   CHECK(*plans.bound <= 40_us);
 }
 
+TEST_CASE("time in which several streams wait for one copy is exposed once") {
+  // As in the test before, but ops on two streams read a after the collective: both wait from 27 to 30 us. They could
+  // not start before 27, so the second stream's time before that is no wait for the copy.
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{a, Access::kWrite, Evidence::kSchema}});
+  const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{b, Access::kWrite, Evidence::kSchema}});
+  build.free(b);
+  build.run({.kind = OpKind::kCollective}, {});
+  build.order(OpId{2}, OpId{3});
+  build.run({.stream = side, .duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}});
+  build.run({.duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}});
+  build.free(a);
+  const LoadedJob job = job_of({build.finish(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
+  const auto spec = [&](const Trace&) {
+    return RunSpec{.pool = "ideal", .policy = "tide(with=swap)", .capacity = 150_B, .machine = slow_link()};
+  };
+  const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
+  CHECK(plans.baseline == 32_us);
+  CHECK(plans.makespan == 40_us);
+  CHECK(plans.ranks[0].copies == 10_us);
+  CHECK(plans.ranks[0].exposed == 8_us);  // 10 to 15, and 27 to 30
+}
+
 TEST_CASE("a rank that shares its link with another one copies at its part of the rate") {
   // As in the first test, but each copy takes 10 us: the rank arrives at 30 us, and has a back at 40.
   const LoadedJob job = job_of({keeping_rank(), other_rank(40_us)}, {2_us}, {0_us, 0_us});
