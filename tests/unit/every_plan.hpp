@@ -41,7 +41,10 @@ class EveryPlan {
   /// The state that a partial plan leads to.
   struct Run {
     Run(const Trace& trace, const RunSpec& spec)
-        : checker{trace, spec}, timeline{trace, spec.machine, spec.assume, states}, copied(trace.versions().size()) {}
+        : checker{trace, spec},
+          timeline{trace, spec.machine, spec.assume, states, spec.capacity},
+          copied(trace.versions().size()),
+          counted{spec.capacity, trace.data().streams.size() <= 1} {}
     Checker checker;
     std::vector<VersionState> states;
     Timeline timeline;
@@ -51,6 +54,7 @@ class EveryPlan {
     std::set<std::uint32_t> began_on_host;
     Nanos h2d, d2h, counted_free;
     std::vector<std::pair<Bytes, Nanos>> free;  ///< by address, for the key
+    CountedMemory counted;                      ///< that of the timeline, for the key
     std::uint32_t in = 0, out = 0;
   };
 
@@ -98,12 +102,16 @@ class EveryPlan {
       }
     run.checker.check(action);
     const std::vector<VersionState> before = run.states;
+    if (action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch)
+      run.counted.take(trace_.size(v), run.timeline.held());
     run.timeline.apply(action);
     if (action.verb == Verb::kCopy) run.copied[v.index()] = true;
     if (action.verb == Verb::kScratch) run.scratch.emplace_back(v, action.offset);
     if (action.verb == Verb::kSwapIn) run.h2d = run.states[v.index()].ready, ++run.in;
     if (action.verb == Verb::kSwapOut) run.d2h = run.states[v.index()].host_ready, ++run.out;
     if (action.verb == Verb::kRun) {
+      const Nanos end = run.timeline.done(trace_.op(OpId{action.subject}).stream);
+      for (const auto& [made, offset] : run.scratch) run.counted.release(trace_.size(made), {end, {}});
       run.scratch.clear();
       run.position = std::max<std::size_t>(run.position, action.subject + std::size_t{1});
     }
@@ -115,7 +123,18 @@ class EveryPlan {
       run.counted_free = std::max(run.counted_free, until);
       run.free.emplace_back(old.offset, until);
       run.free.emplace_back(trace_.size(root), until);
+      if (!taken_over(run, before, action, root)) run.counted.release(trace_.size(root), {until, {}});
     }
+  }
+
+  /// Whether an output of the op that an action runs has got the place of `parent`.
+  bool taken_over(const Run& run, const std::vector<VersionState>& before, const Action& action,
+                  VersionId parent) const {
+    if (action.verb != Verb::kRun) return false;
+    const auto made = trace_.made(OpId{action.subject});
+    return std::any_of(made.begin(), made.end(), [&](VersionId out) {
+      return trace_.version(out).parent == parent && !before[out.index()].placed && run.states[out.index()].placed;
+    });
   }
 
   std::vector<std::int64_t> key_of(Run& run) const {
@@ -130,6 +149,10 @@ class EveryPlan {
       key.push_back(s.placed ? s.offset.count() : 0);
     }
     for (const auto& [v, offset] : run.scratch) key.insert(key.end(), {v.value(), offset.count()});
+    if (trace_.data().streams.size() > 1 && !query_.addresses)
+      run.counted.for_each([&](Bytes size, const Moment& from) {
+        key.insert(key.end(), {size.count(), from.time.count()});
+      });
     if (query_.addresses)
       for (const auto& [offset, until] : run.free) key.insert(key.end(), {offset.count(), until.count()});
     for (std::uint32_t i = 1; i <= run.timeline.pieces(Direction::kOut); ++i)
