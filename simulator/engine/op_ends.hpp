@@ -21,8 +21,8 @@ std::vector<Action> unhindered_step(const Trace& trace);
 
 struct OpEnds {
   std::vector<Nanos> ends;  ///< of the first run of each op, by op
-  /// Time in which an op could start, but for a copy or for memory that a copy or another stream still uses; and time in
-  /// which an op waits for other devices (Timeline::Held). Time in which several streams wait counts once.
+  /// Time in which an op could start, but for a copy or for memory that a copy or another stream still uses; and time
+  /// in which an op waits for other devices (Timeline::Held). Time in which several streams wait counts once.
   Nanos for_copies, for_others;
 };
 

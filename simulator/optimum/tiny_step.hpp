@@ -77,7 +77,8 @@ struct TinyStep {
     return sum;
   }
 
-  /// Whether places without addresses choose among free bytes, see FreeBytes. On one stream, each waits for all of them.
+  /// Whether places without addresses choose among free bytes, see FreeBytes. On one stream, each place waits for all
+  /// of them.
   bool chooses_bytes() const { return streams > 1 && !freedom.addresses; }
 
   /// Bytes that are free if these versions have places.
