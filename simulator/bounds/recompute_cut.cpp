@@ -105,12 +105,26 @@ bool RecomputeCut::stays(const MaxFlow& flow, std::uint32_t i) const {
   return flow.with_sink(version_node(i)) && (op == kNone || !flow.with_sink(op_node(op)));
 }
 
-/// The choice that keeps the fewest bytes: a cut in which ops cost nothing.
-CutPoint RecomputeCut::fewest_bytes(std::int64_t room) {
+/// A flow in which ops cost nothing and each version its bytes.
+MaxFlow RecomputeCut::flow_of_bytes() const {
   std::vector<MaxFlow::Edge> price_edges;
   MaxFlow flow = network(0, price_edges);
   for (std::uint32_t i = 0; i < versions_.size(); ++i)
     flow.widen(price_edges[i], model_.item(versions_[i].version).bytes);
+  return flow;
+}
+
+std::int64_t RecomputeCut::least_bytes() const { return flow_of_bytes().run(); }
+
+std::vector<RecomputeCut::Content> RecomputeCut::contents() const {
+  std::vector<Content> contents;
+  for (std::size_t i = 0; i < versions_.size(); ++i) contents.push_back({versions_[i].version, needed_[i]});
+  return contents;
+}
+
+/// The choice that keeps the fewest bytes.
+CutPoint RecomputeCut::fewest_bytes(std::int64_t room) {
+  MaxFlow flow = flow_of_bytes();
   CutPoint point{0, flow.run()};
   if (point.bytes > room) return point;
   for (std::uint32_t i = 0; i < ops_.size(); ++i)

@@ -34,6 +34,15 @@ class RecomputeCut {
 
   /// Bytes of all versions that the program needs later: with that much room nothing runs again.
   std::int64_t needed_bytes() const { return needed_bytes_; }
+  /// The fewest bytes that must stay, whatever runs again. One flow.
+  std::int64_t least_bytes() const;
+
+  struct Content {
+    VersionId version;
+    bool needed = false;  ///< by the program; else only ops that run again may read it
+  };
+  /// All content that may stay.
+  std::vector<Content> contents() const;
 
   struct Answer {
     std::int64_t bound = 0;  ///< ns: no plan recomputes less after the instant
@@ -71,6 +80,7 @@ class RecomputeCut {
   MaxFlow network(std::int64_t scale, std::vector<MaxFlow::Edge>& price_edges) const;
   Cut solve(std::int64_t price);
   bool stays(const MaxFlow& flow, std::uint32_t i) const;
+  MaxFlow flow_of_bytes() const;
   CutPoint fewest_bytes(std::int64_t room);
   CutPoint run_all_again();
   void note_choice(const MaxFlow& flow, const CutPoint& point);

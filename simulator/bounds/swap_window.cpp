@@ -1,13 +1,32 @@
-// The bounds "swap-window" and "hybrid-window": the cost of bytes absent at one instant, in closed form (see
-// window.hpp).
+// The bounds "swap-window", "hybrid-window" and "hybrid-cut": the cost of bytes absent at one instant, in closed form
+// (see window.hpp). They assume that ops run on one stream, and any number of reruns. "hybrid-cut" counts what reruns
+// read as well: each of these contents is resident, copied, or made again by reruns that are counted.
 #include <fmt/format.h>
+
+#include <string_view>
 
 #include "simulator/bounds/bound.hpp"
 #include "simulator/bounds/critical_path.hpp"
+#include "simulator/bounds/recompute_model.hpp"
 #include "simulator/bounds/window.hpp"
 
 namespace tidepool {
 namespace {
+
+/// @param what  the reason for lost time, as the beginning of a sentence
+std::optional<Bound> answer(const BoundQuery& query, const Absences& step, const WindowBound& found,
+                            std::string_view what) {
+  const Trace& trace = query.trace;
+  const std::string op =
+      fmt::format("op {} ({})", found.at, trace.text(trace.ops()[static_cast<std::size_t>(found.at)].name));
+  if (!found.feasible)
+    return Bound{.feasible = false, .proof = fmt::format("more must be away during {} than can be", op)};
+  if (found.stall <= 0) return std::nullopt;
+  return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
+               .proof = found.windows > 1 ? fmt::format("{} at {} instants, {} first of all", what, found.windows, op)
+                                          : fmt::format("{} during {}", what, op),
+               .limited_by = found.lost.mostly()};
+}
 
 std::optional<Bound> bound(const BoundQuery& query, bool remat) {
   const Trace& trace = query.trace;
@@ -22,16 +41,26 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                                 .remat = remat,
                                                 .repeats = query.steady,
                                                 .whole = true});
-  const std::string op =
-      fmt::format("op {} ({})", found.at, trace.text(trace.ops()[static_cast<std::size_t>(found.at)].name));
-  if (!found.feasible)
-    return Bound{.feasible = false, .proof = fmt::format("more must be away during {} than can be", op)};
-  if (found.stall <= 0) return std::nullopt;
-  return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
-               .proof = found.windows > 1
-                            ? fmt::format("what must be away at {} instants, {} first of all", found.windows, op)
-                            : fmt::format("what must be away during {}", op),
-               .limited_by = found.lost.mostly()};
+  return answer(query, step, found, "what must be away");
+}
+
+std::optional<Bound> cut(const BoundQuery& query) {
+  const Trace& trace = query.trace;
+  if (!query.swap || !query.remat || trace.data().streams.size() > 1 || query.assume.copy_on_write ||
+      !iterations_are_apart(query) || trace.ops().empty() || query.capacity >= trace.ideal_peak())
+    return std::nullopt;
+  const Absences step = find_absences(trace, query.steady);
+  const RecomputeModel model{trace, query.assume, StreamId{0}};
+  std::vector<Absence> copies = step.absences;  // content that only reruns read may be copied, too
+  for (const Buffer& buffer : trace.buffers()) copies.push_back({.size = buffer.size});
+  const WindowBound found = window_bound(step, {.capacity = query.capacity,
+                                                .out_rate = fastest_out(query.machine, copies),
+                                                .in_rate = fastest_in(query.machine, copies),
+                                                .remat = true,
+                                                .repeats = query.steady,
+                                                .whole = true,
+                                                .model = &model});
+  return answer(query, step, found, "what must be away, and what its reruns read,");
 }
 
 const RegisterBound kSwap{{.name = "swap-window",
@@ -44,6 +73,12 @@ const RegisterBound kHybrid{{.name = "hybrid-window",
                              .summary = "copies, or running again, of what must be away at one instant take time",
                              .steady = true,
                              .compute = [](const BoundQuery& query) { return bound(query, true); }}};
+
+const RegisterBound kCut{{.name = "hybrid-cut",
+                          .summary = "the same with all that reruns read: minimum cuts with a price on memory",
+                          .quick = false,
+                          .steady = true,
+                          .compute = cut}};
 
 }  // namespace
 }  // namespace tidepool

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "simulator/bounds/absent_sets.hpp"
+#include "simulator/bounds/rerun_curve.hpp"
+#include "simulator/bounds/window_costs.hpp"
 
 namespace tidepool {
 namespace {
@@ -35,78 +37,17 @@ struct Lost {
   double size = 0;
 };
 
-/// max(0, bytes / rate - slack) ns, between the instant and the position `reach`.
-struct Ramp {
-  double rate = 1, slack = kForEver;
-  std::int64_t reach = 0;
-  double operator()(double bytes) const { return std::max(0.0, bytes / rate - slack); }
-  /// Takes into account that all but `others` bytes are copied between the instant and a position `between` ns away.
-  void consider(double others, double between, std::int64_t position) {
-    if (const double s = others / rate + between; s < slack) slack = s, reach = position;
-  }
-};
-
-/// Time lost before an instant: the larger of the cost of copies out, and of the joint cost of copies out and copies in
-/// of content that began on the host.
-struct Before {
-  Ramp out, both;
-  double operator()(double bytes) const { return std::max(out(bytes), both(bytes)); }
-  std::int64_t reach(double bytes) const {
-    return both(bytes) > out(bytes) ? std::min(both.reach, out.reach) : out.reach;
-  }
-};
-
-/// Time to recompute z bytes, least time per byte first.
-class Recompute {
- public:
-  Recompute(const std::vector<Lost>& lost, std::span<const Nanos> starts) {
-    std::map<OpId, double> made;
-    for (const Lost& each : lost) made[each.producer] += each.size;
-    for (const auto& [op, bytes] : made)
-      pieces_.push_back({static_cast<double>((starts[op.index() + 1] - starts[op.index()]).count()), bytes});
-    std::sort(pieces_.begin(), pieces_.end(),
-              [](const Piece& a, const Piece& b) { return a.time * b.bytes < b.time * a.bytes; });
-  }
-
-  /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be recomputed, where at most `swappable`
-  /// bytes may be copied. The function is convex and piecewise linear, so the least value is at a corner.
-  LostTime least(double excess, double swappable, const Before& before, const Ramp& after) const {
-    LostTime best{.recompute = kForEver};
-    const auto consider = [&](double z, double time) {
-      if (z < 0 || z > excess || excess - z > swappable) return;
-      const double out = before(excess - z), in = after(excess - z);
-      const LostTime lost = in >= time ? LostTime{.d2h = out, .h2d = in} : LostTime{.d2h = out, .recompute = time};
-      if (lost.total() < best.total()) best = lost;
-    };
-    double z = 0, time = 0;
-    consider(0, 0);
-    for (const Piece& piece : pieces_) {
-      const double per_byte = piece.time / piece.bytes;
-      const auto within = [&](double corner) {
-        if (corner > z && corner < z + piece.bytes) consider(corner, time + (corner - z) * per_byte);
-      };
-      within(excess);
-      within(excess - swappable);
-      for (const Ramp& ramp : {before.out, before.both}) within(excess - ramp.slack * ramp.rate);
-      // The point at which the larger of the two changes.
-      if (const double rates = 1 / before.out.rate - 1 / before.both.rate; rates > 0)
-        within(excess - (before.out.slack - before.both.slack) / rates);
-      within(excess - after.slack * after.rate);
-      // after(E - z) = C(z), on this piece
-      within((excess / after.rate - after.slack - time + z * per_byte) / (per_byte + 1 / after.rate));
-      z += piece.bytes;
-      time += piece.time;
-      consider(z, time);
-    }
-    return best;
-  }
-
- private:
-  struct Piece {
-    double time, bytes;
-  };
-  std::vector<Piece> pieces_;
-};
+/// Time to recompute content, without what its producers read.
+RerunCost time_to_make(const std::vector<Lost>& lost, std::span<const Nanos> starts) {
+  std::map<OpId, double> made;
+  for (const Lost& each : lost) made[each.producer] += each.size;
+  std::vector<RerunCost::Piece> pieces;
+  for (const auto& [op, bytes] : made)
+    pieces.push_back({static_cast<double>((starts[op.index() + 1] - starts[op.index()]).count()), bytes});
+  std::sort(pieces.begin(), pieces.end(),
+            [](const RerunCost::Piece& a, const RerunCost::Piece& b) { return a.time * b.bytes < b.time * a.bytes; });
+  return RerunCost{std::move(pieces)};
+}
 
 class WindowSearch {
  public:
@@ -122,15 +63,16 @@ class WindowSearch {
   WindowBound run() {
     WindowBound result;
     StretchSum most{.stall = -1, .count = 1, .lost = {}};
-    const auto consider = [&](std::int64_t p) {
-      const LostTime alone = at(p);
+    const auto consider = [&](std::int64_t p, const LostTime& alone) {
       if (alone.total() > most.stall) most = {alone.total(), 1, alone}, result.at = p;
       result.feasible = result.feasible && alone.total() != kForEver;
     };
-    for (const std::int64_t p : instants()) consider(p);
+    for (const std::int64_t p : instants(kMostInstants)) consider(p, at(p));
     if (most.stall > 0)
-      for (const std::int64_t p : around(result.at)) consider(p);
+      for (const std::int64_t p : around(result.at)) consider(p, at(p));
     if (!result.feasible) return result;
+    if (query_.model != nullptr)
+      for (const std::int64_t p : instants_of_cuts(result.at)) consider(p, with_inputs(p));
     const StretchSum sum = most_apart();
     if (sum.stall > most.stall) most = sum;
     result.windows = most.count;
@@ -141,8 +83,8 @@ class WindowSearch {
 
  private:
   /// For each of equal parts of the step, the op with the largest load, if the load exceeds the capacity.
-  std::vector<std::int64_t> instants() const {
-    const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable(), 8, kMostInstants));
+  std::vector<std::int64_t> instants(std::int64_t most) const {
+    const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable(), 8, most));
     std::vector<std::int64_t> peaks;
     for (std::int64_t part = 0; part < count; ++part) {
       const auto begin = step_.load.begin() + n_ * part / count, end = step_.load.begin() + n_ * (part + 1) / count;
@@ -155,7 +97,8 @@ class WindowSearch {
 
   /// Ops with large loads near a position, as many as time allows: the largest load is not always the most expensive.
   std::vector<std::int64_t> around(std::int64_t p) const {
-    const std::int64_t reach = n_ / kMostInstants + 1, count = std::min(affordable() - kMostInstants, kMostInstants);
+    const std::int64_t reach = n_ / kMostInstants + 1;
+    const std::int64_t count = std::min(affordable() - kMostInstants, kMostInstants);
     std::vector<std::int64_t> near;
     for (std::int64_t k = std::max<std::int64_t>(p - reach, 0); k <= std::min(p + reach, n_ - 1); ++k)
       if (k != p && step_.load[static_cast<std::size_t>(k)] > query_.capacity) near.push_back(k);
@@ -164,6 +107,16 @@ class WindowSearch {
     });
     if (std::ssize(near) > count) near.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
     return near;
+  }
+  /// Some instants of the whole step, the best one known, and some around it.
+  std::vector<std::int64_t> instants_of_cuts(std::int64_t best) const {
+    std::vector<std::int64_t> chosen = instants(kMostCuts / 2), near = around(best);
+    near.resize(std::min(near.size(), static_cast<std::size_t>(kMostCuts / 2)));
+    chosen.insert(chosen.end(), near.begin(), near.end());
+    chosen.push_back(best);
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
   }
   std::int64_t affordable() const { return 6'400'000 / (static_cast<std::int64_t>(step_.absences.size()) + 1); }
 
@@ -221,10 +174,10 @@ class WindowSearch {
     const AwayThen away = away_at(p);
     const double excess = to_double(excess_of(step_.load[static_cast<std::size_t>(p)] - query_.capacity, away));
     if (away.all < excess) return {.recompute = kForEver};
-    const Recompute again{away.lost, step_.starts};
+    const RerunCost again = time_to_make(away.lost, step_.starts);
     const auto least = [&](const Before& out, const Ramp& in) {
       if (!query_.remat) return LostTime{.d2h = out(excess), .h2d = in(excess)};
-      return again.least(excess, query_.swap ? away.all : 0, out, in);
+      return again.least(excess, query_.swap ? away.all : 0, out, in).lost;
     };
     const std::int64_t end = first_ + static_cast<std::int64_t>(due_.size());
     const Before out = before(p, away, first_);
@@ -236,20 +189,94 @@ class WindowSearch {
       if (out(excess) > 0) note({out.reach(excess), p, {.d2h = out(excess)}});
       if (in(excess) > 0) note({p + 1, in.reach, {.h2d = in(excess)}});
     }
-    if (!query_.repeats) return least(out, in);
-    // Time lost after p must not be counted again before p one iteration later, so one of the two windows is shortened.
+    return query_.repeats ? once(p, away, in, least) : least(out, in);
+  }
+
+  /// In a repeated step, time lost after p must not be counted again before p one iteration later. So one of the two
+  /// windows is shortened.
+  template <class Least>
+  LostTime once(std::int64_t p, const AwayThen& away, const Ramp& in, Least least) const {
     const Before late = before(p, away, std::max(away.last_due, in.reach) - n_ + 1);
     const Before later = before(p, away, away.last_due - n_ + 1);
     const LostTime one = least(late, in), other = least(later, behind(p, away, later.out.reach + n_));
     return one.total() >= other.total() ? one : other;
   }
 
+  /// The bound of one instant that counts the inputs of reruns. Zero if it knows none.
+  LostTime with_inputs(std::int64_t p) {
+    const auto instant = static_cast<std::int32_t>(p);
+    RerunCurve curve{*query_.model, instant};
+    const std::vector<RecomputeCut::Content> contents = curve.cut().contents();
+    AwayThen away = away_at(p);
+    away.last_due = last_rerun(p, contents);
+    add_contents(p, contents, away);
+    const double excess = shortage(p, contents);
+    if (excess <= 0) return {};
+    const auto least = [&](const Before& out, const Ramp& in) { return curve.least(excess, out, in); };
+    const Before out = before(p, away, first_);
+    const Ramp in = behind(p, away, first_ + static_cast<std::int64_t>(due_.size()));
+    if (const LostTime lost = least(out, in); lost.total() > 0)
+      note({out.reach(excess), std::max(away.last_due, in.reach), lost});
+    return query_.repeats ? once(p, away, in, least) : least(out, in);
+  }
+
+  /// The op before which the last rerun that brings needed content back takes place.
+  std::int64_t last_rerun(std::int64_t p, const std::vector<RecomputeCut::Content>& contents) const {
+    std::int64_t last = p;
+    for (const RecomputeCut::Content& content : contents)
+      if (content.needed && query_.model->item(content.version).replaceable)
+        last = std::max<std::int64_t>(last, query_.model->next_need(content.version, static_cast<std::int32_t>(p)));
+    return last;
+  }
+
+  /// The bytes needed after op p that are not resident during it.
+  double shortage(std::int64_t p, const std::vector<RecomputeCut::Content>& contents) const {
+    const Bytes room = query_.capacity - query_.model->taken(static_cast<std::int32_t>(p));
+    std::vector<Bytes> sizes;
+    Bytes all, needed;
+    for (const RecomputeCut::Content& content : contents) {
+      sizes.emplace_back(query_.model->item(content.version).bytes);
+      all += sizes.back();
+      if (content.needed) needed += sizes.back();
+    }
+    // All that is resident is a sum of whole sizes.
+    const Bytes absent = all > room ? least_absent(sizes, all - room) : Bytes{};
+    return to_double(needed - (all - absent));
+  }
+
+  /// Adds content that may be on the host during op p though no absence covers p: content that only reruns read, and
+  /// content that must be handed on though the next iteration does not read it, which may stay on the host.
+  void add_contents(std::int64_t p, const std::vector<RecomputeCut::Content>& contents, AwayThen& away) {
+    const auto covers = [&](const Absence& absence) {
+      return (absence.first <= p && p < absence.last) || p + n_ < absence.last;
+    };
+    std::vector<bool> covered(query_.model->trace().buffers().size());
+    for (const Absence& absence : step_.absences)
+      if (covers(absence)) covered[absence.buffer.index()] = true;
+    for (const RecomputeCut::Content& content : contents) {
+      const RecomputeModel::Item& item = query_.model->item(content.version);
+      const BufferId buffer = query_.model->trace().version(content.version).buffer;
+      if (content.needed && covered[buffer.index()]) continue;
+      const auto size = static_cast<double>(item.bytes);
+      if (item.made >= 0)
+        ready_[index(item.made + 1)] += size;
+      else
+        away.on_host += size;
+      if (content.needed)
+        away.not_due += size;
+      else
+        due_[index(away.last_due)] += size;
+    }
+  }
+
   Bytes excess_of(Bytes excess, const AwayThen& away) const {
+    return excess > Bytes{static_cast<std::int64_t>(away.all)} ? excess : least_absent(away.sizes, excess);
+  }
+  /// The least sum of sizes, at least the excess, that may be absent; the excess itself if there are many sizes.
+  Bytes least_absent(std::span<const Bytes> sizes, Bytes excess) const {
     constexpr std::size_t kMost = 32;           // with more sizes, some sum is close to any excess
     constexpr std::int64_t kMostWork = 10'000;  // takes some 10 us
-    if (!query_.whole || away.sizes.size() > kMost || excess > Bytes{static_cast<std::int64_t>(away.all)})
-      return excess;
-    return least_sum(away.sizes, excess, kMostWork);
+    return !query_.whole || sizes.size() > kMost ? excess : least_sum(sizes, excess, kMostWork);
   }
 
   /// Time lost before position p, by copies out that begin at `from` or later.
@@ -310,7 +337,7 @@ class WindowSearch {
     return best.back();
   }
 
-  static constexpr std::int64_t kMostInstants = 64;
+  static constexpr std::int64_t kMostInstants = 64, kMostCuts = 32;
   const Absences& step_;
   const WindowQuery& query_;
   const std::int64_t n_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/bounds/absences.hpp"
+#include "simulator/bounds/recompute_model.hpp"
 #include "simulator/bounds/resource.hpp"
 #include "simulator/machine/machine.hpp"
 
@@ -18,6 +19,8 @@ struct WindowQuery {
   bool swap = true, remat = false;
   bool repeats = false;  ///< for the mean of many iterations
   bool whole = false;    ///< the bytes absent at an instant are a sum of whole buffers
+  /// With `remat`: looks also at what ops that run again read, by minimum cuts. Outlives the search.
+  const RecomputeModel* model = nullptr;
 };
 
 struct WindowBound {
@@ -49,6 +52,11 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences);
 /// Content that is recomputed need not be copied. For z bytes of it, their producers run for at least C(z), a knapsack
 /// by time per byte. The bound of p is the wait before p, plus the larger of C and the wait after p, at the best z.
 /// Bounds of windows that do not overlap add up.
+///
+/// With a model, at most 33 of the instants are also bounded with the curve of RerunCurve as C(z): inputs of ops that
+/// run again are resident, copied in, or made again. The bytes that are there may then be of content that the program
+/// does not need any more. Such content was copied out after it was made, and comes in before the last rerun. Reruns
+/// that bring needed content back take place before its next use, so the last use of such content ends the window.
 ///
 /// Doubles replace exact arithmetic; one ns and a millionth are taken off for the rounding. O(ops + absences) for each
 /// of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than 10^5
