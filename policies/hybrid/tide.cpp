@@ -9,16 +9,16 @@
 #include <string>
 #include <utility>
 
-#include "policies/planning/gaps/feedback.hpp"
 #include "policies/planning/gaps/realised_step.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
 #include "policies/planning/search/best_answer.hpp"
+#include "policies/planning/search/copy_selections.hpp"
 #include "policies/planning/search/exact_plan.hpp"
-#include "policies/planning/search/fluid_shares.hpp"
 #include "policies/planning/search/give_up.hpp"
 #include "policies/planning/search/improve.hpp"
 #include "policies/planning/search/improve_placed.hpp"
+#include "policies/planning/search/later_frees.hpp"
 #include "policies/planning/search/limit_search.hpp"
 #include "policies/planning/search/order_candidates.hpp"
 #include "policies/planning/search/placement.hpp"
@@ -66,6 +66,9 @@ namespace {
 /// the plan. Another search plans copies for the time at which an op's memory is freed, which sometimes gains and
 /// sometimes costs time (see SlotBegins). The first and this search are repeated without dropping dead content, since
 /// other content may be recomputed from it.
+///
+/// Plans may also keep small inputs after the program has freed them, so that large content can be recomputed from
+/// them: the search is repeated for such a step (see with_later_frees).
 ///
 /// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
 /// unless robust= is given.
@@ -121,7 +124,7 @@ class Tide final : public AnsweringPlanner {
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
   static constexpr std::int64_t kEffortForRivals = 50, kMovesOfTry = 33;
-  static constexpr int kRounds = 5, kLimits = 8;
+  static constexpr int kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts looked at again for robust ones
 
   using Best = BestAnswer;
@@ -152,6 +155,7 @@ class Tide final : public AnsweringPlanner {
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
         (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
       if (swaps_ && (exceeds || granule_of(spec.pool))) search_repeatedly(best, trace, spec, dead);
+      if (swaps_ && recomputes_ && exceeds) search_with_later_frees(best, trace, spec);
       if (compares && !best.loses_nothing()) {
         if (std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
           best.others.push_back(std::move(best.answer));
@@ -242,6 +246,26 @@ class Tide final : public AnsweringPlanner {
     if (dead.empty()) return;
     once_more(SlotBegins::kBeforeFrees, {});
     once_more(SlotBegins::kAfterFrees, {});
+  }
+
+  /// Searches a step in which small inputs of large content stay longer.
+  void search_with_later_frees(Best& best, const Trace& trace, const RunSpec& spec) {
+    const bool whole_plans = spec.policy.policies.size() <= 1 && (spec.steady || spec.iterations == 1);
+    if (best.loses_nothing() || !spec.assume.name.empty() || !whole_plans) return;
+    const std::optional<Trace> later = with_later_frees(trace, (trace.ideal_peak() - spec.capacity) / 10);
+    if (!later) return;
+    const auto on_demand = [this] { return follow_draft({}, room_maker()); };
+    Best other{judge(*later, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
+    search(other, *later, spec, SlotBegins::kBeforeFrees, {});
+    if (!better(other.result, best.result)) return;
+    search(other, *later, spec, SlotBegins::kAfterFrees, {});
+    RunSpec setting = spec;
+    setting.overhead_limit = other.answer.overhead_limit;
+    Result run = judge(*later, setting, other.answer.make(), true);
+    ++judged_;
+    if (run.outcome != Outcome::kOk) return;
+    ExactAnswer answer = answer_of_plan(trace, spec, repeated_as_asked(trace, spec, std::move(run.realised)), true);
+    best.offer(answer.result, {std::move(answer.make), spec.overhead_limit});
   }
 
   /// @param slower  plans copies as if each op took this many times as long
@@ -342,7 +366,7 @@ class Tide final : public AnsweringPlanner {
     if (recomputes_)
       mix(trials, planning, costs, largest);
     else
-      copy_only(trials, planning, largest);
+      try_copies(trials, planning, largest);
     improve_best(trials, planning, costs, gives_up);
   }
 
@@ -358,11 +382,6 @@ class Tide final : public AnsweringPlanner {
     offer_draft(best, trials.best_result(), trials.best_draft(), spec);
     keep_others(best, trials, spec);
     judged_ += trials.judged();
-  }
-
-  static void feed_back(Trials& trials, const Planning& planning) {
-    try_feedback(trials, planning.trace, planning.circle, planning.gaps, planning.machine, planning.capacity,
-                 trials.left() / 2);
   }
 
   /// Changes the best plan. Without recomputation, ops start at the times of the best run so far.
@@ -393,31 +412,6 @@ class Tide final : public AnsweringPlanner {
         [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
         tries};
     search.run();
-  }
-
-  static void copy_only(Trials& trials, const Planning& planning, Bytes largest) {
-    using Select = std::function<Selection(const SlotLimits&)>;
-    std::vector<Select> selections;
-    for (const GapScore score : {GapScore::kSwdoa, GapScore::kDoa, GapScore::kWdoa, GapScore::kAoa, GapScore::kExcess})
-      selections.emplace_back([&planning, score](const SlotLimits& limits) {
-        return select_gaps(planning.circle, planning.gaps, planning.machine, score, limits);
-      });
-    const auto try_selections = [&] {
-      for (const int slack : {0, 2, 4})  // tenths of the largest gap
-        for (const Select& select : selections)
-          for (const CopyOut copies : {CopyOut::kAtRelease, CopyOut::kWhenFree})
-            if (!trials.over())
-              try_rounds(trials, planning.circle, planning.gaps, planning.machine, planning.capacity,
-                         largest * slack / 10, kRounds, copies, select);
-    };
-    try_selections();
-    if (trials.over()) return;
-    if (const std::vector<double> shares = fluid_shares(planning); !shares.empty()) {
-      selections = {
-          [&](const SlotLimits& limits) { return select_by_score(planning.circle, planning.gaps, shares, limits); }};
-      try_selections();
-    }
-    feed_back(trials, planning);
   }
 
   /// Tries prices of the links, first over the whole range, then around the best; then changes the best plan.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,15 +75,35 @@ std::optional<ExactAnswer> answer_within(const Trace& trace, const RunSpec& spec
                            .granule = granule.value_or(Bytes{1})};
   std::optional<Plan> best = best_plan(query, spec.steady);
   if (!best) return std::nullopt;
-  const auto plan = std::make_shared<const Plan>(std::move(*best));
-  const auto places = granule ? std::make_shared<const Places>(places_of(*plan, spec.iterations)) : nullptr;
-  const auto make = [plan, places] { return std::make_unique<BestPlan>(plan, places); };
-  std::vector<std::unique_ptr<Policy>> policies;
-  policies.push_back(make());
-  return ExactAnswer{make, simulate_under(trace, spec, std::move(policies), swap)};
+  return answer_of_plan(trace, spec, std::move(*best), swap);
 }
 
 }  // namespace
+
+Plan repeated_as_asked(const Trace& trace, const RunSpec& spec, Plan plan) {
+  const auto is_next = [](const Action& action) { return action.verb == Verb::kNext; };
+  if (!spec.steady || std::any_of(plan.actions.begin(), plan.actions.end(), is_next)) return plan;
+  const auto begins_resident = [&](const Action& action) {
+    if (action.verb != Verb::kAlloc) return false;
+    const Buffer& buffer = trace.buffer(trace.version(VersionId{action.subject}).buffer);
+    return buffer.born_before && buffer.outlives;
+  };
+  const std::vector<Action> once = plan.actions;
+  plan.actions.push_back({.verb = Verb::kNext, .before = OpId{0}, .subject = 1});
+  std::copy_if(once.begin(), once.end(), std::back_inserter(plan.actions),
+               [&](const Action& action) { return !begins_resident(action); });
+  return plan;
+}
+
+ExactAnswer answer_of_plan(const Trace& trace, const RunSpec& spec, Plan realised, bool swap) {
+  const auto plan = std::make_shared<const Plan>(std::move(realised));
+  const auto places =
+      granule_of(spec.pool) ? std::make_shared<const Places>(places_of(*plan, spec.iterations)) : nullptr;
+  const auto make = [plan, places] { return std::make_unique<BestPlan>(plan, places); };
+  std::vector<std::unique_ptr<Policy>> policies;
+  policies.push_back(make());
+  return {make, simulate_under(trace, spec, std::move(policies), swap)};
+}
 
 OptionInfo exact_option() {
   return {"exact", "on", "on/off",

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/result.hpp"
@@ -31,6 +32,14 @@ struct ExactAnswer {
   std::function<std::unique_ptr<Policy>()> make;
   Result result;
 };
+
+/// A plan of one iteration for the run of `spec`: if the step is repeated, the next iterations find buffers that
+/// outlive it where the first one ends.
+Plan repeated_as_asked(const Trace& trace, const RunSpec& spec, Plan plan);
+
+/// The answer that executes a realised plan of this trace, with the plan's places where the run's pool is one arena.
+/// @param swap  see simulate_under()
+ExactAnswer answer_of_plan(const Trace& trace, const RunSpec& spec, Plan plan, bool swap);
 
 /// The fastest of all plans for a run, or for its steady state, if it is faster than `found`; else none. There is no
 /// search, and no result, in these cases: a step of more than kMostExactOps ops; the assumptions of a paper; the last

@@ -56,19 +56,6 @@ std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) 
   return problem;
 }
 
-bool existed(const Trace& trace, const Action& action) {
-  return action.verb == Verb::kAlloc && trace.buffer(trace.version(VersionId{action.subject}).buffer).born_before;
-}
-
-/// The plan of the repeated step: from the second iteration on, versions from before the step are already resident.
-Plan repeated(const Trace& trace, const Plan& once) {
-  Plan plan = once;
-  plan.actions.push_back({.verb = Verb::kNext, .before = OpId{0}, .subject = 1});
-  for (const Action& action : once.actions)
-    if (!existed(trace, action)) plan.actions.push_back(action);
-  return plan;
-}
-
 }  // namespace
 
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
@@ -89,12 +76,7 @@ std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec,
   if (!schedule) return std::nullopt;
   std::vector<OpId> runs;
   for (const std::uint32_t op : schedule->runs) runs.push_back(OpId{op});
-  const Plan once = plan_of_runs(trace, runs);
-  const auto plan = std::make_shared<const Plan>(spec.steady ? repeated(trace, once) : once);
-  const auto make = [plan] { return std::make_unique<BestPlan>(plan); };
-  std::vector<std::unique_ptr<Policy>> policies;
-  policies.push_back(make());
-  ExactAnswer answer{make, simulate_under(trace, spec, std::move(policies), false)};
+  ExactAnswer answer = answer_of_plan(trace, spec, repeated_as_asked(trace, spec, plan_of_runs(trace, runs)), false);
   if (answer.result.outcome != Outcome::kOk) return std::nullopt;
   const bool faster = found.outcome != Outcome::kOk || answer.result.totals.makespan < found.totals.makespan;
   if (!faster) return std::nullopt;
