@@ -1,19 +1,16 @@
 #include "policies/planning/search/rerun_answer.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "policies/planning/search/best_plan.hpp"
 #include "policies/planning/search/rerun_schedule.hpp"
 #include "simulator/bounds/bound.hpp"
 #include "simulator/engine/plan_of_runs.hpp"
 #include "simulator/engine/rerun_rules.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
