@@ -10,8 +10,8 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 writes x (10 us) | op1 makes g, 1 MB, of x (5 us), which is freed then | op2 writes w, 2 MB (20 us) | op3 reads g
-/// (1 us).
+/// op0 writes x (10 us) | op1 makes g, 1 MB, of x (5 us); x is freed | op2 writes w, 2 MB (20 us) |
+/// op3 reads g (1 us).
 Trace gradient(Bytes input) {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = input});
