@@ -159,7 +159,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
     // Few seeds may have none. What is close to the bound for any order is in tests/unit/ordered_plan_test.cpp.
     if (kOptimised && name != "critical-path" && name != "order-swap") CHECK(close[name] > 3);
   }
-  CHECK(compared.size() == 13);
+  CHECK(compared.size() == 14);
 }
 
 }  // namespace

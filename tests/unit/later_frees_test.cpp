@@ -65,7 +65,7 @@ TEST_CASE("tide recomputes large content from small inputs that it keeps after t
                         .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
                         .source = "made up for tests"};
   for (const bool steady : {false, true})
-    for (const char* pool : {"ideal", "best-fit"}) {
+    for (const char* pool : {"ideal", "best-fit", "bfc"}) {  // bfc reserves what it places in
       INFO(pool << (steady ? ", repeated" : ", once"));
       RunSpec spec{.pool = pool, .policy = "tide(exact=off)", .capacity = 2'010'000_B, .machine = machine};
       spec.steady = steady;

@@ -25,6 +25,12 @@ bool takes_place(const Action& action) {
   return action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch;
 }
 
+/// Whether only a pool decides this. The run's pool does so again when it follows the plan.
+bool is_of_pool(const Action& action) {
+  return action.verb == Verb::kReserve || action.verb == Verb::kRelease || action.verb == Verb::kMap ||
+         action.verb == Verb::kUnmap;
+}
+
 /// The places of a plan, request by request. Those of its cycle are repeated for all iterations that may run.
 Places places_of(const Plan& plan, int most_iterations) {
   Places places;
@@ -96,6 +102,7 @@ Plan repeated_as_asked(const Trace& trace, const RunSpec& spec, Plan plan) {
 }
 
 ExactAnswer answer_of_plan(const Trace& trace, const RunSpec& spec, Plan realised, bool swap) {
+  std::erase_if(realised.actions, is_of_pool);
   const auto plan = std::make_shared<const Plan>(std::move(realised));
   const auto places =
       granule_of(spec.pool) ? std::make_shared<const Places>(places_of(*plan, spec.iterations)) : nullptr;
