@@ -64,7 +64,8 @@ TEST_CASE("content that must be absent during an op leaves before it and comes b
 }
 
 TEST_CASE("a bound names the resource behind most of the time that every plan loses") {
-  /// The bounds by the window and by the linear programs, for plans that swap and for plans that also recompute.
+  /// The bounds by the window and by linear programs, for plans that swap, and with those by cuts, for plans that also
+  /// recompute.
   const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
     std::vector<Resource> limited_by;
     for (const Bound& bound :
@@ -76,6 +77,7 @@ TEST_CASE("a bound names the resource behind most of the time that every plan lo
     return limited_by;
   };
   const auto all = [](Resource resource) { return std::vector(3, resource); };
+  const auto all_hybrid = [](Resource resource) { return std::vector(4, resource); };
   // No op hides a copy of 1 MB out and back. The limiting link is the one that takes 2 ms, not the one that takes 1 ms.
   Machine other_way = kMachine;
   std::swap(other_way.h2d, other_way.d2h);
@@ -83,11 +85,11 @@ TEST_CASE("a bound names the resource behind most of the time that every plan lo
   CHECK(limits(one_gap(10_us), other_way, false) == all(Resource::kD2h));
   // 2 ms back hide behind an op of 3 ms, 1 ms out does not; running the op before it again takes 100 us.
   CHECK(limits(one_gap(10_us, 3_ms), kMachine, false) == all(Resource::kD2h));
-  CHECK(limits(one_gap(10_us, 3_ms), kMachine, true) == all(Resource::kRecompute));
+  CHECK(limits(one_gap(10_us, 3_ms), kMachine, true) == all_hybrid(Resource::kRecompute));
   // A link that takes 20 us each way: out costs less than the op again.
   Machine fast = kMachine;
   fast.d2h.rate = fast.h2d.rate = BytesPerSecond{50'000'000'000};
-  CHECK(limits(one_gap(10_us, 3_ms), fast, true) == all(Resource::kD2h));
+  CHECK(limits(one_gap(10_us, 3_ms), fast, true) == all_hybrid(Resource::kD2h));
 }
 
 TEST_CASE("a run reaches the window bound") {
