@@ -95,7 +95,7 @@ void print_costs(const Row& row, const Result& result) {
   fmt::print("recomputed  {} in {}\n", to_text(totals.recompute), counted(totals.recompute_count, "run"));
   fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));
   const Stall& stall = totals.stall;
-  fmt::print("stalls      compute waited {}: {} for copies in, {} for places being copied out, {} for other ops\n",
+  fmt::print("stalls      compute waited {}: {} for copies in, {} for places still in use, {} for other ops\n",
              to_text(stall.compute), to_text(stall.h2d), to_text(stall.d2h),
              to_text(stall.compute - stall.h2d - stall.d2h));
   if (stall.memory > Nanos{})

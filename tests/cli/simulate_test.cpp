@@ -151,7 +151,7 @@ TEST_CASE("without --json the results are a table, with the rate") {
       "evicted     0 versions\n"
       "recomputed  0 ns in 0 runs\n"
       "swapped     0 B out, 0 B in\n"
-      "stalls      compute waited 0 ns: 0 ns for copies in, 0 ns for places being copied out, 0 ns for other ops\n"
+      "stalls      compute waited 0 ns: 0 ns for copies in, 0 ns for places still in use, 0 ns for other ops\n"
       "bound       3 ms: no plan with swap,remat is faster (critical-path, limited by compute); this one takes +0.00 "
       "%\n"
       "7 actions in ";
