@@ -232,6 +232,10 @@ class Tide final : public AnsweringPlanner {
     return {};
   }
 
+  bool is_small_enough_to_repeat(const Trace& trace, const RunSpec& spec) const {
+    return wanted_tries() <= most_tries(trace, spec) / 2;
+  }
+
   /// Searches, and repeats the search in ways that gain only sometimes if the step is small enough for many plans.
   void search_repeatedly(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
     constexpr double kMuch = 1.5;
@@ -239,7 +243,7 @@ class Tide final : public AnsweringPlanner {
     const auto once_more = [&](SlotBegins begins, const std::vector<DeadContent>& dropped, double slower = 1) {
       if (!best.loses_nothing()) search(best, trace, spec, begins, dropped, slower);
     };
-    if (wanted_tries() > most_tries(trace, spec) / 2) return;
+    if (!is_small_enough_to_repeat(trace, spec)) return;
     if (const double slower = best.slower(); recomputes_ && slower > kMuch)
       for (const double each : {std::sqrt(slower), slower}) once_more(SlotBegins::kBeforeFrees, dead, each);
     once_more(SlotBegins::kAfterFrees, dead);
@@ -248,10 +252,11 @@ class Tide final : public AnsweringPlanner {
     once_more(SlotBegins::kAfterFrees, {});
   }
 
-  /// Searches a step in which small inputs of large content stay longer.
+  /// Searches a step in which small inputs of large content stay longer, if the step is small enough for many plans.
   void search_with_later_frees(Best& best, const Trace& trace, const RunSpec& spec) {
     const bool whole_plans = spec.policy.policies.size() <= 1 && (spec.steady || spec.iterations == 1);
     if (best.loses_nothing() || !spec.assume.name.empty() || !whole_plans) return;
+    if (!is_small_enough_to_repeat(trace, spec)) return;
     const std::optional<Trace> later = with_later_frees(trace, (trace.ideal_peak() - spec.capacity) / 10);
     if (!later) return;
     const auto on_demand = [this] { return follow_draft({}, room_maker()); };

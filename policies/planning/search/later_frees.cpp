@@ -59,8 +59,8 @@ class LaterFrees {
       if (last_[buffer.index()] != root) return;  // it is overwritten: it cannot stay
       inputs.push_back(buffer);
       bytes += trace_.buffer(buffer).size;
+      if (bytes * kSmall > trace_.size(large)) return;
     }
-    if (bytes * kSmall > trace_.size(large)) return;
     for (const BufferId buffer : inputs) {
       std::uint32_t& until = until_[buffer.index()];
       until = until == kNever ? read : std::max(until, read);
