@@ -136,8 +136,8 @@ class Formulation {
 /// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays
 /// where the step fits in it, where it fits in no order, for what cannot be reordered (can_be_reordered), for steps of
 /// more than `ops` ops, whose programs would be too large for the solver, and if it finds no order with a lower peak
-/// within `nodes` nodes of branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far stronger. The result is
-/// the same in every run unless the time limit stops the solver.
+/// within `nodes` nodes of branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far
+/// stronger. The result is the same in every run unless the time limit stops the solver.
 ///
 /// OLLA also places tensors by a second program; here the run's pool places them. Its tensors are buffers, and its
 /// control edges are dependencies. Those are stated as "by each time, an op has run only if the other one has": that is

@@ -1,6 +1,6 @@
-// The bounds "swap-window", "hybrid-window" and "hybrid-cut": the cost of bytes absent at one instant, in closed form
-// (see window.hpp). They assume that ops run on one stream, and any number of reruns. "hybrid-cut" counts what reruns
-// read as well: each of these contents is resident, copied, or made again by reruns that are counted.
+// The bounds "swap-window", "hybrid-window" and "hybrid-cut": the cost of bytes absent at one instant (see window.hpp).
+// They assume that ops run on one stream, and any number of reruns. The first two are closed forms. "hybrid-cut" also
+// counts what reruns read: each such content is resident, copied, or made again by reruns that minimum cuts count.
 #include <fmt/format.h>
 
 #include <string_view>

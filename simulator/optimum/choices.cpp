@@ -110,8 +110,8 @@ void Choices::alloc_undefined() {
   });
 }
 
-/// If bytes are counted, all places that begin wait for all that ended before. So a place for an op is better taken
-/// before a copy under way frees memory for another place.
+/// If bytes are counted on one stream, all places that begin wait for all that ended before. So a place for an op is
+/// better taken before a copy under way frees memory for another place.
 void Choices::alloc_early() {
   if (step_.freedom.addresses || step_.chooses_bytes() || !step_.freedom.swap) return;
   if (!still_used(s_->filled) || (s_->on_host & ~s_->placed & step_.useful[s_->position]) == 0) return;

@@ -26,9 +26,9 @@ struct OptimumQuery {
 };
 
 struct Optimum {
-  bool exact = false;       ///< the search was completed: `makespan` is the least, or no plan exists
+  bool exact = false;       ///< it is known that `makespan` is the least, or that no plan exists
   bool feasible = false;    ///< a plan was found
-  Nanos makespan;           ///< no plan is faster; if `feasible`, the time of `plan`
+  Nanos makespan;           ///< no plan is faster; if `feasible`, the time of `plan`. Means nothing if no plan exists
   Plan plan;                ///< realised; replay() gives exactly `makespan`. Empty if there is none
   std::int64_t states = 0;  ///< number of partial plans that were expanded
 };

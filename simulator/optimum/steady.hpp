@@ -22,7 +22,8 @@ struct SteadyOptimum {
 
 /// Searches for a cycle with less mean time than the best known one, until there is none. Initial content of an
 /// iteration is where the previous one has left it, with its copies under way. A cycle is a sequence of iterations
-/// after which the state recurs. On several streams without addresses, see find_optimum().
+/// after which the state recurs. On several streams without addresses, places choose their bytes as in find_optimum();
+/// if the device chooses others for the cycle that was found, nothing is known.
 /// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 SteadyOptimum find_steady_optimum(const OptimumQuery& query);
 

@@ -10,8 +10,9 @@ Each rank of a job follows its own plan of tide(with=swap), for shares of its ow
   gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2, recorded dry: two steps, from the first one on. Without the host's time.
         On the pool ideal.
 
-A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all ranks, and the
-share of the copies' time for which no op waited, or only where ranks waited for others anyway. PYTHON has PyTorch for CUDA; no GPU is needed.
+A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all
+ranks, and the hidden share of the copies' time, as in notebooks/guide/ranks.md. PYTHON has PyTorch for CUDA; no GPU is
+needed.
 """
 import argparse
 import json

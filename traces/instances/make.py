@@ -4,8 +4,8 @@
     make.py [--program build/tidepool] [--policy 'tide(effort=2000)'] [--again | --bounds] [NAME...]
 
 A row that exists is left alone, so the same command goes on where it was interrupted; with --again, a row is replaced
-if the new plan takes less time. With --bounds, the plans are left alone, and bounds are replaced by better ones. Ends
-with the table for README.md.
+if the new plan takes less time. With --bounds, a row that exists keeps its plan, and gets a better bound. Ends with the
+table for README.md.
 """
 import argparse
 import gzip
@@ -138,6 +138,7 @@ def main():
     for name in asked.names:
         if name not in order:
             sys.exit(f"make.py: no instance named '{name}'")
+
     def store():
         ROWS.write_text(json.dumps([rows[each] for each in order if each in rows], indent=1) + "\n")
 

@@ -18,8 +18,8 @@ namespace tidepool {
 
 /// Cuts the step into at most a given number of stages (see linearise), lets `choose` find an order that fits the
 /// memory beside buffers from before the step, and executes it. `refine` may first give the stages more options. If all
-/// values fit, all are kept. Sizes are sums of
-/// bytes: if a pool with addresses cannot place a request, the next policy of the chain answers. O(1) per action.
+/// values fit, all are kept. Sizes are sums of bytes: if a pool with addresses cannot place a request, the next policy
+/// of the chain answers. O(1) per action.
 class ChainPolicy final : public DraftPolicy {
  public:
   using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;

@@ -1,5 +1,5 @@
-// Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit; and POET's,
-// which also copies values to a second place; and Rockmate's, for one block of a step.
+// The integer programs of Checkmate, POET and Rockmate: values to keep and nodes to rerun, node by node, within a
+// memory limit. POET's also copies values to a second place; Rockmate's is for one block of a step.
 #pragma once
 
 #include <cstdint>
