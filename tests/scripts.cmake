@@ -55,6 +55,8 @@ if(Python3_Interpreter_FOUND)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "early updates of a PyTorch job are as advised" COMMAND ${torch_python} -m unittest -v early_updates_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
+  add_test(NAME "advice for several models of a PyTorch job holds for all" COMMAND ${torch_python} -m unittest -v several_models_test
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "a sweep over ranks and options of a job is a row for each point" COMMAND ${torch_python} -m unittest -v rank_sweep_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1

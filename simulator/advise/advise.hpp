@@ -26,7 +26,8 @@ struct Change {
   std::optional<Nanos> bound = {};  ///< no plan with the same actions (copy, recompute) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
-  /// Whether `code` is a Python file with apply(model), or with apply(model, optimizer) for early updates.
+  /// Whether `code` is a Python file with apply(model): apply(*models) for a job of several models, and apply(model,
+  /// optimizer) for early updates.
   bool is_python() const { return kind != "plan" && kind != "allocator" && kind != "batch"; }
 };
 

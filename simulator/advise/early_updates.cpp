@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/advise/module_calls.hpp"
 #include "simulator/advise/step_uses.hpp"
 #include "simulator/order/foreach.hpp"
 #include "simulator/order/rebuild.hpp"
@@ -171,6 +172,7 @@ class Mover {
 }  // namespace
 
 std::optional<EarlyUpdates> update_early(const Trace& trace) {
+  if (forward_passes(trace) > 1) return std::nullopt;  // hooks would update after each backward pass
   const Trace divided = split_foreach(trace);
   return Mover{divided}.move();
 }

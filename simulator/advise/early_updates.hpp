@@ -23,8 +23,9 @@ struct EarlyUpdates {
 /// temporary buffers move with it. A gradient that no other op uses later is freed after the update. Gradients from the
 /// step before no longer exist. Everything else stays as recorded.
 ///
-/// None if no update moves, or if hooks cannot make the updates: one reads several gradients or changes one, because
-/// the script clips or scales gradients between backward and the optimizer's step. O(uses log uses).
+/// None if no update moves, or if hooks cannot make the updates: the step has several backward passes, after each of
+/// which a hook would update; or an update reads several gradients or changes one, because the script clips or scales
+/// gradients between backward and the optimizer's step. O(uses log uses).
 std::optional<EarlyUpdates> update_early(const Trace& trace);
 
 }  // namespace tidepool

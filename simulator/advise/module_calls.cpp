@@ -29,14 +29,9 @@ bool is_numbered(std::string_view path) {
 
 /// Modules that are never called, such as lists of modules; none if the recording does not name them.
 std::optional<std::set<std::string, std::less<>>> containers_of(const Trace& trace) {
-  const auto told = trace.data().meta.find("containers");
-  if (told == trace.data().meta.end()) return std::nullopt;
-  const nlohmann::json list = nlohmann::json::parse(told->second, nullptr, false);
-  if (!list.is_array()) return std::nullopt;
-  std::set<std::string, std::less<>> containers;
-  for (const nlohmann::json& path : list)
-    if (path.is_string()) containers.insert(path.get<std::string>());
-  return containers;
+  const auto told = texts_of(trace, "containers");
+  if (!told) return std::nullopt;
+  return std::set<std::string, std::less<>>{told->begin(), told->end()};
 }
 
 /// The forward passes of a step, and the modules that run again between them.
@@ -51,11 +46,14 @@ struct Passes {
 
 Passes passes_of(const Trace& trace) {
   Passes found;
-  bool in_forward = false, again = false;
+  bool in_forward = false, again = false, is_over = false;  // is_over: the last backward pass
+  std::set<StringId> seen;                                  // modules
   const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
   const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
-  // Each pass begins and ends with the same ops as the first one; ops that run again do not begin with these.
+  // What runs again does so within a backward pass and has run before; it does not begin and end with the ops with
+  // which the first pass begins and ends, as a micro-batch does.
   const auto begins_pass = [&](std::size_t position) {
+    if (found.passes.empty() || is_over || !seen.contains(op_at(position).module)) return true;
     const std::vector<std::size_t>& first = found.passes.front().ops;
     if (!are_alike(op_at(position), op_at(first.front()))) return false;
     for (std::size_t i = position; i < trace.steps().size(); ++i) {
@@ -68,11 +66,12 @@ Passes passes_of(const Trace& trace) {
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     if (trace.steps()[i].kind != StepKind::kRun) continue;
     const Op& op = op_at(i);
-    if (op.phase == Phase::kBackward) in_forward = again = false;
+    if (op.phase == Phase::kBackward) in_forward = again = is_over = false;
+    if (op.phase == Phase::kOptimizer) is_over = true;
     if (op.phase != Phase::kForward) continue;
     if (!in_forward && !again) {
       if (trace.text(op.module).empty()) continue;  // an op without a module, such as one that makes a batch
-      again = !found.passes.empty() && !begins_pass(i);
+      again = !begins_pass(i);
       in_forward = !again;
       if (in_forward) {
         if (!found.passes.empty()) found.passes.back().pass.backward_end = allocations_for(trace, i);
@@ -83,11 +82,26 @@ Passes passes_of(const Trace& trace) {
       for_each_module(trace.text(op.module), [&](std::string_view module) { found.run_again.emplace(module); });
       continue;
     }
+    seen.insert(op.module);
     found.passes.back().ops.push_back(i);
     found.passes.back().pass.forward_end = i + 1;
   }
   if (!found.passes.empty()) found.passes.back().pass.backward_end = trace.steps().size();
   return found;
+}
+
+/// The pass whose backward pass is the first one with an op of the call's module after the call: a later one than that
+/// of the call where its output is detached, as in a GAN. If none has one, the pass of the call.
+Pass pass_of_backward(const Trace& trace, const Passes& found, const ModuleCall& call) {
+  for (const Passes::One& each : found.passes) {
+    if (each.pass.forward_end < call.pass.forward_end) continue;
+    for (std::size_t i = each.pass.forward_end; i < each.pass.backward_end; ++i) {
+      if (trace.steps()[i].kind != StepKind::kRun) continue;
+      const Op& op = trace.op(OpId{trace.steps()[i].id});
+      if (op.phase == Phase::kBackward && lies_in(trace.text(op.module), call.module)) return each.pass;
+    }
+  }
+  return call.pass;
 }
 
 /// First parts of the paths of named parameters.
@@ -100,6 +114,17 @@ std::set<std::string_view> parts_of_models(const Trace& trace) {
 }
 
 }  // namespace
+
+std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::string& key) {
+  const auto told = trace.data().meta.find(key);
+  if (told == trace.data().meta.end()) return std::nullopt;
+  const nlohmann::json list = nlohmann::json::parse(told->second, nullptr, false);
+  if (!list.is_array()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const nlohmann::json& text : list)
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  return texts;
+}
 
 bool lies_in(std::string_view path, std::string_view module) {
   return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
@@ -153,9 +178,12 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   }
   std::vector<ModuleCall> all;
   for (auto& [module, of_module] : calls)
-    if (called.contains(module) && !left_out.contains(module) && of_module.size() == found.passes.size())
+    if (called.contains(module) && !left_out.contains(module))
       all.insert(all.end(), of_module.begin(), of_module.end());
+  for (ModuleCall& call : all) call.pass = pass_of_backward(trace, found, call);
   return all;
 }
+
+std::size_t forward_passes(const Trace& trace) { return passes_of(trace).passes.size(); }
 
 }  // namespace tidepool

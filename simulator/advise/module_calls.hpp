@@ -1,6 +1,7 @@
 // The calls of modules in the forward passes of a step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,11 @@ struct ModuleCall {
   std::string module;      ///< dotted path
   std::size_t first = 0;   ///< position in Trace::steps() of the first allocation for its first op
   std::size_t behind = 0;  ///< position after its last op
-  Pass pass;
+  Pass pass;               ///< of its backward, which may be a later pass than the one of its ops
 };
+
+/// The texts of a list in the trace's metadata; none if there is no list with this key.
+std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::string& key);
 
 /// Whether a dotted path is the module or lies in it.
 bool lies_in(std::string_view path, std::string_view module);
@@ -32,11 +36,14 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 /// The position of the first allocation for the op at `position`.
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
-/// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several
-/// micro-batches are several passes. These modules are left out: those that run again in backward, since they are
-/// checkpointed already; containers, which are never called; and modules outside of the model, such as a loss, whose
-/// paths begin like no named parameter's. If the recording does not name containers, modules whose ops all lie in
-/// numbered modules are taken for containers.
+/// The number of forward passes of a step, each with a backward pass behind it. What runs again in backward is none.
+std::size_t forward_passes(const Trace& trace);
+
+/// The modules that are called at most once in each forward pass of a step, a call for each such pass, by name and
+/// position. Several micro-batches are several passes, as are the parts of a GAN's step. These modules are left out:
+/// those that run again in backward, since they are checkpointed already; containers, which are never called; and
+/// modules outside of the model, such as a loss, whose paths begin like no named parameter's. If the recording does not
+/// name containers, modules whose ops all lie in numbered modules are taken for containers.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

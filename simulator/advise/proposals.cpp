@@ -9,6 +9,7 @@
 #include "simulator/advise/allocated_peak.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/advise/early_updates.hpp"
+#include "simulator/advise/job_models.hpp"
 #include "simulator/advise/kept_operators.hpp"
 #include "simulator/advise/micro_batches.hpp"
 #include "simulator/advise/offload_choice.hpp"
@@ -79,7 +80,7 @@ std::vector<Change> checkpoints(const Question& question) {
     const Trace changed = checkpointed_trace(question.step, choice.calls);
     Change change{.kind = "checkpoint",
                   .modules = choice.modules,
-                  .code = checkpoint_code(choice.modules),
+                  .code = checkpoint_code(choice.modules, models_of(question.step)),
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed)};
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
@@ -104,7 +105,7 @@ std::vector<Change> selective_checkpoints(const Question& question) {
     Change change{.kind = "selective-checkpoint",
                   .modules = choice->modules,
                   .operators = operators,
-                  .code = selective_code(choice->modules, operators),
+                  .code = selective_code(choice->modules, operators, models_of(question.step)),
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed)};
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
@@ -129,7 +130,10 @@ std::vector<Change> budgets(const Question& question) {
     spec.policy = fmt::format("min-cut(budget={:.2f})", budget);
     const Result result = simulate(question.step, spec);
     if (result.outcome != Outcome::kOk || result.totals.peak >= question.step.ideal_peak()) return {};
-    Change change{.kind = "budget", .code = budget_code(budget), .peak = result.totals.peak, .peak_is_least = true};
+    Change change{.kind = "budget",
+                  .code = budget_code(budget, models_of(question.step)),
+                  .peak = result.totals.peak,
+                  .peak_is_least = true};
     return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan,
                   {.remat = true});
   };
@@ -150,7 +154,7 @@ std::vector<Change> offloads(const Question& question) {
     const Trace changed = step.trace(question.spec.machine);
     Change change{.kind = "offload",
                   .modules = choice.modules,
-                  .code = offload_code(choice.modules, kLeastCopied),
+                  .code = offload_code(choice.modules, kLeastCopied, models_of(question.step)),
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed),
                   .copied = step.copied()};

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "simulator/advise/job_models.hpp"
 #include "traces/json_text.hpp"
 
 namespace tidepool {
@@ -16,43 +17,64 @@ std::string list_of(const std::vector<std::string>& names, const std::string& op
   return list + close + "\n";
 }
 
-std::string list_of_modules(const std::vector<std::string>& modules) { return list_of(modules, "MODULES = [", "]"); }
+std::string list_of_modules(const std::vector<std::string>& modules, const std::vector<std::string>& models) {
+  return list_of(with_models(modules, models), "MODULES = [", "]");
+}
 
-/// The function apply(model), which replaces the forward of each module.
-std::string apply_with(const std::string& forward) {
+/// The function apply(model), which replaces the forward of each module. If the job has several models, it is
+/// apply(*models).
+std::string apply_with(const std::string& forward, const std::vector<std::string>& models) {
+  const bool one = models.empty();
   return fmt::format(R"(
 
-def apply(model):
+def apply({}):
     for name in MODULES:
-        module = model.get_submodule(name)
+        module = {}
         if getattr(module.forward, "__func__", None) is Module.forward:
             raise TypeError(f"{{name}}: a {{type(module).__name__}}, which is never called; expected a module with a forward")
         module.forward = {}
 )",
-                     forward);
+                     one ? "model" : "*models", one ? "model.get_submodule(name)" : "module_of(models, name)",
+                     forward) +
+         (one ? "" : R"(
+
+def module_of(models, name):
+    """The module of a name that begins with the class of its model; Class2 is the second model of the class."""
+    named = {}
+    for model in models:
+        kind = type(model).__name__
+        number = 1 + sum(type(other).__name__ == kind for other in named.values())
+        named[kind if number == 1 else f"{kind}{number}"] = model
+    owner, _, path = name.partition(".")
+    if owner not in named:
+        raise ValueError(f"{name}: apply() was given {', '.join(named) or 'no model'}; expected {owner} too")
+    return named[owner].get_submodule(path)
+)");
 }
 
 }  // namespace
 
-std::string checkpoint_code(const std::vector<std::string>& modules) {
+std::string checkpoint_code(const std::vector<std::string>& modules, const std::vector<std::string>& models) {
   return R"(import functools
 
 from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
-)" + list_of_modules(modules) +
-         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)");
+)" + list_of_modules(modules, models) +
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)", models);
 }
 
-std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators) {
+std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators,
+                           const std::vector<std::string>& models) {
   return R"(import functools
 
 from torch.nn import Module
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
-)" + list_of_modules(modules) +
+)" + list_of_modules(modules, models) +
          list_of(operators, "KEPT = {", "}") +
-         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False, context_fn=CONTEXTS)") + R"(
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False, context_fn=CONTEXTS)", models) +
+         R"(
 
 def policy(context, operator, *args, **kwargs):
     schema = getattr(operator, "_schema", None)
@@ -64,15 +86,16 @@ CONTEXTS = functools.partial(create_selective_checkpoint_contexts, policy)
 )";
 }
 
-std::string budget_code(double budget) {
+std::string budget_code(double budget, const std::vector<std::string>& models) {
   return fmt::format(R"(import torch._functorch.config
 
 
-def apply(model):
+def apply({}):
     torch._functorch.config.activation_memory_budget = {:.2f}
-    model.compile()
+    {}
 )",
-                     budget);
+                     models.empty() ? "model" : "*models", budget,
+                     models.empty() ? "model.compile()" : "for model in models:\n        model.compile()");
 }
 
 std::string early_update_code() {
@@ -99,16 +122,16 @@ def update_of(optimizer, group):
 )";
 }
 
-std::string offload_code(const std::vector<std::string>& modules, Bytes least) {
+std::string offload_code(const std::vector<std::string>& modules, Bytes least, const std::vector<std::string>& models) {
   return R"(import functools
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Module
 
-)" + list_of_modules(modules) +
+)" + list_of_modules(modules, models) +
          fmt::format("LEAST = {}  # bytes: smaller tensors stay on the device\n", least.count()) +
-         apply_with("functools.partial(offloaded, module, module.forward)") + R"(
+         apply_with("functools.partial(offloaded, module, module.forward)", models) + R"(
 
 def offloaded(module, forward, *args, **kwargs):
     stay = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers())}

@@ -101,7 +101,7 @@ TEST_CASE("checkpointing refuses a module whose input is overwritten in forward,
 }
 
 TEST_CASE("the code of checkpointed modules is a Python file with apply(model)") {
-  CHECK(checkpoint_code({"h.0", R"(h."a\b")"}) == R"(import functools
+  CHECK(checkpoint_code({"h.0", R"(h."a\b")"}, {}) == R"(import functools
 
 from torch.nn import Module
 from torch.utils.checkpoint import checkpoint

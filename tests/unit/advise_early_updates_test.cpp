@@ -103,3 +103,21 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   step.clips = true;
   CHECK_FALSE(update_early(step.trace()));
 }
+
+TEST_CASE("no update runs in backward where several backward passes add to its gradient") {
+  for (const int passes : {1, 2}) {
+    TraceBuilder build;
+    const auto op = [&](const char* name, Phase phase) {
+      return Op{.name = build.text(name), .module = build.text("m"), .phase = phase, .duration = 10_ns};
+    };
+    const BufferId weight = build.existing({.size = 10_B, .kind = BufferKind::kParameter});
+    const BufferId gradient = build.alloc({.size = 10_B, .kind = BufferKind::kGradient});
+    for (int pass = 0; pass < passes; ++pass) {
+      build.run(op("mm", Phase::kForward), {{weight, Access::kRead, kSchema}});
+      build.run(op("mm_backward", Phase::kBackward), {{gradient, Access::kReadWrite, kSchema}});
+    }
+    build.run(op("add_", Phase::kOptimizer),
+              {{weight, Access::kReadWrite, kSchema}, {gradient, Access::kRead, kSchema}});
+    CHECK(update_early(build.finish()).has_value() == (passes == 1));
+  }
+}

@@ -118,7 +118,7 @@ TEST_CASE("the search offloads the fewest first modules that fit, and the neares
 }
 
 TEST_CASE("the code of offloaded modules is a Python file with apply(model)") {
-  CHECK(offload_code({"h.0"}, 1024_B) == R"(import functools
+  CHECK(offload_code({"h.0"}, 1024_B, {}) == R"(import functools
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks

@@ -114,7 +114,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the code of selective checkpoints is a Python file with a policy") {
-  CHECK(selective_code({"h.0"}, {"aten::addmm", "aten::mm"}) == R"(import functools
+  CHECK(selective_code({"h.0"}, {"aten::addmm", "aten::mm"}, {}) == R"(import functools
 
 from torch.nn import Module
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts

@@ -1,6 +1,7 @@
 #include "simulator/advise/module_calls.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -60,6 +61,39 @@ TEST_CASE("an op without a module in front of a micro-batch, as of its data, doe
 TEST_CASE("the first module that runs again in backward is no further pass") {
   CHECK(calls_in({{"a", kForward}, {"b", kForward}, {"b", kBackward}, {"a", kForward}, {"a", kBackward}}) ==
         std::vector<std::string>{"b 2-4"});
+}
+
+TEST_CASE("a forward pass behind a backward pass that is over, or of modules that have not run, is no second run") {
+  constexpr Phase kOptimizer = Phase::kOptimizer;
+  // As in a GAN: the discriminator d, then the generator g with d on its detached output, then d on its output.
+  const std::vector<Ran> gan{{"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"g", kForward},
+                             {"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"d", kForward},
+                             {"d", kBackward}, {"g", kBackward}, {"", kOptimizer}};
+  CHECK(calls_in(gan) == std::vector<std::string>{"d 0-2", "d 8-10", "d 14-16", "g 6-8"});
+  CHECK(calls_in({{"d", kForward}, {"d", kBackward}, {"g", kForward}, {"g", kBackward}}) ==
+        std::vector<std::string>{"d 0-2", "g 4-6"});
+}
+
+TEST_CASE("a module whose output is detached has its backward in a later pass") {
+  TraceBuilder build;
+  const auto run = [&](const char* module, Phase phase) {
+    build.run({.name = build.text("op"), .module = build.text(module), .phase = phase}, {});
+  };
+  for (const auto& [module, phase] : {std::pair{"g", kForward},
+                                      {"d", kForward},
+                                      {"d", kBackward},
+                                      {"", Phase::kOptimizer},
+                                      {"d", kForward},
+                                      {"d", kBackward},
+                                      {"g", kBackward}})
+    run(module, phase);
+  const Trace trace = build.finish();
+  CHECK(forward_passes(trace) == 2);
+  for (const ModuleCall& call : module_calls(trace)) {
+    const bool later = call.module == "g" || call.first == 4;
+    CHECK(call.pass.forward_end == (later ? 5 : 2));
+    CHECK(call.pass.backward_end == (later ? 7 : 4));
+  }
 }
 
 TEST_CASE("a module with only numbered modules may be a list, which is never called, and is left out") {

@@ -168,13 +168,15 @@ class Script(unittest.TestCase):
         self.assertEqual((ops.count("aten::_foreach_addcdiv_"), ops.count("aten::zeros_like")), (2, 0))
         known = [(record["category"], record["name"]) for record in records
                  if record.get("kind") == "framework_memory" and record["action"] == "existing" and "name" in record]
-        models = ["0.", "Sequential.0.", "Sequential2.0."]  # two are trained
+        models = ["0.", "Sequential2.0.", "Sequential3.0."]  # two are trained
         for kind, ending, holders in (("parameter", "", models), ("optimizer_state", ".exp_avg", models[:2])):
             for parameter in ("weight", "bias"):
                 for holder in holders:
                     self.assertEqual(known.count((kind, holder + parameter + ending)), 1, holder + parameter + ending)
         self.assertEqual({record.get("module", "") for record in records if record.get("kind") == "framework_op"},
-                         {"", "0", "Sequential.0"})
+                         {"", "0", "Sequential2.0"})
+        self.assertEqual([json.loads(record["value"]) for record in records if record.get("key") == "models"],
+                         [["Sequential", "Sequential2", "Sequential3"]])
 
     def test_an_optimizer_that_never_steps_delays_the_recording_by_one_step(self):
         script = SCRIPT.replace("for _", "other = torch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nfor _")

@@ -48,7 +48,9 @@ class LiveRecorder(Guest):
         self.missed = 0  # number of ops of other threads
         self._next = None  # begin of the next iteration, so that no op of another process falls between two
         super().__init__(models, optimizers)
-        file.write(kind="info", key="containers", value=self.meta["containers"])
+        for key in ("containers", "models"):
+            if key in self.meta:
+                file.write(kind="info", key=key, value=self.meta[key])
         if times:
             file.write(kind="info", key="time", value="estimated")
             file.write(kind="info", key="times", value=times.name)

@@ -1,6 +1,7 @@
 """The position of an op in the program: its module, its phase (forward, backward or optimizer), and the user's line."""
 
 import bisect
+from collections import Counter
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -18,19 +19,21 @@ def containers_of(models):
     return sorted(paths)
 
 
+def names_of(models):
+    """The name of each model: its class, as Generator, and for the second model of a class Generator2. Models without
+    parameters, as losses, have an empty name."""
+    counts, names = Counter(), []
+    for model in models:
+        name = type(model).__name__ if next(model.parameters(), None) is not None else ""
+        counts[name] += 1
+        names.append(f"{name}{counts[name]}" if name and counts[name] > 1 else name)
+    return names
+
+
 def prefixes_of(models):
     """What the paths of each model begin with, so that no two of them have one path: nothing for the first model and for
-    those without parameters, as losses, and the name of its class for others, as in Generator.main.0. Of further models of
-    one class, it has a number, as in Generator2."""
-    counts, prefixes = {}, []
-    for model in models:
-        if not prefixes or next(model.parameters(), None) is None:
-            prefixes.append("")
-            continue
-        name = type(model).__name__
-        counts[name] = counts.get(name, 0) + 1
-        prefixes.append(name if counts[name] == 1 else f"{name}{counts[name]}")
-    return prefixes
+    those without parameters, and the name for others, as in Generator.main.0."""
+    return ["", *names_of(models)[1:]]
 
 
 class Position:

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .errors import RecordingError
-from .position import Position, containers_of, prefixes_of
+from .position import Position, containers_of, names_of, prefixes_of
 from .program import Buffer, Op, Program
 from .roofline import estimate_ns, find_device
 from .schema import UNINITIALISED, OpCall
@@ -278,6 +278,9 @@ class Recorder(TorchDispatchMode):
         meta["device"] = self._device.name if self._device else "cpu"
         meta["time"] = "estimated" if self._device else "measured"
         meta["containers"] = json.dumps(containers_of(self._models))
+        models = [each for each in names_of(self._models) if each]
+        if len(models) > 1:
+            meta["models"] = json.dumps(models)
         meta["notes"] = _NOTES
         return meta
 
