@@ -29,18 +29,19 @@ class SeveralModels(unittest.TestCase):
             plain, again, change = f"{folder}/plain.tide", f"{folder}/again.tide", f"{folder}/change.py"
             record(PROGRAM, JOB, plain)
             advised = json.loads(output([PROGRAM, "advise", plain, "--capacity", "0.6x", "--kinds", "checkpoint", "--json"]))
-            both = [each for each in advised["changes"] if any(name.startswith("Decoder.") for name in each["modules"])
+            both = [each for each in advised["changes"] if any(name.startswith("Coder.") for name in each["modules"])
                     and any(name.startswith("main.") for name in each["modules"])]
             self.assertTrue(both, [each["modules"] for each in advised["changes"]])
             pathlib.Path(change).write_text(both[0]["code"])
-            for name in both[0]["modules"]:
-                self.assertIn(f'"{name}"' if name.startswith("Decoder.") else f'"Coder.{name}"', both[0]["code"])
+            full = [name if name.startswith("Coder.") else f"Decoder.{name}" for name in both[0]["modules"]]
+            for name in full:
+                self.assertIn(f'"{name}"', both[0]["code"])
             self.assertEqual(output([*JOB, change]), output(JOB))
             record(PROGRAM, [*JOB, change], again)
             self.assertLess(both[0]["peak_bytes"], 0.6 * advised["base_peak_bytes"])
             self.assertLess(abs(both[0]["peak_bytes"] / peak_of(PROGRAM, again) - 1), 0.01)
             lacking = subprocess.run([*JOB, change, "only"], capture_output=True, text=True)
-            name = next(name for name in both[0]["modules"] if name.startswith("Decoder."))
+            name = next(name for name in full if name.startswith("Decoder."))
             self.assertEqual(lacking.stderr.splitlines()[-1],
                              f"ValueError: {name}: apply() was given Coder; expected Decoder too")
 

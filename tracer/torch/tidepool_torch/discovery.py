@@ -10,14 +10,16 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(optimizer) after each step of the optimizer that stepped first, in this process only. If a
-    gradient's hook calls an optimizer within a backward pass, its step is a part of that pass. If the job has other
-    optimizers that have not stepped, the first step does not count: theirs make state in the iteration after it."""
+    """Calls stepped(optimizer) after each step of one optimizer, in this process only: of the first one after whose step
+    no other optimizer lacks state, since its step ends a round of them (in a GAN, the generator's), or of one that steps
+    again before the others have stepped. If a gradient's hook calls an optimizer within a backward pass, its step is a
+    part of that pass."""
 
     def __init__(self, stepped):
         self._stepped_hook = stepped
         self._pid = os.getpid()
         self._optimizer = None
+        self._begun = False  # whether stepped() was called
         self._stepping = weakref.WeakSet()  # optimizers that have stepped
         self._step_hook = register_optimizer_step_post_hook(self._stepped)
 
@@ -32,16 +34,18 @@ class Discovery:
     def _stepped(self, optimizer, _args, _kwargs):
         if not self.in_process() or _in_backward():
             return
+        is_new = optimizer not in self._stepping
         self._stepping.add(optimizer)
-        if self._optimizer is None:
+        if is_new and not self._begun:
             self._optimizer = optimizer
             if _others_will_step(optimizer):
                 return
         if self._optimizer is optimizer:
+            self._begun = True
             self._stepped_hook(optimizer)
 
     def optimizers(self):
-        """Those that have stepped, the one that stepped first at the begin."""
+        """Those that have stepped, the one whose steps end iterations at the begin."""
         return sorted(self._stepping, key=lambda optimizer: optimizer is not self._optimizer)
 
 
