@@ -102,7 +102,8 @@ MODELS = {"gpt2": (gpt2, "transformers"), "llama": (llama, "transformers, peft")
           "vit": (vit, "timm"), "encoder": (encoder, "torch.nn"), "cnn": (cnn, "torch.nn")}
 LIBRARIES = {name: library for name, (_, library) in MODELS.items()} | {
     "gpt2_trainer": "transformers' Trainer, bf16", "resnet50_timm": "timm, AMP, EMA",
-    "vit_lightning": "Lightning, timm, bf16", "llama_accelerate": "peft, accelerate, bf16"}
+    "vit_lightning": "Lightning, timm, bf16", "llama_accelerate": "peft, accelerate, bf16",
+    "vit_accumulated": "timm, AMP, EMA, accumulation", "seq2seq": "torch.nn", "dcgan": "torch.nn, two models"}
 
 
 def train(name, change):
