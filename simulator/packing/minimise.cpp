@@ -82,9 +82,13 @@ void Minimiser::ask_others() {
   }
 }
 
-/// Called after the first part of the search: an easy instance needs no other planner.
+/// An easy instance needs no other planner and no other search.
+bool Minimiser::first_part_over() const {
+  return limits_.time ? early_.reached() : static_cast<double>(work_) > most_work() / kFirstPart;
+}
+
 void Minimiser::ask_others_in_time() {
-  if (limits_.time ? early_.reached() : static_cast<double>(work_) > most_work() / kFirstPart) ask_others();
+  if (first_part_over()) ask_others();
 }
 
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,

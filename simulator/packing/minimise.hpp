@@ -18,6 +18,9 @@ inline constexpr int kDefaultEffort = 250;
 /// runs, first at the height of the lower bound. Large ones get a few long runs, first somewhat above the bound. A run
 /// that neither finds a layout nor is cut short proves that no layout of its height exists.
 ///
+/// If the first eighth of the search does not end it, instances of few items get two more searches: in the order of the
+/// best layout with changes, and in a window of time that grows (WindowSearch).
+///
 /// If there are many items, half of the work (three quarters in large instances) goes into a search for the items of
 /// large areas alone (CoarseSearch) and into a local search that repairs the best layout (EjectionSearch). If the first
 /// eighth of the search does not find the least height, other planners run, and the search goes on below the lowest

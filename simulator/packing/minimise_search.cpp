@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/packing/minimiser.hpp"
+#include "simulator/packing/search/guide.hpp"
 #include "simulator/packing/search/search_rules.hpp"
 
 namespace tidepool {
@@ -37,11 +38,14 @@ void Minimiser::set_aside() {
 }
 
 /// Many short runs: a run that succeeds often does so early. An eighth of the work goes into long runs, which may prove
-/// that no layout of their height exists. If there are many pieces, half of the work goes into improve().
+/// that no layout of their height exists. After the first part, three quarters go into searches that start from
+/// layouts. If there are many pieces, half of the work goes into improve().
 void Minimiser::search_small() {
   constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8;
   constexpr SearchRule kProof{.section = SearchRule::Section::kWeighted, .forget = false};
   ExactSearch search{part_};
+  ExactSearch guided{part_}, completion{part_};
+  WindowSearch windows{part_};
   std::optional<Improvement> improvement;
   if (part_.pieces.size() >= kManyPieces) improvement.emplace(part_);
   const std::vector<SearchRule> all = search_rules();
@@ -65,6 +69,13 @@ void Minimiser::search_small() {
       if (over()) return;
       if (answer != Answer::kLimit || high_ - low_ == 1) break;
     }
+    if (improvement || !first_part_over()) continue;
+    while (low_ < high_ && !over() && guided_work_ + windows_work_ < work_ / 4 * 3)
+      if (guided_work_ < 2 * windows_work_)
+        attempt_guided(guided);
+      else
+        attempt_windows(windows, completion);
+    if (over()) return;
   }
 }
 
@@ -133,6 +144,67 @@ void Minimiser::attempt_repair(EjectionSearch& repair) {
   work_ += repair.work() - before;
   step_ = found ? std::min(1.0, step_ * 1.5) : std::max(kSmallest, step_ / 2);
   if (found) keep_found(offsets);
+}
+
+/// Looks for a layout that is close to the best one but lower.
+void Minimiser::attempt_guided(ExactSearch& search) {
+  constexpr std::uint64_t kFailures = 500, kPatience = 20;
+  constexpr std::array kEverywhere{0.005, 0.02, 0.1, 0.3};
+  constexpr std::array<std::int64_t, 4> kShares{0, 2, 4, 8};
+  using Section = SearchRule::Section;
+  constexpr std::array kSections{Section::kTight, Section::kWeighted, Section::kFewest, Section::kTightest,
+                                 Section::kLowest};
+  const std::size_t turn = guided_++;
+  const std::int64_t share = kShares[turn / 3 % kShares.size()], most = target(share) - base_;
+  const std::vector<std::int64_t> best = best_found();
+  const std::uint32_t middle = guided_middle(best, most);
+  GuideChange change{.window = window_around(part_, middle, random_), .elsewhere = 0.001};
+  if (random_.below(4) == 0) change = {.window = {0, 0}, .elsewhere = kEverywhere[random_.below(kEverywhere.size())]};
+  search.guide(guide_near(part_, best, high_ - base_, change, random_));
+  const std::uint64_t before = work_;
+  attempt(search, share, kFailures * luby(turn / kPatience + 1), kUnlimited,
+          {.section = kSections[turn % kSections.size()],
+           .piece = SearchRule::Piece::kGuided,
+           .forget = turn / kPatience % 2 == 1});
+  guided_work_ += work_ - before;
+}
+
+/// The middle of the sections that a guide changes: any of them, more often one in which a piece lies above `capacity`.
+std::uint32_t Minimiser::guided_middle(const std::vector<std::int64_t>& best, std::int64_t capacity) {
+  std::vector<std::uint32_t> above;
+  for (std::uint32_t i = 0; i < best.size(); ++i)
+    if (best[i] < 0 || best[i] + part_.pieces[i].size > capacity) above.push_back(i);
+  if (above.empty() || random_.below(3) == 0) return random_.below(part_.sections);
+  const PackingProblem::Piece& piece = part_.pieces[above[random_.below(static_cast<std::uint32_t>(above.size()))]];
+  const SectionRange life = part_.lives(piece)[random_.below(piece.last - piece.first)];
+  return life.first + random_.below(life.last - life.first);
+}
+
+/// Grows a window of a low layout; if it does not become the whole, completes it to a higher one.
+void Minimiser::attempt_windows(WindowSearch& windows, ExactSearch& completion) {
+  constexpr std::uint64_t kFailures = 2'000;
+  constexpr double kSmallest = 1.0 / 64;
+  const bool least = grown_++ % 3 == 2;
+  const auto lower = static_cast<std::int64_t>(windows_step_ * static_cast<double>(high_ - low_));
+  const std::int64_t height = least ? low_ : high_ - std::max<std::int64_t>(lower, 1);
+  const std::uint64_t before = windows.work(), all_before = work_;
+  const Answer answer = windows.run(height - base_, [&](std::uint64_t work) { return over(work); });
+  work_ += windows.work() - before;
+  if (answer == Answer::kNone) {
+    proved_ = low_ = height + 1;
+    layout_.proof = "search";
+  }
+  if (!least)
+    windows_step_ =
+        answer == Answer::kFound ? std::min(1.0, windows_step_ * 1.5) : std::max(kSmallest, windows_step_ * 0.7);
+  if (answer == Answer::kFound) keep_found(windows.offsets());
+  for (const std::int64_t share : {4, 8}) {
+    if (answer != Answer::kLimit || low_ >= high_ || over()) break;
+    completion.guide(guide_near(part_, windows.offsets(), high_ - base_, {{0, 0}, 0}, random_));
+    attempt(completion, share, kFailures, kUnlimited,
+            {.section = SearchRule::Section::kWeighted, .piece = SearchRule::Piece::kGuided});
+  }
+  windows_work_ += work_ - all_before;
 }
 
 std::int64_t Minimiser::target(std::int64_t share) const {

@@ -11,6 +11,8 @@
 #include "simulator/packing/search/coarse_search.hpp"
 #include "simulator/packing/search/ejection_search.hpp"
 #include "simulator/packing/search/exact_search.hpp"
+#include "simulator/packing/search/random_numbers.hpp"
+#include "simulator/packing/search/window_search.hpp"
 #include "simulator/packing/sections.hpp"
 #include "simulator/planner.hpp"
 
@@ -40,6 +42,7 @@ class Minimiser {
   void keep(std::vector<Bytes> offsets);
   void one_pass();
   void ask_others();
+  bool first_part_over() const;
   void ask_others_in_time();
 
   // These look for places of the pieces in part_.
@@ -48,6 +51,9 @@ class Minimiser {
   void search_small();
   void search_large();
   void improve(Improvement& improvement);
+  void attempt_guided(ExactSearch& search);
+  void attempt_windows(WindowSearch& windows, ExactSearch& completion);
+  std::uint32_t guided_middle(const std::vector<std::int64_t>& best, std::int64_t capacity);
   void attempt_coarse(CoarseSearch& coarse, std::size_t turn);
   void attempt_repair(EjectionSearch& repair);
   Answer attempt(ExactSearch& search, std::int64_t share, std::uint64_t failures, std::uint64_t work, SearchRule rule);
@@ -71,10 +77,14 @@ class Minimiser {
   std::uint64_t work_ = 0;   // of all searches
   Sections sections_;
   PackingProblem problem_;
-  PackingProblem part_;              // the pieces that do not live in all sections; only they are searched for
-  std::vector<std::uint32_t> rest_;  // their numbers in problem_
-  std::int64_t base_ = 0;            // on top of all others
-  double step_ = 0.25;               // share of the gap by which a repair lowers the best layout
+  PackingProblem part_;                 // the pieces that do not live in all sections; only they are searched for
+  std::vector<std::uint32_t> rest_;     // their numbers in problem_
+  std::int64_t base_ = 0;               // on top of all others
+  double step_ = 0.25;                  // share of the gap by which a repair lowers the best layout
+  RandomNumbers random_{1};             // of the guides
+  std::size_t guided_ = 0, grown_ = 0;  // attempts so far
+  std::uint64_t guided_work_ = 0, windows_work_ = 0;
+  double windows_step_ = 0.5;  // share of the gap by which a grown window is lower than the best layout
   Layout layout_;
   // Heights in units: the proved lower bound, the lowest height that is still searched for, the best layout's.
   std::int64_t proved_ = 0, low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();

@@ -249,6 +249,7 @@ std::optional<std::uint32_t> ExactSearch::level_span(Part part) const {
 }
 
 double ExactSearch::worth(std::uint32_t piece) const {
+  if (rule_.piece == SearchRule::Piece::kGuided) return -ranks_[piece];
   const auto length = static_cast<double>(length_[piece]), size = static_cast<double>(problem_->pieces[piece].size);
   const double worth = rule_.piece == SearchRule::Piece::kLongest       ? length
                        : rule_.piece == SearchRule::Piece::kLargestArea ? length * size

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simulator/packing/search/failed_states.hpp"
@@ -22,7 +23,7 @@ struct SearchRule {
     kTight,     ///< first those that can waste nothing, then as kWeighted
     kTightest   ///< least waste, then as kWeighted
   };
-  enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest };
+  enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest, kGuided };  ///< kGuided: see guide()
   Section section = Section::kFewest;
   Piece piece = Piece::kLongest;
   bool forget = true;         ///< whether a run starts without the failure counts of earlier runs
@@ -48,6 +49,10 @@ class ExactSearch {
   /// @param failures     ends the search: how many states may turn out to lead nowhere
   /// @param interrupted  asked now and then; true ends it, too
   Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
+
+  /// The order of pieces for Piece::kGuided.
+  /// @param ranks  by piece; the least comes first
+  void guide(std::vector<double> ranks) { ranks_ = std::move(ranks); }
 
   /// Offsets by piece, after kFound.
   std::vector<std::int64_t> offsets() const;
@@ -98,7 +103,7 @@ class ExactSearch {
   std::uint64_t nodes_ = 0, work_ = 0, failures_ = 0;
   bool stopped_ = false;
   const std::function<bool()>* interrupted_ = nullptr;
-  std::vector<double> weight_;
+  std::vector<double> weight_, ranks_;
   std::vector<std::int64_t> length_;   // sections by piece
   std::vector<std::uint32_t> gapped_;  // pieces with gaps
   std::vector<Frame> frames_;          // the path
