@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 LIMIT_S = 600  # of one command
 
@@ -39,7 +40,7 @@ def names_of(records):
 
 def like_cpu(cpu, dry):
     """The records of `dry` without the buffers that `cpu` has not, and with the uses of each op in the order of `cpu`.
-    Both are one step with the same ops, though names of operators may differ.
+    Both are one step with the same ops, though names of operators may differ. Exits if one has more ops.
 
     >>> begin = [{"buffer": 0, "size_bytes": 8}, {"buffer": 1, "size_bytes": 4}]
     >>> cpu = [*begin, {"run": "aten::add", "uses": [[0, "read", "schema"], [1, "read_write", "schema"]]}]
@@ -48,7 +49,16 @@ def like_cpu(cpu, dry):
     ...        [0, "read", "schema"]]}, {"free": 2}, {"free": 3}]
     >>> like_cpu(cpu, dry)[2:]
     [{'run': 'aten::cudnn_add', 'uses': [[0, 'read', 'schema'], [1, 'read_write', 'schema']]}]
+    >>> like_cpu(cpu, dry + dry[4:5])
+    Traceback (most recent call last):
+    SystemExit: the recording on the CPU has 1 ops, the dry one 2; expected equally many
+    >>> like_cpu(cpu, begin)
+    Traceback (most recent call last):
+    SystemExit: the recording on the CPU has 1 ops, the dry one 0; expected equally many
     """
+    counts = [sum("run" in record for record in records) for records in (cpu, dry)]
+    if counts[0] != counts[1]:
+        sys.exit("the recording on the CPU has {} ops, the dry one {}; expected equally many".format(*counts))
     cpu_names, dry_names = names_of(cpu), names_of(dry)
     kept = set(dry_names.values()) & set(cpu_names.values())
     numbers = {buffer: number for number, buffer in enumerate(b for b, name in dry_names.items() if name in kept)}
