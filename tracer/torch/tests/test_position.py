@@ -5,7 +5,7 @@ import unittest
 from support import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tidepool_torch.position import Position
+from tidepool_torch.position import Position, prefixes_of
 
 
 class Places(TorchDispatchMode):
@@ -78,6 +78,48 @@ class Nodes(unittest.TestCase):
             found = self.iterate(lambda: old)
         self.assertNotIn("old", found)
         self.assertGreaterEqual(found, {"", "first", "second"})
+
+
+class Generator(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.main = torch.nn.Linear(2, 2)
+
+
+class Generator2(Generator):
+    pass
+
+
+class Prefixes(unittest.TestCase):
+    def check(self, models, expected):
+        """The prefixes are as expected, and no two modules inside models, parameters or buffers have one path."""
+        prefixes = prefixes_of(models)
+        self.assertEqual(prefixes, expected)
+        for named in ("named_modules", "named_parameters", "named_buffers"):
+            paths = [path for model, prefix in zip(models, prefixes) for path, _ in getattr(model, named)(prefix=prefix) if path]
+            self.assertEqual(sorted(paths), sorted(set(paths)))
+
+    def test_further_models_have_the_names_of_their_classes_and_numbers(self):
+        self.check([Net(), Generator(), Net(), Generator()], ["", "Generator", "Net2", "Generator2"])
+
+    def test_a_module_in_the_first_model_that_is_named_as_a_class_keeps_its_path(self):
+        first = Net()
+        first.Generator = Generator()
+        self.check([first, Generator()], ["", "Generator2"])
+
+    def test_models_that_have_only_buffers_have_paths_of_their_own(self):
+        statistics = [torch.nn.BatchNorm1d(2, affine=False) for _ in range(3)]
+        self.check(statistics, ["", "BatchNorm1d2", "BatchNorm1d3"])
+
+    def test_a_class_whose_name_ends_in_a_number_is_told_from_the_second_model_of_another_class(self):
+        self.check([Net(), Generator(), Generator(), Generator2()], ["", "Generator", "Generator2", "Generator22"])
+        self.check([Net(), Generator2(), Generator(), Generator()], ["", "Generator2", "Generator", "Generator3"])
+        self.check([Generator(), Generator(), Generator2()], ["", "Generator2", "Generator22"])
+
+    def test_a_loss_has_a_prefix_only_if_its_modules_would_have_paths_of_others(self):
+        loss, other = torch.nn.Module(), torch.nn.Module()
+        loss.squares, other.first = torch.nn.MSELoss(), torch.nn.MSELoss()
+        self.check([Net(), torch.nn.MSELoss(), torch.nn.MSELoss(), loss, other], ["", "", "", "", "Module"])
 
 
 if __name__ == "__main__":

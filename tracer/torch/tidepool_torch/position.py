@@ -1,7 +1,7 @@
 """The position of an op in the program: its module, its phase (forward, backward or optimizer), and the user's line."""
 
 import bisect
-from collections import Counter
+import itertools
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -20,20 +20,33 @@ def containers_of(models):
 
 
 def names_of(models):
-    """The name of each model: its class, as Generator, and for the second model of a class Generator2. Models without
-    parameters, as losses, have an empty name."""
-    counts, names = Counter(), []
+    """The name of each model, so that no two modules inside models, and no two parameters or buffers, have one path: its
+    class, as in Generator.main.0. If another model has that path, as an earlier model of one class, or a module in the
+    first model, there is a number behind it, as in Generator2. Models without parameters and buffers, as losses, have an
+    empty name if their modules have paths of their own."""
+    names, taken = [], set()
     for model in models:
-        name = type(model).__name__ if next(model.parameters(), None) is not None else ""
-        counts[name] += 1
-        names.append(f"{name}{counts[name]}" if name and counts[name] > 1 else name)
+        paths = {path for path, _ in model.named_modules() if path}
+        name = ""
+        if _has_tensors(model) or not taken.isdisjoint(paths):
+            kind = type(model).__name__
+            numbered = itertools.chain([kind], (f"{kind}{number}" for number in itertools.count(2)))
+            name = next(each for each in numbered if each not in taken)
+            taken.add(name)
+            if names:
+                paths = {f"{name}.{path}" for path in paths}
+        names.append(name)
+        taken |= paths
     return names
 
 
 def prefixes_of(models):
-    """What the paths of each model begin with, so that no two of them have one path: nothing for the first model and for
-    those without parameters, and the name for others, as in Generator.main.0."""
+    """What the paths of each model begin with: nothing for the first model, and the name for others."""
     return ["", *names_of(models)[1:]]
+
+
+def _has_tensors(model):
+    return next(itertools.chain(model.parameters(), model.buffers()), None) is not None
 
 
 class Position:
