@@ -11,53 +11,78 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 class Discovery:
     """Calls stepped(optimizer) after each step of one optimizer, in this process only: of the first one after whose step
-    no other optimizer lacks state, since its step ends a round of them (in a GAN, the generator's), or of one that steps
-    again before the others have stepped. If a gradient's hook calls an optimizer within a backward pass, its step is a
-    part of that pass."""
+    each other has stepped, since its step ends a round of them (in a GAN, the generator's), or of one that steps again
+    before the others have. If the job drops that one, another is found. If a gradient's hook calls an optimizer within a
+    backward pass, its step is a part of that pass.
 
-    def __init__(self, stepped):
-        self._stepped_hook = stepped
+    An error, of stepped() too, does not reach the job: failed(error) is called."""
+
+    def __init__(self, stepped, failed):
+        self._stepped_hook, self._failed_hook = stepped, failed
         self._pid = os.getpid()
-        self._optimizer = None
-        self._begun = False  # whether stepped() was called
-        self._stepping = weakref.WeakSet()  # optimizers that have stepped
-        self._step_hook = register_optimizer_step_post_hook(self._stepped)
+        self._optimizer = _nothing  # weak reference to the one whose steps end iterations, or may do so
+        self._ends = False  # whether one of its steps has
+        self._stepping = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
+        self._stopped = False
+        register_optimizer_step_post_hook(self._stepped)
 
     def stop(self):
-        self._step_hook.remove()
-        self._optimizer = None  # the script may have no other reference to it
+        """The hook stays: PyTorch may be in its loop over hooks, and raises if one is removed then."""
+        self._stopped = True
 
     def in_process(self):
         """Whether this is the process that was attached to, not one that it forked."""
         return os.getpid() == self._pid
 
-    def _stepped(self, optimizer, _args, _kwargs):
-        if not self.in_process() or _in_backward():
-            return
-        is_new = optimizer not in self._stepping
-        self._stepping.add(optimizer)
-        if is_new and not self._begun:
-            self._optimizer = optimizer
-            if _others_will_step(optimizer):
-                return
-        if self._optimizer is optimizer:
-            self._begun = True
-            self._stepped_hook(optimizer)
-
     def optimizers(self):
-        """Those that have stepped, the one whose steps end iterations at the begin."""
-        return sorted(self._stepping, key=lambda optimizer: optimizer is not self._optimizer)
+        """Those that have stepped, in the order of their first steps, but the one whose steps end iterations at the begin."""
+        living = [optimizer for reference in self._stepping.values() if (optimizer := reference()) is not None]
+        return sorted(living, key=lambda optimizer: optimizer is not self._optimizer())
+
+    def _stepped(self, optimizer, _args, _kwargs):
+        try:
+            if not self._stopped and self.in_process() and not _in_backward() and self._ends_iteration(optimizer):
+                self._stepped_hook(optimizer)
+        except Exception as error:
+            self._failed_hook(error)
+
+    def _ends_iteration(self, optimizer):
+        is_first_step = self._has_not_stepped(optimizer)
+        self._stepping[id(optimizer)] = weakref.ref(optimizer)
+        self._ends = self._ends and self._optimizer() is not None
+        if not self._ends and (is_first_step or self._optimizer() is None):
+            self._optimizer = weakref.ref(optimizer)
+            if self._others_will_step(optimizer):
+                return False
+        if optimizer is not self._optimizer():
+            return False
+        self._ends = True
+        return True
+
+    def _others_will_step(self, optimizer):
+        """Whether optimizers of other parameters have not stepped. (One of the same parameters wraps this one.)"""
+        own = _parameters(optimizer)
+        others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and self._has_not_stepped(each)]
+        return any(_is_of_others(other, own) for other in others)
+
+    def _has_not_stepped(self, optimizer):
+        return self._stepping.get(id(optimizer), _nothing)() is not optimizer  # an id may be that of one that is gone
+
+
+def _nothing():
+    """A reference to nothing."""
 
 
 def _in_backward():
     return torch._C._current_graph_task_id() != -1
 
 
-def _others_will_step(optimizer):
-    """Whether there are optimizers of other parameters without state. (One of the same parameters wraps this one.)"""
-    own = _parameters(optimizer)
-    others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and each is not optimizer]
-    return any(_parameters(other) and not own & _parameters(other) and not getattr(other, "state", None) for other in others)
+def _is_of_others(optimizer, stepped):
+    try:
+        parameters = _parameters(optimizer)
+        return bool(parameters) and not stepped & parameters
+    except Exception:  # it refuses to be looked at: it is not waited for
+        return False
 
 
 def _parameters(optimizer):

@@ -267,8 +267,8 @@ class OtherRecorder:
 
 
 class Capture:
-    """Records `iterations` iterations, or all, after the end of the first step and `skip` further iterations. `times`:
-    as for LiveRecorder."""
+    """Records `iterations` iterations, or all, after the end of the first one and `skip` further iterations. `times`: as
+    for LiveRecorder."""
 
     def __init__(self, folder, skip=0, iterations=None, times=None):
         self._skip, self._left, self._times = skip, iterations, times
@@ -279,20 +279,13 @@ class Capture:
         if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
             self._history = History(lambda: self._file)
         self._threads = OtherThreads(lambda: self._recorder)
-        self._discovery = Discovery(self._stepped)
+        self._discovery = Discovery(self._stepped, self._failed)
         self._compile = CompileWatch(self._compiled)
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self._end)
 
     def _stepped(self, optimizer):
-        try:
-            self._other.iteration()
-            self._step(optimizer)
-        except Exception as error:
-            _say(error)
-            self._stop()
-
-    def _step(self, optimizer):
+        self._other.iteration()
         if self._recorder is not None:
             self._recorder.iteration()
             if self._history is not None:
@@ -318,7 +311,8 @@ class Capture:
             self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
             self._end()
 
-    def _stop(self):
+    def _failed(self, error):
+        _say(error)
         self._discovery.stop()
         self._compile.stop()
         self._threads.stop()

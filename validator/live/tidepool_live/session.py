@@ -19,7 +19,7 @@ from .saved import SavedTensors
 
 
 class Session:
-    """Waits for the first step of an optimizer, which allocates its state. Starts a Follower at the end of that step.
+    """Waits for the end of an iteration in which optimizers allocate their state, and starts a Follower then.
 
     limit  bytes that the job may use once the whole plan is executed; None for no limit
     """
@@ -27,19 +27,20 @@ class Session:
     def __init__(self, plan, limit=None):
         self._plan, self._limit, self._report = plan, limit, Report(plan)
         self._follower = None
-        self._discovery = Discovery(self._stepped)
+        self._discovery = Discovery(self._stepped, self._failed)
         self._compile = CompileWatch(self._compiled)
 
     def _stepped(self, optimizer):
         optimizers = self._discovery.optimizers()
         self._discovery.stop()
-        try:
-            if self._compile.compiles():
-                raise RecordingError(CompileWatch.REASON + " that the plan is about")
-            self._follow(optimizers)
-        except Exception as error:
-            self._report.stopped(str(error))
-            _say(error)
+        if self._compile.compiles():
+            raise RecordingError(CompileWatch.REASON + " that the plan is about")
+        self._follow(optimizers)
+
+    def _failed(self, error):
+        self._discovery.stop()
+        self._report.stopped(str(error))
+        _say(error)
 
     def _compiled(self):
         if self._follower is not None:

@@ -1,0 +1,163 @@
+"""Which steps of optimizers end iterations, and that no optimizer of the job fails by being looked at."""
+
+import gc
+import unittest
+import weakref
+from unittest import mock
+
+from support import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from tidepool_torch.discovery import Discovery
+
+
+def sgd(kind=torch.optim.SGD):
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.grad = torch.ones(2)
+    return kind([parameter], lr=0.5)
+
+
+def adam():
+    return sgd(torch.optim.Adam)
+
+
+class Equal(torch.optim.SGD):
+    """It has no hash, and all of its kind are equal."""
+
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+
+class Refusing(torch.optim.SGD):
+    """Once `refuses` is set, it refuses to show its groups."""
+
+    refuses = False
+
+    @property
+    def param_groups(self):
+        if self.refuses:
+            raise RuntimeError("no groups")
+        return self._groups
+
+    @param_groups.setter
+    def param_groups(self, groups):
+        self._groups = groups
+
+
+class Steps(unittest.TestCase):
+    def setUp(self):
+        objects = gc.get_objects
+        others = {id(each): each for each in objects() if issubclass(type(each), torch.optim.Optimizer)}  # of other tests
+        patch = mock.patch("gc.get_objects", lambda: [each for each in objects() if id(each) not in others])
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.ends, self.errors = [], []
+        self.discovery = Discovery(lambda optimizer: self.ends.append(id(optimizer)),
+                                   lambda error: self.errors.append(str(error)))
+        self.addCleanup(self.discovery.stop)
+
+    def step(self, *optimizers):
+        """How many steps of each have ended an iteration."""
+        for optimizer in optimizers:
+            optimizer.step()
+        return [self.ends.count(id(optimizer)) for optimizer in optimizers]
+
+    def test_each_step_of_the_only_optimizer_ends_an_iteration(self):
+        self.assertEqual(self.step(only := adam()), [1])
+        self.assertEqual(self.step(only), [2])
+
+    def test_the_last_to_step_ends_iterations(self):
+        discriminator, generator = adam(), adam()
+        self.assertEqual(self.step(discriminator, generator), [0, 1])
+        self.assertEqual(self.step(discriminator, generator), [0, 2])
+        self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(generator), id(discriminator)])
+
+    def test_state_that_was_loaded_changes_nothing(self):
+        discriminator, generator = adam(), adam()
+        with mock.patch.object(self.discovery, "in_process", lambda: False):
+            generator.step()  # this step is not seen
+        self.assertTrue(generator.state)
+        self.assertEqual(self.step(discriminator, generator), [0, 1])
+
+    def test_an_optimizer_that_never_steps_is_waited_for_once(self):
+        only, never = sgd(), sgd()
+        self.assertEqual(self.step(only), [0])
+        self.assertEqual(self.step(only), [1])
+        self.assertEqual(never.param_groups[0]["params"][0].tolist(), [1, 1])
+
+    def test_an_optimizer_that_refuses_to_show_its_groups_is_not_waited_for(self):
+        first, other = sgd(), sgd(Refusing)
+        other.refuses = True
+        self.assertEqual(self.step(first), [1])
+        self.assertEqual(self.errors, [])
+
+    def test_an_optimizer_with_a_group_without_parameters_is_not_waited_for(self):
+        first, other = sgd(), sgd()
+        del other.param_groups[0]["params"]
+        self.assertEqual(self.step(first), [1])
+
+    def test_optimizers_without_a_hash_that_are_equal_are_told_apart(self):
+        first, other = sgd(Equal), sgd(Equal)
+        self.step(first, other, first)
+        self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other), id(first)])
+        self.assertEqual(self.ends, [id(other)])
+
+    def test_an_error_is_said_and_does_not_reach_the_job(self):
+        other = sgd()  # its groups would be compared with those of the first
+        first = sgd(Refusing)
+        first.register_step_post_hook(lambda *_: setattr(first, "refuses", True))
+        first.step()
+        self.assertEqual((self.errors, self.ends), (["no groups"], []))
+        self.assertEqual(other.param_groups[0]["params"][0].tolist(), [1, 1])
+        self.assertEqual(first._groups[0]["params"][0].tolist(), [0.5, 0.5])
+
+    def test_hooks_of_the_job_are_called_when_the_first_step_is_the_last_that_counts(self):
+        called = []
+        self.discovery._stepped_hook = lambda _: self.discovery.stop()
+        hook = register_optimizer_step_post_hook(lambda *_: called.append(1))  # after that of Discovery
+        self.addCleanup(hook.remove)
+        sgd().step()
+        self.assertEqual((called, self.errors), ([1], []))
+
+    def test_an_error_at_the_end_of_an_iteration_does_not_reach_the_job(self):
+        self.discovery.stop()
+        self.discovery = Discovery(lambda _: 1 / 0, lambda error: self.errors.append(str(error)))
+        sgd().step()
+        self.assertEqual(self.errors, ["division by zero"])
+
+    def test_the_others_are_in_the_order_of_their_first_steps(self):
+        made = [adam() for _ in range(8)]
+        order = [made[index] for index in (5, 2, 7, 0, 3, 6, 1, 4)]
+        self.step(*order, *made, *order)
+        self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(each) for each in (order[-1], *order[:-1])])
+
+    def test_another_takes_the_place_of_one_that_the_job_drops(self):
+        other, last = adam(), adam()
+        self.assertEqual(self.step(other, last, other, last), [0, 2, 0, 2])
+        gone = weakref.ref(last)
+        del last
+        gc.collect()
+        self.assertIsNone(gone())
+        self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other)])
+        self.assertEqual(self.step(other), [1])
+
+    def test_an_optimizer_that_steps_once_to_warm_up_does_not_end_iterations(self):
+        warm_up, main = adam(), adam()
+        self.assertEqual(self.step(warm_up, main), [0, 1])
+        self.assertEqual(self.step(main), [2])
+
+    def test_one_that_steps_again_before_the_others_ends_iterations(self):
+        critic, generator = adam(), adam()
+        self.assertEqual(self.step(critic), [0])
+        self.assertEqual(self.step(critic), [1])
+        self.assertEqual(self.step(critic, generator), [2, 0])
+
+    def test_a_first_optimizer_whose_first_step_ended_an_iteration_keeps_its_place(self):
+        first = adam()
+        first.step()
+        other = adam()
+        self.assertEqual(self.step(other, other, other, first), [0, 0, 0, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
