@@ -181,3 +181,10 @@ TEST_CASE("a first step is known again by the first 64 places of the second one,
   CHECK(steps_if_different(63) == Steps{{0, 200}, {200, 400}});
   CHECK(steps_if_different(64) == Steps{{200, 400}});
 }
+
+TEST_CASE(
+    "a first step is known again behind any number of equal ops, as those that set the optimizer's state to zero") {
+  std::vector<std::uint32_t> names(480, 900);
+  for (std::uint32_t i = 0; i < 200; ++i) names[i] = names[280 + i] = i;
+  CHECK(steps_with_updates(names, {{200, 480}}, std::vector<std::size_t>{199, 479}) == Steps{{0, 200}, {200, 480}});
+}

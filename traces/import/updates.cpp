@@ -94,8 +94,13 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
       if (std::ranges::equal(names.subspan(at, kPiece), names.subspan(piece, kPiece))) found.push_back(at);
     return found;
   };
-  for (std::size_t ahead = 0; ahead < std::min((second_end - end) / 2, kMostAhead); ++ahead) {
+  std::size_t tried = 0;
+  for (std::size_t ahead = 0; ahead < (second_end - end) / 2 && tried < kMostAhead; ++ahead) {
     if (end + ahead + kPiece > second_end) break;
+    const std::span<const std::uint32_t> piece = names.subspan(end + ahead, kPiece);
+    if (std::ranges::count(piece, piece.front()) == static_cast<std::ptrdiff_t>(kPiece))
+      continue;  // as memsets of state
+    ++tried;
     const std::size_t wanted = places(end + ahead, end, second_end).size();
     const std::vector<std::size_t> found = places(end + ahead, 0, end);
     if (found.size() >= wanted) return found[found.size() - wanted] - std::min(ahead, found[found.size() - wanted]);
