@@ -4,28 +4,26 @@ import atexit
 import functools
 import os
 import sys
-import time
 import weakref
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
 from torch.utils._pytree import tree_leaves
 
+from .busy_threads import wait_for_threads
 from .program import Buffer
 from .recorder import Recorder
 from .storages import Storages
 
 _guests = weakref.WeakSet()
 
-# A thread of a backward pass holds the pass's dispatch modes until just after the pass. If it releases them while
-# Python is shutting down, PyTorch asks for the interpreter and the process aborts. So at the end of a job such threads
-# get this time first.
-_LET_GO_SECONDS = 0.1
-
 
 @functools.cache
 def _let_modes_go_at_exit():
-    atexit.register(time.sleep, _LET_GO_SECONDS)
+    """A thread of a backward pass holds the pass's dispatch modes until just after the pass. If it releases them while
+    Python is shutting down, PyTorch asks for the interpreter and the process aborts. So at the end of a job such threads
+    get time first, and more of it on a busy machine."""
+    atexit.register(wait_for_threads, least=0.1, most=2)
 
 
 class Guest(Recorder):
