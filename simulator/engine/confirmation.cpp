@@ -50,10 +50,6 @@ void Confirmation::execute() {
   const std::size_t end = held_from_.value_or(plan_.actions.size());
   replay_->apply(std::span{plan_.actions}.first(end).subspan(executed_));
   executed_ = end;
-  if (keep_plan_) return;
-  plan_.actions.erase(plan_.actions.begin(), plan_.actions.begin() + static_cast<std::ptrdiff_t>(end));
-  executed_ = 0;
-  if (held_from_) held_from_ = 0;
 }
 
 void Confirmation::finish(std::span<const Totals> iterations) {

@@ -42,11 +42,17 @@ class Confirmation {
     plan_.actions.reserve(std::min(kPiece, 4 * trace.ops().size()));
   }
 
-  /// Whether the list is long enough for execute().
-  bool add(const Action& action) {
-    plan_.actions.push_back(action);
-    return !held_from_ && plan_.actions.size() - executed_ >= kPiece;
+  /// @return  the action in the list, valid until the next one is added
+  const Action& add(Verb verb, OpId before, std::uint32_t subject, Bytes offset, Bytes size) {
+    if (!keep_plan_ && !held_from_ && executed_ == plan_.actions.size()) plan_.actions.clear(), executed_ = 0;
+    // Field by field: to copy an Action that was just written, the processor would wait for its parts.
+    Action& action = plan_.actions.emplace_back();
+    action.verb = verb, action.before = before, action.subject = subject;
+    action.offset = offset, action.size = size;
+    return action;
   }
+  /// Whether the list is long enough for execute().
+  bool full() const { return !held_from_ && plan_.actions.size() - executed_ >= kPiece; }
   /// Holds the actions that are added from here on: they may be discarded, so none is executed before accept_held().
   void hold() { held_from_ = plan_.actions.size(); }
   void accept_held() { held_from_.reset(); }
@@ -67,7 +73,7 @@ class Confirmation {
   const RunSpec& spec_;
   const bool keep_plan_;
   Plan plan_;
-  std::size_t executed_ = 0;              // actions at the front of plan_
+  std::size_t executed_ = 0;              // actions at the front of plan_; add() forgets them once they are all
   std::optional<std::size_t> held_from_;  // the first action that may be dropped
   std::optional<Replay> replay_;
 };

@@ -48,7 +48,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       matters_to_{matters_to},
       device_{spec.capacity,
               [this](Verb verb, std::int64_t pages, Bytes address, Bytes size) {
-                emit({verb, before_, static_cast<std::uint32_t>(pages), address, size});
+                emit(verb, static_cast<std::uint32_t>(pages), address, size);
               }},
       tell_{std::move(tell)},
       confirmation_{trace, spec, keep_plan},
@@ -393,14 +393,15 @@ void Driver::refuse_if_not_executable() {
   }
 }
 
-void Driver::emit(Action action) {
-  if (confirmation_.add(action) || whole_) refuse_if_not_executable();
+void Driver::emit(Verb verb, std::uint32_t subject, Bytes offset, Bytes size) {
+  const Action& action = confirmation_.add(verb, before_, subject, offset, size);
+  if (whole_ || confirmation_.full()) refuse_if_not_executable();
   timeline_.apply(action);
   clock_ = timeline_.now(before_);
 }
 
-void Driver::act(Verb verb, std::uint32_t subject, Block block) {
-  emit({verb, before_, subject, block.offset, block.size});
+void Driver::act(Verb verb, std::uint32_t subject, const Block& block) {
+  emit(verb, subject, block.offset, block.size);
   if (verb != Verb::kAlloc && verb != Verb::kSwapIn) return;
   states_[subject].tag = block.tag;
   users_.clear(VersionId{subject});

@@ -164,10 +164,10 @@ class Driver {
   void before_loss(VersionId v);
 
   // Bookkeeping.
-  void emit(Action action);
+  void emit(Verb verb, std::uint32_t subject, Bytes offset, Bytes size);
   void confirm(Result& result);
   void refuse_if_not_executable();
-  void act(Verb verb, std::uint32_t subject, Block block = {});
+  void act(Verb verb, std::uint32_t subject, const Block& block = {});
   void lock(VersionId v);
   void unlock(VersionId v);
   void now_evictable(VersionId v);

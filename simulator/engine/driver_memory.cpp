@@ -137,6 +137,7 @@ bool Driver::prefetch(VersionId v) {
 /// certainly end by `until`. Versions that do not fit are tried again before and during every later op, until the
 /// program needs them.
 void Driver::start_prefetches(Nanos until) {
+  if (awaited_.empty()) return;
   std::erase_if(awaited_, [&](const Awaited& awaited) {
     const VersionId v = awaited.version;
     if (!state(v).filled) return false;

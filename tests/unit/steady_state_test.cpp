@@ -151,6 +151,10 @@ TEST_CASE("a run of too few iterations to settle says so and takes the mean of t
   }
 }
 
+void add(Confirmation& to, const Action& action) {
+  to.add(action.verb, action.before, action.subject, action.offset, action.size);
+}
+
 TEST_CASE("every iteration of a run is executed once more, and compared with what the run says") {
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   const RunSpec spec = steady("none", 100_B);
@@ -158,7 +162,7 @@ TEST_CASE("every iteration of a run is executed once more, and compared with wha
   const std::vector<Totals> costs = costs_of_iterations(trace, spec, plan);
   const auto confirm = [&](const std::vector<Totals>& said) {
     Confirmation confirmation{trace, spec, false};
-    for (const Action& action : plan.actions) confirmation.add(action);
+    for (const Action& action : plan.actions) add(confirmation, action);
     confirmation.finish(said);
   };
   CHECK_NOTHROW(confirm(costs));
@@ -179,16 +183,16 @@ TEST_CASE("actions that may be discarded are executed only when they are part of
   for (const bool keep : {false, true}) {
     Confirmation confirmation{trace, spec, keep};
     const std::size_t half = plan.actions.size() / 2;
-    for (std::size_t i = 0; i < half; ++i) confirmation.add(plan.actions[i]);
+    for (std::size_t i = 0; i < half; ++i) add(confirmation, plan.actions[i]);
     confirmation.hold();
-    confirmation.add({Verb::kNext, OpId{}, 1, {}, {}});  // refused here
+    add(confirmation, {Verb::kNext, OpId{}, 1, {}, {}});  // refused here
     confirmation.execute();
     confirmation.drop_held();
     confirmation.hold();
-    confirmation.add(plan.actions[half]);
+    add(confirmation, plan.actions[half]);
     confirmation.execute();
     confirmation.accept_held();
-    for (std::size_t i = half + 1; i < plan.actions.size(); ++i) confirmation.add(plan.actions[i]);
+    for (std::size_t i = half + 1; i < plan.actions.size(); ++i) add(confirmation, plan.actions[i]);
     CHECK_NOTHROW(confirmation.finish(costs));
     CHECK(confirmation.take_plan(1).actions == (keep ? plan.actions : std::vector<Action>{}));
   }
