@@ -13,7 +13,7 @@ A point is a step with a capacity and a machine. Without traces, the points are
 Prints a line for each point, a line for each policy, and the points where our planner is not the fastest or may be over
 1 % above the optimum. A search may take --limit seconds of CPU time. Each run is kept in --rows when it ends, so the
 same command goes on where it was interrupted; runs of another version of the program are repeated. All points take
-about half an hour on two cores. Search time is CPU time. Needs matplotlib for -o.
+about ten minutes on two cores. Search time is CPU time. Needs matplotlib for -o.
 """
 
 import argparse
