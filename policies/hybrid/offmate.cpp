@@ -43,8 +43,8 @@ std::vector<Saved> movable_versions(const TraceChain& chain, std::size_t i, cons
   return movable;
 }
 
-/// Versions with at least `bytes` in all, or all of them: the largest that do not exceed what is left, and at last the
-/// smallest of the others.
+/// Chooses versions that have at least `bytes` in all, from the largest to the smallest: each one that does not exceed
+/// what is still missing, and at last, if something is, the smallest of those that did. All, if all have less.
 std::vector<Saved> choose_versions(const Trace& trace, std::vector<Saved> movable, Bytes bytes) {
   std::stable_sort(movable.begin(), movable.end(),
                    [&](const Saved& a, const Saved& b) { return trace.size(a.version) > trace.size(b.version); });

@@ -137,7 +137,6 @@ class Follower {
   /// before an op that saves a tensor that it reads.
   void find_stop() {
     result_.again_stop = call().first;
-    std::vector<std::string_view> backward_modules;
     for (const CheckpointedCall::End& end : result_.again_ends)
       for (const At& at : uses_.of(end.buffer).uses)
         if (in_call(at.position) && (at.writes || at.position == next_op(trace_, uses_.of(end.buffer).alloc)))
