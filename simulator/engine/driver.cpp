@@ -46,10 +46,8 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       all_stays_{policies.empty() && spec.assume.name.empty()},
       timeline_{trace, spec.machine, spec.assume, states_, spec.capacity},
       matters_to_{matters_to},
-      device_{spec.capacity,
-              [this](Verb verb, std::int64_t pages, Bytes address, Bytes size) {
-                emit(verb, static_cast<std::uint32_t>(pages), address, size);
-              }},
+      device_{spec.capacity, [this](Verb verb, std::int64_t pages, Bytes address,
+                                    Bytes size) { emit(verb, static_cast<std::uint32_t>(pages), address, size); }},
       tell_{std::move(tell)},
       confirmation_{trace, spec, keep_plan},
       clock_{spec.assume.clock_start},
