@@ -70,7 +70,7 @@ def measure(arguments, folder, ranks, point):
                               stderr=subprocess.PIPE, text=True, check=False, timeout=arguments.limit_s)
     if recorded.returncode != 0 or not job.exists():
         said = [line.strip() for line in recorded.stderr.splitlines() if line.strip()] or ["nothing said"]
-        raise Failed(next((line for line in said if re.search(r"[Ee]rror: \S", line)), said[-1]))
+        raise Failed(next((line for line in said if re.search(r"[Ee]rror: \S|was killed by", line)), said[-1]))
     fits = json.loads(run([arguments.program, "fit", job, "--device", arguments.device, "--json"], arguments.limit_s))
     ran = json.loads(run([arguments.program, "simulate", job, "--of", "host", "--scale", "0", "--json"],
                          arguments.limit_s))

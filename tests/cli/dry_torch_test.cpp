@@ -81,7 +81,7 @@ TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak fal
                                        "3"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     const ProgramResult run = run_program(arguments);
-    INFO(run.err);
+    INFO(run.out << run.err);
     REQUIRE(run.code == 0);
     const std::size_t begin = run.out.find('{');
     return Json::parse(run.out.substr(begin, run.out.find('}') + 1 - begin));
@@ -91,6 +91,19 @@ TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak fal
   CHECK(with.at("offloaded_bytes") == 2 * 4096 * 4 * 64 * 4);  // two products: tokens, four times the width, floats
   CHECK(without.at("allocated_peak_bytes").get<std::int64_t>() - with.at("allocated_peak_bytes").get<std::int64_t>() ==
         with.at("offloaded_bytes").get<std::int64_t>());
+}
+
+TEST_CASE("a job whose backward pass releases its objects while Python ends is recorded to its end") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  for (int i = 0; i < 3; ++i) {  // without the stand-in's pthread_exit(), half of the runs abort
+    const ProgramResult run = run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", python,
+                                           TIDEPOOL_SOURCE_DIR "/tests/dry/late_release.py"});
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    CHECK(run.out == "done\n");
+  }
 }
 
 TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch's allocator peaks as planned") {

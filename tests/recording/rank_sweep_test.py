@@ -21,6 +21,8 @@ class RankSweep(unittest.TestCase):
         head, *rows = ran.stdout.splitlines()
         self.assertEqual(head.split(), "ranks layers tensors GiB memory GiB of rank fits step ms".split(), ran.stderr)
         self.assertEqual([row.split()[:2] for row in rows], [["2", "2"], ["2", "4"], ["2", "x"]])
+        for row in rows[:2]:
+            self.assertRegex(row, r"^ *2 +[24]( +[0-9.]+){2} +[01] +(yes|no) +[0-9.]+$")
         two, four = ([float(number) for number in row.split()[2:4]] for row in rows[:2])
         # A block has 12 * 256^2 + 13 * 256 parameters; each rank has half of them, their gradients, and the optimizer's two
         # numbers for each, in 32 bits: 6 MiB for a block.
