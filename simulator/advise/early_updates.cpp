@@ -172,7 +172,7 @@ class Mover {
 }  // namespace
 
 std::optional<EarlyUpdates> update_early(const Trace& trace) {
-  if (forward_passes(trace) > 1) return std::nullopt;  // hooks would update after each backward pass
+  if (has_several_backward_passes(trace)) return std::nullopt;  // hooks would update after each one
   const Trace divided = split_foreach(trace);
   return Mover{divided}.move();
 }

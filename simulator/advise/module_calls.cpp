@@ -184,6 +184,23 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   return all;
 }
 
-std::size_t forward_passes(const Trace& trace) { return passes_of(trace).passes.size(); }
+bool has_several_backward_passes(const Trace& trace) {
+  bool in_backward = false, is_over = false;  // is_over: a backward pass
+  for (const Step& step : trace.steps()) {
+    if (step.kind != StepKind::kRun) continue;
+    const Phase phase = trace.op(OpId{step.id}).phase;
+    if (phase == Phase::kBackward && is_over) return true;
+    in_backward = in_backward || phase == Phase::kBackward;
+    is_over = is_over || (in_backward && phase == Phase::kOptimizer);
+  }
+  const auto has_backward = [&](const Passes::One& each) {
+    for (std::size_t i = each.pass.forward_end; i < each.pass.backward_end; ++i)
+      if (trace.steps()[i].kind == StepKind::kRun && trace.op(OpId{trace.steps()[i].id}).phase == Phase::kBackward)
+        return true;
+    return false;
+  };
+  const std::vector<Passes::One> passes = passes_of(trace).passes;
+  return std::count_if(passes.begin(), passes.end(), has_backward) > 1;
+}
 
 }  // namespace tidepool

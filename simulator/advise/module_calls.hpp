@@ -36,8 +36,10 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 /// The position of the first allocation for the op at `position`.
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
-/// The number of forward passes of a step, each with a backward pass behind it. What runs again in backward is none.
-std::size_t forward_passes(const Trace& trace);
+/// Whether a step has more than one backward pass: several forward passes with a backward pass each, or several backward
+/// passes of one graph, between which there are ops that recordings count as optimizer work, if only the one that makes
+/// the gradient of the loss.
+bool has_several_backward_passes(const Trace& trace);
 
 /// The modules that are called at most once in each forward pass of a step, a call for each such pass, by name and
 /// position. Several micro-batches are several passes, as are the parts of a GAN's step. These modules are left out:

@@ -104,6 +104,31 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   CHECK_FALSE(update_early(step.trace()));
 }
 
+TEST_CASE("an update runs in backward only if one backward pass makes its gradient, whatever modules run behind it") {
+  for (const std::string behind : {"", "metric", "second backward"}) {
+    TraceBuilder build;
+    const auto op = [&](const char* name, Phase phase, const char* module = "m") {
+      return Op{.name = build.text(name), .module = build.text(module), .phase = phase, .duration = 10_ns};
+    };
+    const BufferId weight = build.existing({.size = 10_B, .kind = BufferKind::kParameter});
+    const BufferId gradient = build.alloc({.size = 10_B, .kind = BufferKind::kGradient});
+    const auto backward = [&] {
+      build.run(op("mm_backward", Phase::kBackward), {{gradient, Access::kReadWrite, kSchema}});
+    };
+    build.run(op("mm", Phase::kForward), {{weight, Access::kRead, kSchema}});
+    backward();
+    if (behind == "metric") build.run(op("mean", Phase::kForward, "metric"), {});
+    if (behind == "second backward") {  // of the same graph
+      build.run(op("ones_like", Phase::kOptimizer, ""), {});
+      backward();
+    }
+    build.run(op("add_", Phase::kOptimizer),
+              {{weight, Access::kReadWrite, kSchema}, {gradient, Access::kRead, kSchema}});
+    INFO(behind);
+    CHECK(update_early(build.finish()).has_value() == (behind != "second backward"));
+  }
+}
+
 TEST_CASE("no update runs in backward where several backward passes add to its gradient") {
   for (const int passes : {1, 2}) {
     TraceBuilder build;

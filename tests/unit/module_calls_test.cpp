@@ -88,7 +88,7 @@ TEST_CASE("a module whose output is detached has its backward in a later pass") 
                                       {"g", kBackward}})
     run(module, phase);
   const Trace trace = build.finish();
-  CHECK(forward_passes(trace) == 2);
+  CHECK(has_several_backward_passes(trace));
   for (const ModuleCall& call : module_calls(trace)) {
     const bool later = call.module == "g" || call.first == 4;
     CHECK(call.pass.forward_end == (later ? 5 : 2));
