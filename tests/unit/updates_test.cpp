@@ -187,4 +187,6 @@ TEST_CASE(
   std::vector<std::uint32_t> names(480, 900);
   for (std::uint32_t i = 0; i < 200; ++i) names[i] = names[280 + i] = i;
   CHECK(steps_with_updates(names, {{200, 480}}, std::vector<std::size_t>{199, 479}) == Steps{{0, 200}, {200, 480}});
+  names.insert(names.begin(), 100, 901);  // what the job does before its first step
+  CHECK(steps_with_updates(names, {{300, 580}}, std::vector<std::size_t>{299, 579}) == Steps{{100, 300}, {300, 580}});
 }

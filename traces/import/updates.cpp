@@ -94,16 +94,22 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
       if (std::ranges::equal(names.subspan(at, kPiece), names.subspan(piece, kPiece))) found.push_back(at);
     return found;
   };
-  std::size_t tried = 0;
+  std::size_t tried = 0, equal_end = 0;  // equal_end: of the equal ops with which the second step begins
   for (std::size_t ahead = 0; ahead < (second_end - end) / 2 && tried < kMostAhead; ++ahead) {
     if (end + ahead + kPiece > second_end) break;
     const std::span<const std::uint32_t> piece = names.subspan(end + ahead, kPiece);
-    if (std::ranges::count(piece, piece.front()) == static_cast<std::ptrdiff_t>(kPiece))
-      continue;  // as memsets of state
+    if (std::ranges::count(piece, piece.front()) == static_cast<std::ptrdiff_t>(kPiece)) {  // as memsets of state
+      equal_end = end + ahead + kPiece;
+      continue;
+    }
     ++tried;
     const std::size_t wanted = places(end + ahead, end, second_end).size();
     const std::vector<std::size_t> found = places(end + ahead, 0, end);
-    if (found.size() >= wanted) return found[found.size() - wanted] - std::min(ahead, found[found.size() - wanted]);
+    if (found.size() < wanted) continue;
+    std::size_t begin = found[found.size() - wanted];
+    for (std::size_t at = end + ahead; at > end && begin > 0; --at, --begin)
+      if (at <= equal_end && names[begin - 1] != names[at - 1]) break;  // the first step has fewer equal ops, or none
+    return begin;
   }
   return end;
 }
