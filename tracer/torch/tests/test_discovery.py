@@ -1,6 +1,7 @@
 """Which steps of optimizers end iterations, and that no optimizer of the job fails by being looked at."""
 
 import gc
+import io
 import unittest
 import weakref
 from unittest import mock
@@ -8,6 +9,7 @@ from unittest import mock
 from support import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from tidepool_torch import live
 from tidepool_torch.discovery import Discovery
 
 
@@ -111,6 +113,15 @@ class Steps(unittest.TestCase):
         self.assertEqual(other.param_groups[0]["params"][0].tolist(), [1, 1])
         self.assertEqual(first._groups[0]["params"][0].tolist(), [0.5, 0.5])
 
+    def test_an_error_ends_the_search_even_if_it_cannot_be_said(self):
+        self.discovery._failed_hook = self.discovery._stepped_hook = mock.Mock(side_effect=BrokenPipeError)
+        with self.assertRaises(BrokenPipeError):
+            sgd().step()
+        sgd().step()
+        with mock.patch("sys.stderr", io.StringIO()) as closed:
+            closed.close()
+            live._say(RuntimeError("no groups"))
+
     def test_hooks_of_the_job_are_called_when_the_first_step_is_the_last_that_counts(self):
         called = []
         self.discovery._stepped_hook = lambda _: self.discovery.stop()
@@ -124,6 +135,13 @@ class Steps(unittest.TestCase):
         self.discovery = Discovery(lambda _: 1 / 0, lambda error: self.errors.append(str(error)))
         sgd().step()
         self.assertEqual(self.errors, ["division by zero"])
+
+    def test_wrappers_of_optimizers_that_have_stepped_are_not_waited_for(self):
+        discriminator, generator = adam(), adam()
+        wrappers = [torch.optim.SGD(each.param_groups[0]["params"], lr=0.5) for each in (discriminator, generator)]
+        self.assertEqual(self.step(discriminator, generator), [0, 1])
+        self.assertEqual(self.step(discriminator, generator), [0, 2])
+        self.assertEqual(len(wrappers), 2)
 
     def test_the_others_are_in_the_order_of_their_first_steps(self):
         made = [adam() for _ in range(8)]

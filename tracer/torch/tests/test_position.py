@@ -5,7 +5,7 @@ import unittest
 from support import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tidepool_torch.position import Position, prefixes_of
+from tidepool_torch.position import Position, names_of, prefixes_of
 
 
 class Places(TorchDispatchMode):
@@ -115,6 +115,10 @@ class Prefixes(unittest.TestCase):
         self.check([Net(), Generator(), Generator(), Generator2()], ["", "Generator", "Generator2", "Generator22"])
         self.check([Net(), Generator2(), Generator(), Generator()], ["", "Generator2", "Generator", "Generator3"])
         self.check([Generator(), Generator(), Generator2()], ["", "Generator2", "Generator22"])
+
+    def test_a_first_model_without_parameters_has_the_name_of_its_class(self):
+        self.assertEqual(names_of([Generator2(), Net()])[0], "Generator2")
+        self.assertEqual(names_of([torch.nn.Identity(), Net()]), ["Identity", "Net"])
 
     def test_a_loss_has_a_prefix_only_if_its_modules_would_have_paths_of_others(self):
         loss, other = torch.nn.Module(), torch.nn.Module()

@@ -44,6 +44,7 @@ class Discovery:
             if not self._stopped and self.in_process() and not _in_backward() and self._ends_iteration(optimizer):
                 self._stepped_hook(optimizer)
         except Exception as error:
+            self._stopped = True
             self._failed_hook(error)
 
     def _ends_iteration(self, optimizer):
@@ -60,10 +61,11 @@ class Discovery:
         return True
 
     def _others_will_step(self, optimizer):
-        """Whether optimizers of other parameters have not stepped. (One of the same parameters wraps this one.)"""
-        own = _parameters(optimizer)
+        """Whether optimizers of other parameters than those that have stepped have not. (One of the same parameters wraps
+        one that has.)"""
+        known = _parameters(optimizer).union(*(_parameters(each) for each in self.optimizers()))
         others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and self._has_not_stepped(each)]
-        return any(_is_of_others(other, own) for other in others)
+        return any(_is_of_others(other, known) for other in others)
 
     def _has_not_stepped(self, optimizer):
         return self._stepping.get(id(optimizer), _nothing)() is not optimizer  # an id may be that of one that is gone

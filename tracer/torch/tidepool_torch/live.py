@@ -6,6 +6,7 @@ does, which also has workspaces and segments. Memory on the CPU is recorded from
 """
 
 import atexit
+import contextlib
 import ctypes
 import json
 import os
@@ -312,13 +313,13 @@ class Capture:
             self._end()
 
     def _failed(self, error):
-        _say(error)
         self._discovery.stop()
         self._compile.stop()
         self._threads.stop()
         if self._recorder is not None:
             self._recorder.forked()
             self._recorder = None
+        _say(error)
 
     def _end(self):
         """Ends the recording. Records of an incomplete iteration are dropped, if there are complete ones."""
@@ -354,7 +355,8 @@ def _say_missed(count):
 
 
 def _say(error):
-    print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):  # the job may have closed stderr
+        print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr, flush=True)
 
 
 def attach():

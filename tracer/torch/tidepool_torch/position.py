@@ -22,13 +22,13 @@ def containers_of(models):
 def names_of(models):
     """The name of each model, so that no two modules inside models, and no two parameters or buffers, have one path: its
     class, as in Generator.main.0. If another model has that path, as an earlier model of one class, or a module in the
-    first model, there is a number behind it, as in Generator2. Models without parameters and buffers, as losses, have an
-    empty name if their modules have paths of their own."""
+    first model, there is a number behind it, as in Generator2. Further models without parameters and buffers, as losses,
+    have an empty name if their modules have paths of their own."""
     names, taken = [], set()
     for model in models:
         paths = {path for path, _ in model.named_modules() if path}
         name = ""
-        if _has_tensors(model) or not taken.isdisjoint(paths):
+        if not names or _has_tensors(model) or not taken.isdisjoint(paths):
             kind = type(model).__name__
             numbered = itertools.chain([kind], (f"{kind}{number}" for number in itertools.count(2)))
             name = next(each for each in numbered if each not in taken)

@@ -1,6 +1,7 @@
 """Execution of a plan in an unmodified training script, whose models and optimizers are found when it runs."""
 
 import atexit
+import contextlib
 import functools
 import os
 import sys
@@ -67,7 +68,8 @@ class Session:
 
 
 def _say(error):
-    print(f"tidepool_live: {type(error).__name__}: {error}; the job runs without the plan", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):  # the job may have closed stderr
+        print(f"tidepool_live: {type(error).__name__}: {error}; the job runs without the plan", file=sys.stderr, flush=True)
 
 
 def attach():
