@@ -50,10 +50,20 @@ Passes passes_of(const Trace& trace) {
   std::set<StringId> seen;                                  // modules
   const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
   const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
+  // Whether a forward op outside of all modules comes before the next backward op, as one that makes the gradient of a
+  // loss. What runs again within a backward pass is in modules.
+  const auto has_loss = [&](std::size_t position) {
+    for (std::size_t i = position; i < trace.steps().size(); ++i) {
+      if (trace.steps()[i].kind != StepKind::kRun) continue;
+      if (op_at(i).phase == Phase::kBackward) return false;
+      if (op_at(i).phase == Phase::kForward && trace.text(op_at(i).module).empty()) return true;
+    }
+    return false;
+  };
   // What runs again does so within a backward pass and has run before; it does not begin and end with the ops with
   // which the first pass begins and ends, as a micro-batch does.
   const auto begins_pass = [&](std::size_t position) {
-    if (found.passes.empty() || is_over || !seen.contains(op_at(position).module)) return true;
+    if (found.passes.empty() || is_over || !seen.contains(op_at(position).module) || has_loss(position)) return true;
     const std::vector<std::size_t>& first = found.passes.front().ops;
     if (!are_alike(op_at(position), op_at(first.front()))) return false;
     for (std::size_t i = position; i < trace.steps().size(); ++i) {

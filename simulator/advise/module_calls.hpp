@@ -36,9 +36,9 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 /// The position of the first allocation for the op at `position`.
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
-/// Whether a step has more than one backward pass: several forward passes with a backward pass each, or several backward
-/// passes of one graph, between which there are ops that recordings count as optimizer work, if only the one that makes
-/// the gradient of the loss.
+/// Whether a step has more than one backward pass: several forward passes with a backward pass each, or several
+/// backward passes of one graph. Between the latter are ops that recordings count as optimizer work, if only the one
+/// that makes the gradient of the loss.
 bool has_several_backward_passes(const Trace& trace);
 
 /// The modules that are called at most once in each forward pass of a step, a call for each such pass, by name and

@@ -107,6 +107,17 @@ TEST_CASE("a module that runs again in backward is checkpointed already and left
         std::vector<std::string>{"a 0-2"});
 }
 
+TEST_CASE("a module that runs on another batch before an optimizer steps is not checkpointed") {
+  // A GAN's step that makes the batch first: g, d on real data, backward, d on what g made, its loss, backward.
+  CHECK(calls_in({{"g", kForward},
+                  {"d", kForward},
+                  {"", kForward},
+                  {"d", kBackward},
+                  {"d", kForward},
+                  {"", kForward},
+                  {"d", kBackward}}) == std::vector<std::string>{"d 2-4", "d 8-10", "g 0-2"});
+}
+
 TEST_CASE("a module of numbered ones is called unless the recording names it as a container") {
   const std::vector<Ran> ops{{"h.0", kForward}, {"h.1", kForward}, {"d.x", kForward}, {"h.0", kBackward}};
   CHECK(calls_in(ops) == std::vector<std::string>{"d 4-6", "d.x 4-6", "h.0 0-2", "h.1 2-4"});
