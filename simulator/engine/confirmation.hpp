@@ -44,7 +44,10 @@ class Confirmation {
 
   /// @return  the action in the list, valid until the next one is added
   const Action& add(Verb verb, OpId before, std::uint32_t subject, Bytes offset, Bytes size) {
-    if (!keep_plan_ && !held_from_ && executed_ == plan_.actions.size()) plan_.actions.clear(), executed_ = 0;
+    if (!keep_plan_ && !held_from_ && executed_ == plan_.actions.size()) {
+      plan_.actions.clear();
+      executed_ = 0;
+    }
     // Field by field: to copy an Action that was just written, the processor would wait for its parts.
     Action& action = plan_.actions.emplace_back();
     action.verb = verb, action.before = before, action.subject = subject;
@@ -73,7 +76,7 @@ class Confirmation {
   const RunSpec& spec_;
   const bool keep_plan_;
   Plan plan_;
-  std::size_t executed_ = 0;              // actions at the front of plan_; add() forgets them once they are all
+  std::size_t executed_ = 0;              // actions at the front of plan_; add() drops them when there are no others
   std::optional<std::size_t> held_from_;  // the first action that may be dropped
   std::optional<Replay> replay_;
 };

@@ -78,8 +78,8 @@ void write_job(const std::string& path, LoadedJob& job) {
   write_together(files);
   for (const std::string& old : replaced)
     if (std::none_of(job.job.ranks.begin(), job.job.ranks.end(), [&](const JobRank& r) { return r.trace == old; }))
-      if (std::error_code left; std::filesystem::is_regular_file(output.parent_path() / old, left))
-        std::filesystem::remove(output.parent_path() / old, left);  // the job is complete if it stays
+      if (std::error_code ignored; std::filesystem::is_regular_file(output.parent_path() / old, ignored))
+        std::filesystem::remove(output.parent_path() / old, ignored);  // the job is complete if it stays
 }
 
 }  // namespace tidepool

@@ -9,8 +9,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kFirstPart = 4;  // a quarter of all sections
-constexpr std::uint32_t kGrowth = 16;    // and a part of them more at each end
+constexpr std::uint32_t kFirstPart = 4;  // the first window has a quarter of all sections
+constexpr std::uint32_t kGrowth = 16;    // the next one has a 16th of them more at each end
 
 }  // namespace
 
@@ -54,9 +54,9 @@ WindowSearch::Answer WindowSearch::run(std::int64_t capacity, const std::functio
   }
 }
 
-/// At the begin, at the end, and where it is hardest by turns.
+/// Around the section at which the last attempt ended; in one attempt in three, at the first section or anywhere.
 SectionRange WindowSearch::first_window() {
-  constexpr std::uint64_t kAnew = 3;  // one attempt in three begins somewhere else
+  constexpr std::uint64_t kAnew = 3;
   const std::uint32_t sections = problem_->sections, length = std::max(1U, sections / kFirstPart);
   const std::uint64_t attempt = attempts_++;
   const std::uint32_t latest = sections - length;

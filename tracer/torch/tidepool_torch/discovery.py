@@ -10,9 +10,9 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(optimizer) after each step of one optimizer, in this process only: of the first one after whose step
-    each other has stepped, since its step ends a round of them (in a GAN, the generator's), or of one that steps again
-    before the others have. If the job drops that one, another is found. If a gradient's hook calls an optimizer within a
+    """Calls stepped(optimizer) after each step of one optimizer, in this process only: of the one whose first step comes
+    last, since its step ends a round of them (in a GAN, the generator's), or of one that steps again before the others
+    have. If the job drops that one, another is found. If a gradient's hook calls an optimizer within a
     backward pass, its step is a part of that pass.
 
     An error, of stepped() too, does not reach the job: failed(error) is called."""
@@ -22,7 +22,7 @@ class Discovery:
         self._pid = os.getpid()
         self._optimizer = _nothing  # weak reference to the one whose steps end iterations, or may do so
         self._ends = False  # whether one of its steps has
-        self._stepping = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
+        self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = False
         register_optimizer_step_post_hook(self._stepped)
 
@@ -36,7 +36,7 @@ class Discovery:
 
     def optimizers(self):
         """Those that have stepped, in the order of their first steps, but the one whose steps end iterations at the begin."""
-        living = [optimizer for reference in self._stepping.values() if (optimizer := reference()) is not None]
+        living = [optimizer for reference in self._have_stepped.values() if (optimizer := reference()) is not None]
         return sorted(living, key=lambda optimizer: optimizer is not self._optimizer())
 
     def _stepped(self, optimizer, _args, _kwargs):
@@ -49,7 +49,7 @@ class Discovery:
 
     def _ends_iteration(self, optimizer):
         is_first_step = self._has_not_stepped(optimizer)
-        self._stepping[id(optimizer)] = weakref.ref(optimizer)
+        self._have_stepped[id(optimizer)] = weakref.ref(optimizer)
         self._ends = self._ends and self._optimizer() is not None
         if not self._ends and (is_first_step or self._optimizer() is None):
             self._optimizer = weakref.ref(optimizer)
@@ -68,7 +68,7 @@ class Discovery:
         return any(_is_of_others(other, known) for other in others)
 
     def _has_not_stepped(self, optimizer):
-        return self._stepping.get(id(optimizer), _nothing)() is not optimizer  # an id may be that of one that is gone
+        return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # an id may be that of one that is gone
 
 
 def _nothing():
