@@ -7,4 +7,4 @@ from .roofline import DEVICES
 from .steps import record_steps
 
 __all__ = ["DEVICES", "Recorder", "RecordingError", "fake_copy", "fake_tensors", "record_steps"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

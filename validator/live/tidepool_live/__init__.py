@@ -4,4 +4,4 @@ from .follower import Follower
 from .program import LiveProgram, ProgramError
 
 __all__ = ["Follower", "LiveProgram", "ProgramError"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
