@@ -54,8 +54,8 @@ Input read_input(const std::string& path, const HeadCheck& check = {});
 /// The same for bytes at hand, for tests and fuzzing.
 Input decompressed(Input input, const HeadCheck& check = {});
 
-/// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. What is a link, a pipe or a
-/// device (/dev/stdout) stays one and is written to.
+/// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. A link, a pipe or a device
+/// (/dev/stdout) is not replaced but written to.
 /// @throws InputError  if it cannot be opened; std::runtime_error  "x.tide: cannot be written: No space left on device"
 void write_file(const std::string& path, std::string_view bytes);
 

@@ -109,7 +109,7 @@ py::dict versions(const Trace& trace) {
   return columns;
 }
 
-/// Bytes alive after each step of the program.
+/// Bytes alive after each allocation, op and free of the training step.
 py::bytes live_bytes(const Trace& trace) {
   std::int64_t live = 0;
   for (const Buffer& buffer : trace.buffers())

@@ -68,8 +68,8 @@ class Trace:
 
     @cached_property
     def live_bytes(self) -> numpy.ndarray:
-        """Bytes alive after each step of the program. The ideal peak is its maximum, or the bytes alive before the
-        first step if these are more."""
+        """Bytes alive after each allocation, op and free of the step, in order. The ideal peak is their maximum, or the
+        bytes alive before the first of them if these are more."""
         return numpy.frombuffer(self.native.live_bytes(), numpy.int64)
 
 

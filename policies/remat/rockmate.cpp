@@ -16,18 +16,18 @@ namespace {
 /// Differences from Rockmate: blocks are the stages of linearise(), which are found in the recorded ops, not in the
 /// model's code. A block's values are put into at most `groups` groups. Its forward ops run in their order, once, and
 /// drop what the option does not keep; only its backward step reruns ops. The solver is CBC in the place of Gurobi: a
-/// program ends after `nodes` nodes, not after a time, so that the answer is the same in every run; then its best
-/// schedule so far is an option, or none is. The numbers of budgets are Rockmate's. Options that others are as good as
-/// are left out.
+/// program ends after `nodes` nodes, not after a time, so that the answer is the same in every run. The best schedule
+/// found until then is an option; if none was found, the program gives no option. The numbers of budgets are
+/// Rockmate's. An option is left out if another one is at least as good.
 ///
-/// With a pool of addresses, add an online policy: "rockmate+dtr-eq". Plans in O(slots * stages^2 * (stages + options))
-/// and the time of saves * peaks programs for each different block.
+/// With a pool that gives addresses, add an online policy: "rockmate+dtr-eq". Plans in O(slots * stages^2 * (stages +
+/// options)), plus the time of saves * peaks programs for each different block.
 /// Paper: Zhao, Le Hellard, Eyraud-Dubois, Gusak, Beaumont, "Rockmate: an Efficient, Fast, Automatic and Generic Tool
 /// for Re-materialization in PyTorch", ICML 2023; code: topal-team/rockmate.
 const RegisterPolicy kRegistered{
     {.name = "rockmate",
      .kind = PolicyKind::kRemat,
-     .summary = "rotor over blocks that keep part of their values, as integer programs of each block find",
+     .summary = "rotor over blocks, with integer programs that choose which values a block keeps",
      .paper = "Rockmate: Zhao et al., ICML 2023",
      .options = {{"groups", "6", "number", "groups of a block's values, at most"},
                  {"saves", "10", "number", "budgets of a block for the bytes that it keeps"},

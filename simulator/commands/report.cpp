@@ -115,7 +115,7 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
                         advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
 }
 
-/// The job as `simulate` runs it. Memory is that of its tensors, without plans.
+/// The job as `simulate` runs it, without plans: each rank has the memory that its tensors take.
 ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
   const GridText &grid = arguments.grid, standard;
   GridText rest = grid;
@@ -127,8 +127,8 @@ ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
   };
   if (unplanned(rest) != unplanned(standard) || grid.first || grid.count_search)
     throw InputError{fmt::format(
-        "{}: a report of a job shows it without plans; expected of the options of a run only --capacity and "
-        "--machine",
+        "{}: a report of a job shows it without plans; expected only --capacity and --machine of the options of a "
+        "run",
         path)};
   ReportedJob shown{.name = path, .job = load_job(path), .result = {}, .capacities = {}};
   const Machine machine = find_machine(grid.machine);

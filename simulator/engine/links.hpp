@@ -24,10 +24,10 @@ enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to
 /// full rates both ways, every copy takes exactly Link::time().
 ///
 /// The end of a copy is not known when it is added: a later copy the other way may slow it down. So simulated time
-/// advances only as far as somebody waits. Whoever waits for a copy begins no earlier than its end; with one stream,
-/// all copies added later begin no earlier either, so they cannot change an answer given before. With several streams,
-/// a copy may be added for a time that is past: data that moved then slows it, but it slows none of them. Amortised
-/// O(1) per copy, O(log n) for one in the past.
+/// advances only to the ends that are asked for. Work that waits for a copy begins no earlier than its end; with one
+/// stream, all copies added later begin no earlier either, so they cannot change an answer given before. With several
+/// streams, a copy may be added for a time that is past: copies that moved data then slow it down, but their own times
+/// stay as they were. Amortised O(1) per copy, O(log n) for one in the past.
 class Links {
  public:
   /// @param keep_past  whether copies may be added for times that are past
@@ -84,8 +84,8 @@ class Links {
     std::uint32_t added = 0;
     std::int64_t shared_ppm = 0;  ///< rate while both directions move data; of 10^6
     bool moves = false;           ///< the first waiting copy is past its latency
-    Nanos since;                  ///< ... since this time
-    Int128 left = 0;              ///< of its data: millionths of a nanosecond at the full rate, at clock_
+    Nanos since;                  ///< the time at which it began to move data
+    Int128 left = 0;              ///< its work left at clock_, in millionths of a nanosecond at the full rate
     std::deque<Span> past;        ///< earlier times at which data moved; only with keep_past
   };
   struct Activity {

@@ -18,7 +18,7 @@ struct TimedSize {
 
 /// One direction of the host link. A copy takes its latency, in which no data moves, and then moves its data.
 struct Link {
-  BytesPerSecond rate{12'000'000'000};  ///< of data that moves one way only, beyond the last of `times`
+  BytesPerSecond rate{12'000'000'000};  ///< while no data moves the other way; of bytes beyond the last of `times`
   Nanos latency{10'000};                ///< also the time of an empty copy
   /// Measured copies by growing size and time; between two of them, and between an empty copy (`latency`) and the
   /// first, time is interpolated linearly. Empty: the time of every copy is latency + size / rate.
@@ -68,9 +68,9 @@ struct Machine {
   Link h2d = {}, d2h = {};                      ///< host to device, device to host
   BytesPerSecond device_copy{500'000'000'000};  ///< rate of a copy within device memory
   Nanos segment_alloc = {};                     ///< time that the device waits for the host in a cudaMalloc
-  Nanos segment_free = {};                      ///< in a cudaFree, after all streams and copies have ended
-  Nanos page_map = {};                          ///< in cuMemCreate, cuMemMap and cuMemSetAccess of one page
-  Nanos page_unmap = {};                        ///< in cuMemUnmap and cuMemRelease of one page
+  Nanos segment_free = {};                      ///< the same in a cudaFree, after all streams and copies have ended
+  Nanos page_map = {};                          ///< the same in cuMemCreate, cuMemMap and cuMemSetAccess of one page
+  Nanos page_unmap = {};                        ///< the same in cuMemUnmap and cuMemRelease of one page
   HostMemory host = {};
   Storage storage = {};
   Sharing sharing = {};

@@ -1,4 +1,4 @@
-// The addresses of a run at one moment, as text: what lies where, and which holes are between.
+// The addresses of a run at one moment, as text: which kinds of buffers lie where, and the holes between them.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace tidepool {
 /// The moment at which an op begins for the first time; none if it does not run in the history.
 std::optional<Nanos> begin_of(const History& history, OpId op);
 
-/// The moment of the largest sum of bytes; the begin if nothing is ever in memory.
+/// The moment of the largest sum of bytes; the beginning of the history if nothing is ever in memory.
 Nanos peak_moment(const History& history);
 
-/// Addresses from 0 on, line by line, as many for each character: the letter of the kind of most bytes there, or a
-/// point where nothing lies. Then the bytes, number and largest piece of each kind and of the holes. Holes end at the
-/// capacity; without one, at the last address in use in the history. Of a pool that reserves segments, only these are
-/// drawn, side by side, and holes are those in them.
+/// A map of addresses from 0 on, line by line. Each character stands for the same number of bytes: it is the letter of
+/// the kind that has most of them, or a point if nothing lies there. Below it, for each kind and for the holes: bytes,
+/// number of pieces, largest piece. The last hole ends at the capacity; without one, at the last address in use in the
+/// history. If the pool reserves segments, only the segments are drawn, side by side, with the holes within them.
 /// @throws InputError  "--map: the pool ideal gives no addresses; expected one that does"
 std::string address_map_text(const Trace& trace, const History& history, const RunSpec& spec, Nanos moment,
                              const ViewOptions& options);

@@ -23,7 +23,7 @@ std::optional<double> bound_of(const Row& row) {
   return {};
 }
 
-/// The actions of policies; unknown for policies of a plug-in that is not loaded.
+/// The actions that a policy may use, as given by allowed_by(); "" for a policy of a plug-in that is not loaded.
 std::string allowed_or_nothing(const std::string& policy) {
   try {
     return allowed_by(policy);

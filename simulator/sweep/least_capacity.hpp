@@ -30,10 +30,10 @@ Objective parse_objective(std::string_view text);
 
 /// The least capacity for one trace, machine, policy, pool and seed.
 struct Answer {
-  std::size_t part = 0;
-  std::string key;  ///< of the run with the least capacity that meets the objective; if none does, of the largest
+  std::size_t part = 0;  ///< index of the part with the trace
+  std::string key;       ///< of the run with the least capacity that meets the objective; if none does, of the largest
   bool found = false;
-  std::size_t runs = 0;                 ///< looked at
+  std::size_t runs = 0;                 ///< runs whose results were needed, new or from the database
   std::size_t points = 0;               ///< capacities in the grid
   std::vector<Bytes> fails_above = {};  ///< larger capacities, of those tried, that do not meet the objective
 };

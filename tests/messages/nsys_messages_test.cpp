@@ -14,7 +14,7 @@ namespace {
 
 std::string said(std::string_view bytes) { return complaint(read_nsys, bytes); }
 
-/// A report with one kernel, then changed.
+/// The message about a report of one kernel that was changed by a statement in SQL; "" if it is read.
 std::string changed(const std::string& sql) {
   NsysWriter report;
   report.kernel("k", 10, 20, 30);
@@ -149,7 +149,7 @@ TEST_CASE("an nsys report whose rows share a long text is refused before it is c
   CHECK_THAT(said(file), !ContainsSubstring(work));
   const std::size_t pages = file.size() / kPage;
   REQUIRE(pages < 100);
-  file += file.substr(kPage, kPage);                                     // the row, one page after the others
+  file += file.substr(kPage, kPage);                                     // a new last page: the row
   file.replace(kPage, kPage, inner_page(static_cast<char>(pages + 1)));  // the root: the row, 81 times
   file[31] = static_cast<char>(pages + 1);
   CHECK(said(file) == "t.log: StringIds: " + work + "21.5 KiB can");

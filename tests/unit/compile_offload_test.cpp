@@ -1,4 +1,5 @@
-// Activation offloading of torch.compile in closed form: when copies are waited for, and when those back begin.
+// Activation offloading of torch.compile in closed form: when copies to the host are waited for, and when copies back
+// begin.
 #include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
@@ -36,7 +37,7 @@ TEST_CASE("without prefetch the backward phase waits for every copy back") {
   CHECK(result.totals.stall.h2d == 450_ns);
 }
 
-TEST_CASE("with prefetch copies back begin when the ops until their use take as long") {
+TEST_CASE("with prefetch a copy back begins so early that the ops until its use take as long as the copy") {
   // At 1 GB/s as in the machine, a copy of 90 B takes 90 ns. From the end: x_1 joins the queue at layer 2, and is
   // placed before layer 3 (100 ns). There x_2 joins, and is placed before layer 4. x_3 joins there, and the loss of 10
   // ns is too short: x_3 starts after the loss, and layer 4 waits for all of it.
@@ -46,8 +47,8 @@ TEST_CASE("with prefetch copies back begin when the ops until their use take as 
   // for 150.
   const Result late = exact_run_that_ends_well(four_layers(150_B), "compile-offload(least=2B,bandwidth=2000000000B)");
   CHECK(late.totals.stall.h2d.count() == 250);
-  // Half as fast: x_1 asks for 180, and joins first. Layer 3 leaves 80, and x_2 waits behind it. Layer 4 places x_1,
-  // the loss leaves 170 of x_2: x_3 starts behind the loss, then x_2, then x_1, each in time but the first.
+  // Half as fast: x_1 needs 180, and joins first. After layer 3 it still needs 80, and x_2 waits behind it. Layer 4
+  // places x_1; after the loss x_2 still needs 170. So x_3 starts after the loss, then x_2, then x_1. Only x_3 is late.
   const Result early = exact_run_that_ends_well(four_layers(90_B), "compile-offload(least=2B,bandwidth=500000000B)");
   CHECK(early.totals.stall.h2d.count() == 90);
 }

@@ -12,7 +12,8 @@ RunSpec counted(Bytes capacity, const char* policy = "none") {
   return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
 }
 
-/// One stream writes 8 B in 100 ns, another one 8 B in 30 ns. Both are freed. A third stream writes `size` in 90 ns.
+/// One stream writes 8 B in 100 ns, another one 8 B in 30 ns. Both buffers are freed. A third stream writes `size` in
+/// 90 ns.
 Trace third_stream(Bytes size) {
   TraceBuilder build;
   const StreamId second = build.stream("1"), third = build.stream("2");
@@ -50,8 +51,8 @@ TEST_CASE("a step of several streams takes its own time on counted bytes without
   CHECK(result.totals.stall.compute == 0_ns);
 }
 
-TEST_CASE("a place takes counted bytes that no stream uses first, then those that may be written soonest") {
-  CHECK(simulate(third_stream(8_B), counted(24_B)).totals.makespan == 100_ns);   // 8 B that nobody had: 0 to 90
+TEST_CASE("a place first takes counted bytes that no stream uses, then those that may be written soonest") {
+  CHECK(simulate(third_stream(8_B), counted(24_B)).totals.makespan == 100_ns);   // 8 B that were never used: 0 to 90
   CHECK(simulate(third_stream(8_B), counted(16_B)).totals.makespan == 120_ns);   // of the quick op: 30 to 120
   CHECK(simulate(third_stream(12_B), counted(20_B)).totals.makespan == 120_ns);  // 4 B and the quick op's 8 B
   CHECK(simulate(third_stream(9_B), counted(16_B)).totals.makespan == 190_ns);   // one byte of the slow op: 100 to 190

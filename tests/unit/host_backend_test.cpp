@@ -43,7 +43,7 @@ HostReport execute_both_ways(const Trace& trace, const Plan& plan, HostOptions o
 
 }  // namespace
 
-TEST_CASE("the host runs a plan that swaps and recomputes, and finds every byte as the program left it") {
+TEST_CASE("the host runs a plan that swaps and recomputes, and every read finds the bytes that the program wrote") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a);
@@ -57,11 +57,11 @@ TEST_CASE("the host runs a plan that swaps and recomputes, and finds every byte 
   CHECK(report.read == 4096_B * 2 + 512_B);  // a and b by op 2, c as the output
 }
 
-TEST_CASE("the read of an overwritten place finds a place that was given over a live one") {
+TEST_CASE("a read finds wrong bytes if the plan puts a buffer over a live one") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0});
-  plan.alloc(step.b, 2048_B).run(OpId{1});  // the last half of a
+  plan.alloc(step.b, 2048_B).run(OpId{1});  // over the second half of a
   plan.alloc(step.c, 8192_B).run(OpId{2});
   const HostReport report = execute_both_ways(step.trace, plan.plan());
   CHECK(report.outcome == HostOutcome::kCorrupt);
@@ -86,7 +86,7 @@ TEST_CASE("corrupt content is named when it belongs to another version or was cl
   REQUIRE(report.first);
   CHECK(report.first->found_is == "the content of version 1 (buffer 1)");
 
-  PlanWriter dropped{step.trace};  // b's place is freed while a, which overlaps it, still needs its half
+  PlanWriter dropped{step.trace};  // b's place is freed, and so cleared, while half of a lies in it
   dropped.alloc(step.b, 2048_B).alloc(step.a, 0_B).run(OpId{0}).run(OpId{1}).drop(step.b);
   dropped.alloc(step.b, 8192_B).run(OpId{1}).alloc(step.c, 16384_B).run(OpId{2});
   HostOptions inline_only;
@@ -191,7 +191,7 @@ TEST_CASE("a rerun whose output is resident writes a scratch place, or over the 
   const VersionId a2 = made[0], b1 = made[1];
   const auto start = [&] {
     PlanWriter plan{trace};
-    plan.alloc(a1, 0_B).run(OpId{0}).alloc(b1, 1024_B).run(OpId{1}).drop(b1);  // a2 is at 0, b1 must be made again
+    plan.alloc(a1, 0_B).run(OpId{0}).alloc(b1, 1024_B).run(OpId{1}).drop(b1);  // a2 is at 0, b1 must be recomputed
     return plan.alloc(a1, 2048_B).run(OpId{0}).alloc(b1, 1024_B);
   };
   PlanWriter over = start();
@@ -231,7 +231,7 @@ TEST_CASE("a random op that runs again must get the generator state of its first
   CHECK(report.first->version == m);
 }
 
-TEST_CASE("a source that runs again brings other content") {
+TEST_CASE("a source that runs again gives other content") {
   TraceBuilder build;
   const BufferId batch = build.alloc({.size = 64_B});
   const VersionId v = build.run({.kind = OpKind::kSource}, {{batch, Access::kWrite}})[0];
@@ -248,7 +248,7 @@ TEST_CASE("a source that runs again brings other content") {
              ContainsSubstring("at the end of the step: version 0 (buffer 0): byte 0 is wrong; expected "));
 }
 
-TEST_CASE("a backend that reuses a place before the copy to the host has left it corrupts the copy") {
+TEST_CASE("a backend that reuses a place before its copy to the host has ended corrupts the copy") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a);

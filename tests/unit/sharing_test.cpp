@@ -25,10 +25,10 @@ TEST_CASE("a rank has the whole machine unless the machine says what devices sha
   for (const std::size_t rank : {0U, 7U}) CHECK(share_of(shared({}), rank, 8) == shared({}));
 }
 
-TEST_CASE("ranks on one link have equal parts of its rate, and wait as long before data moves") {
+TEST_CASE("ranks on one link have equal parts of its rate, and each has the whole latency") {
   const Machine mine = share_of(shared({.link = 2}), 5, 8);
   CHECK(mine.d2h.time(100_B) == 21_us);  // 1 + 100 / 5, instead of 11
-  CHECK(mine.h2d.time(10_B) == 7_us);    // 1 + 2 * 3: as measured, less the latency, twice
+  CHECK(mine.h2d.time(10_B) == 7_us);    // 1 + 2 * 3: of the measured 4 us, all but the latency takes twice as long
   CHECK(mine.host == shared({}).host);
   CHECK(mine.storage == shared({}).storage);
 }

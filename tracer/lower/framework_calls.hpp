@@ -26,6 +26,8 @@ class FrameworkCalls {
   /// Adds the calls and their uses to the timeline.
   FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline);
 
+  /// The operator that a launch belongs to, as an index into the timeline's calls; none if there is none.
+  /// @param launch  the launch with this correlation id on the host; null: unknown
   std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
 
   /// Adds operators as ops, for captures without records of what they launched. Durations are those of the host.
@@ -57,9 +59,10 @@ class FrameworkCalls {
 
   /// The launches of one operator, as one op.
   struct Work {
-    GpuOp op;  ///< stream and device of its first launch; start and launch of its last one
+    GpuOp op;  ///< stream and device of the first launch in the timeline; the earliest start, the latest launch
     std::vector<GpuUse> uses;
-    bool any = false, used = false;
+    bool any = false;   ///< there was a launch
+    bool used = false;  ///< an innermost operator in the interval, which becomes an op
   };
 
   bool innermost(const std::vector<Call>& calls, std::size_t i) const {

@@ -24,8 +24,8 @@ class TraceFileWriter {
   /// Appends the part of `data` that was not appended before, as one chunk. The earlier part must not have changed,
   /// except for the values of meta.
   void append(const TraceData& data);
-  /// The rest of the trace (in several chunks if none was appended before), its outputs, losses and meta, and the
-  /// index. Nothing can follow.
+  /// Appends the rest of the trace (in several chunks if none was appended before), its outputs, losses and meta, and
+  /// the index. Nothing can follow.
   void finish(const Trace& trace);
 
  private:
@@ -33,7 +33,7 @@ class TraceFileWriter {
   void frame(file::Section section, std::size_t records, std::string_view raw);
   template <class Records, class Code>
   void section(file::Section section, const Records& records, std::size_t first, std::size_t last, Code code);
-  /// The lines of the user's code of the records from `first` to `last` - 1 that have one.
+  /// Writes the source lines (of the user's code) of records [first, last), without the records that have none.
   template <class Records>
   void lines(file::Section section, const Records& records, std::size_t first, std::size_t last);
   void texts(file::Section section, const std::vector<std::string>& texts, std::size_t first, std::size_t last);

@@ -13,8 +13,8 @@
 
 namespace tidepool {
 
-/// Collects copies before ops. Copies before the same op keep the order of the calls, except that swap-ins come last.
-/// Copies after the last op are left out.
+/// Collects copies, each issued before an op. Copies before the same op keep the order of the calls. Copies after the
+/// last op are left out.
 class CopyDraft {
  public:
   explicit CopyDraft(const Trace& trace) : ops_{trace.ops().size()} {}
@@ -23,7 +23,7 @@ class CopyDraft {
   void copy_out(std::uint32_t op, VersionId v) {
     add(Verb::kSwapOut, op, v);
     kept_[v] = actions_.size();
-    add(Verb::kSwapIn, op, v);  // a version needed again during its swap-out stays
+    add(Verb::kSwapIn, op, v);  // a swap-in during the swap-out keeps the version on the device
   }
   /// Lets the program wait until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
@@ -32,7 +32,7 @@ class CopyDraft {
     const Action keeps{.verb = Verb::kSwapIn, .before = OpId{op}, .subject = v.value()};
     if (const auto kept = kept_.find(v);
         kept != kept_.end() && kept->second < actions_.size() && actions_[kept->second] == keeps)
-      actions_[kept->second].before = {};  // the copy may free it at once
+      actions_[kept->second].before = {};  // take() leaves it out: the copy may free the version when it ends
     add(Verb::kSwapOut, op, v);
   }
   /// Copies `v` back to the device.
@@ -52,7 +52,7 @@ class CopyDraft {
 
   std::size_t ops_;
   std::vector<Action> actions_;
-  std::map<VersionId, std::size_t> kept_;  // the action that keeps the latest copied version, in actions_
+  std::map<VersionId, std::size_t> kept_;  // by version: the index in actions_ of the action that keeps it
 };
 
 }  // namespace tidepool

@@ -29,7 +29,7 @@ class DelegatingPolicy : public Policy, public Explainer {
   void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
     target_->before_place(view, request, out);
   }
-  bool watches() const override { return true; }  // asked before there may be a target
+  bool watches() const override { return true; }  // may be called before there is a target
   void dropped(const View& view, VersionId v) override {
     if (target_->watches()) target_->dropped(view, v);
   }

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kMostSteps = 8e8, kStepsPerOp = 4e6;
 
+/// Whether the search applies to a run, apart from the outputs of its step.
 bool has_problem(const Trace& trace, const RunSpec& spec) {
   const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };
   if (trace.ops().empty() || (!spec.steady && spec.iterations != 1) || spec.capacity == kNoLimit ||
@@ -29,8 +30,8 @@ bool has_problem(const Trace& trace, const RunSpec& spec) {
   return !spec.steady || std::all_of(trace.buffers().begin(), trace.buffers().end(), stays);
 }
 
-/// The problem of a step. Its values are the versions that ops make; versions from before the step and outputs of the
-/// step stay resident.
+/// The problem of a step. Its values are the versions that ops make; buffers from before the step stay resident. None
+/// if an op makes an output of the step.
 std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) {
   RerunProblem problem;
   problem.room = spec.capacity.count();

@@ -51,7 +51,7 @@ bool Bfc::extend(Bytes size) {
   Bytes region = std::min(next_region_, left);
   std::optional<Bytes> address = device_->reserve(region);
   while (!address) {
-    // 0.9 as the nearest float, as in the source.
+    // 0.9 as the nearest float, as in TensorFlow's source.
     const Bytes less = round_up(Bytes{static_cast<std::int64_t>(static_cast<float>(region.count()) * 0.9F)}, kGranule);
     region = less < region ? less : region - kGranule;
     if (region < size) return false;

@@ -52,7 +52,7 @@ class Allocator(unittest.TestCase):
             del os.environ["TIDEPOOL_LAYOUT"], os.environ["TIDEPOOL_LAYOUT_MEMORY"]
         program = tidepool_torch.record_steps(step, network, optimizer, steps=3, warmup=0).program
         served = Served(library)
-        existing = [buffer for buffer in program.existing if buffer.kind != "gradient"]  # there are none yet
+        existing = [buffer for buffer in program.existing if buffer.kind != "gradient"]  # no gradient exists yet
         random.Random(1).shuffle(existing)
         for buffer in existing:
             served.alloc(buffer)
