@@ -18,7 +18,7 @@ class OrderedStep;
 
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
-///               also drop content for good that the program neither reads again nor hands on
+///               also drop content that the program neither reads again nor hands on; it is then lost
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   bring back early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them
@@ -28,14 +28,14 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  /// Another order for the ops of the step; null: the recorded one. Asked once, before plan(). The run, plan()
-  /// included, is then that of the step in this order; of a chain of policies, the first such order counts.
+  /// Another order for the ops of the step; null: the recorded one. Asked once, before plan(). From then on, plan()
+  /// included, the step has this order. In a chain of policies, the first order that is not null counts.
   virtual std::shared_ptr<const OrderedStep> reorder(const Trace&, const RunSpec&) { return {}; }
 
   /// Offline: a draft, made once before the run, sorted by `before`, and followed in every iteration. Other actions
   /// happen on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
-  /// program needs it; for a version still on its way to the host it cancels the drop. A kSwapOut before op 0 of an
-  /// initial version says that it is on the host when the step begins, as in a gap that crosses the boundary.
+  /// program needs it; for a version still on its way to the host it cancels the drop. A kSwapOut of an initial version
+  /// before op 0 says that the version is on the host when the step begins: its idle interval began in the step before.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
   /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
   /// after the draft.
@@ -44,8 +44,8 @@ class Policy {
   /// An iteration begins: every version is in its first state. Called once more for every further iteration.
   virtual void start(const View&) {}
 
-  /// A counter that a policy which learns from iterations increases whenever it will decide differently in the next
-  /// one. While it grows, a run has not settled.
+  /// A counter for policies that learn from iterations: it grows whenever the policy will decide differently in the
+  /// next iteration. While it grows, a run has not settled.
   virtual std::int64_t changes_of_mind() const { return 0; }
 
   /// Online: `request` does not fit. Appends evictions; called again while it still does not fit. Appending nothing
@@ -57,7 +57,7 @@ class Policy {
 
   /// Whether before_place() shall be called. Asked once, after the draft.
   virtual bool anticipates() const { return false; }
-  /// Online: a place is about to be requested, and may well be found (early eviction).
+  /// Online: a place is about to be requested, which may fit without evictions (early eviction).
   virtual void before_place(const View&, const Request&, std::vector<Action>&) {}
 
   /// Whether dropped() and computed() shall be called.

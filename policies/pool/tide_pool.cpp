@@ -57,7 +57,7 @@ const RegisterPool kRegister{{.name = kName,
                               .summary = "searches for the least height and proves it, or says how far it may be away",
                               .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
                               .options = {{"effort", std::to_string(kDefaultEffort), "number",
-                                           "without a time limit: where the search ends, in millions of sections"},
+                                           "without a time limit: millions of sections after which the search ends"},
                                           alignment_option()},
                               .make = {},
                               .plan = [](const Options& options) { return std::make_unique<TidePool>(options); }}};

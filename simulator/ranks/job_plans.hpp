@@ -20,12 +20,12 @@ struct RankPlan {
   Bytes ideal_peak;
   Result result;  ///< of its step with the waits of the job without limits; `totals` belong to this step
   Nanos waited;   ///< in collectives, of the job without limits
-  Nanos waits;    ///< of the job with plans, if all ranks have one
+  Nanos waits;    ///< the same in the job with plans, if all ranks have one
   Nanos ends;     ///< end of the rank's last op in the job with plans
   Nanos copies;   ///< that the plan's copies take, each alone on its link
-  /// The part of `copies` that neither computation nor waits for other ranks hide: the time in which some op of
-  /// the rank could start but for a copy or for memory in use, less the time in which the rank waits less for others.
-  /// Time in which several streams wait counts once.
+  /// The part of `copies` that neither computation nor waits for other ranks hide: the time in which only a copy or
+  /// memory in use keeps some op of the rank from starting, less the time by which its waits for others became
+  /// shorter. Time in which several streams wait counts once.
   Nanos exposed;
 };
 

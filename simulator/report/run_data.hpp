@@ -13,9 +13,9 @@ namespace tidepool {
 /// in the order of the ops; column "uses" of an op tells its number of rows.
 nlohmann::ordered_json trace_data(const Trace& trace, DataBlocks& blocks);
 
-/// Stays, spans of the lanes and memory over time with their coarser levels; then lanes, phases and iterations by name
-/// and time. Addresses are as placed. If a pool reserves segments, gaps that no place ever touches are left out;
-/// "breaks" tells where, as pairs of the shown and the true address.
+/// Stays, spans of the lanes, and memory over time, each also in coarser levels of detail; then lanes, phases and
+/// iterations by name and time. Addresses are those of the plan. If a pool reserves segments, address ranges that no
+/// place ever touches are left out; "breaks" tells where, as pairs of the shown and the true address.
 nlohmann::ordered_json run_data(const Trace& trace, const History& history, DataBlocks& blocks);
 
 }  // namespace tidepool

@@ -283,7 +283,7 @@ class Machine:
         return max(self.ops, self.to_device, self.to_host)
 
     def state(self):
-        """What an iteration finds, but for addresses: moments count from now, and the past is one moment."""
+        """The state in which an iteration begins, without addresses. Times are counted from now; all past times are 0."""
         def later(moment):
             return max(0, moment - self.ops)
         stays = [self.places[version] for buffer, version in self.step.first.items()

@@ -21,6 +21,7 @@ struct Found {
   std::uint64_t sum;    ///< of part_of_wrong() over all words
 };
 
+/// The reads and writes of one step of the program on the device.
 struct Work {
   std::uint32_t first;  ///< index in the arrays of spans and results: reads, then writes
   std::uint32_t reads, writes;

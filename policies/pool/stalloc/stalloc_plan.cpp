@@ -84,7 +84,7 @@ std::vector<Row> rows_of(const std::vector<LiveBlock>& blocks) {
   return rows;
 }
 
-/// The neighbours of a position; the ends of all positions have none.
+/// The neighbours of a position; the first and the last of all positions are their own.
 std::int64_t before(std::int64_t position) { return position - (position != std::numeric_limits<std::int64_t>::min()); }
 std::int64_t behind(std::int64_t position) { return position + (position != std::numeric_limits<std::int64_t>::max()); }
 
@@ -158,6 +158,7 @@ class SplitAndFuse {
     return takers;
   }
 
+  /// The order of the blocks after the six rehearsals, see StallocPlanner.
   std::vector<std::size_t> rehearsed_order(const std::vector<LiveBlock>& blocks,
                                            const std::vector<Taker>& takers) const {
     std::vector<std::size_t> order(blocks.size());
