@@ -10,8 +10,8 @@
 namespace tidepool {
 namespace {
 
-/// Most answers for each version in a shortage. Each answer evicts something, so a policy with more of them brings
-/// versions back.
+/// Most answers for each version in a shortage. Each answer evicts something, so a policy that answers more often
+/// brings versions back in between.
 constexpr std::size_t kAnswersPerVersion = 4;
 
 /// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit is this plus the
@@ -133,8 +133,8 @@ bool Driver::prefetch(VersionId v) {
   return true;
 }
 
-/// Brings back versions that drafts want, in their order, as far as there is room, or room from copies to the host that
-/// certainly end by `until`. Versions that do not fit are tried again before and during every later op, until the
+/// Brings back versions that drafts want, in their order, into free room and into room that copies to the host
+/// certainly free by `until`. Versions that do not fit are tried again before and during every later op, until the
 /// program needs them.
 void Driver::start_prefetches(Nanos until) {
   if (awaited_.empty()) return;

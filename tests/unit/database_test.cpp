@@ -119,7 +119,7 @@ TEST_CASE("two results of one run are an error that names both") {
   CHECK(text_at(*database.find("k"), "trace") == "t");
 }
 
-TEST_CASE("a result replaces a failure, a failure no result") {
+TEST_CASE("a result replaces a failure, but a failure does not replace a result") {
   Database database{":memory:"};
   const KeyedRow failed = made_row("k", "p", 500_B, 0_ns, "error"), good = made_row("k", "p", 500_B, 30_ns);
   for (const KeyedRow& row : {failed, failed, good, failed}) database.insert(std::vector<KeyedRow>{row});

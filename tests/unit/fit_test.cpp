@@ -39,7 +39,7 @@ TEST_CASE("the memory of a process is its allocator's, its context and its works
   CHECK(recorded.predicted == kMiB * 130 + a100.context.expected);
   CHECK(recorded.low == kMiB * 130 + a100.context.low);
   CHECK(recorded.high == kMiB * 130 + a100.context.high);
-  // PyTorch's hook alone sees tensors and no workspaces: two of 8.125 MiB.
+  // PyTorch's hook alone sees tensors and no workspaces, so two of 8.125 MiB are added.
   const Fit tensors = predict_fit(two_buffers("torch"), a100, "pytorch");
   CHECK(tensors.workspace == 16640_KiB);
   CHECK(tensors.predicted == recorded.predicted + 16640_KiB);
@@ -73,7 +73,7 @@ TEST_CASE("a convolution takes 36/16 of its input and output besides, if cuDNN's
   CHECK(seen.workspace == 0_B);
 }
 
-TEST_CASE("of several convolutions the one with the largest input and output counts") {
+TEST_CASE("only the convolution with the largest input and output counts for workspaces") {
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}, {"mode", "dry run: ..."}};
   for (const std::int64_t size : {10, 40, 20}) {
@@ -98,7 +98,7 @@ TEST_CASE("a job with convolutions has cuDNN's kernels in its context") {
   CHECK(context_of("aten::convolution_backward").high == a100.context.high + kMiB * 310);
 }
 
-TEST_CASE("a job fits that can do without workspaces of its convolutions, but not for certain") {
+TEST_CASE("without memory for workspaces of its convolutions, a job is predicted to fail, but not for certain") {
   TraceBuilder build;  // 5000 MiB, and 11250 for a moment, of 14810
   build.meta() = {{"source", "torch"}};
   const BufferId x = build.alloc({.size = kMiB * 2500}), y = build.alloc({.size = kMiB * 2500});
@@ -123,7 +123,7 @@ TEST_CASE("a job fits if it fits after its allocator releases cached segments") 
   CHECK(cached.reserved == kMiB * 9000);
 }
 
-TEST_CASE("expandable segments let a job fit that fragments its memory") {
+TEST_CASE("a job with fragmented memory fits with expandable segments") {
   // A segment of 6000 MiB holds 3000 and cannot be released when 9000 are requested: 15000. An expandable one grows to
   // 12000.
   TraceBuilder build;
@@ -178,7 +178,7 @@ TEST_CASE("a prediction is at least the recorded memory of the job") {
   CHECK(predict_fit(trace, t4(), "pytorch", kMiB * 100).reserved == kMiB * 130);
 }
 
-TEST_CASE("a step that finds buffers from before is repeated, until its cache is that of training") {
+TEST_CASE("a step with buffers from earlier steps is repeated until the allocator's cache is that of training") {
   // Each step keeps `next` and frees the one before. While `next` (100) is made, `kept` (100) is still there, and
   // `other` (60): 260 alive. `next` takes the place of the last but one.
   TraceBuilder build;
@@ -208,7 +208,7 @@ TEST_CASE("a trace without buffers is refused") {
   CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) == "the trace has no buffers; expected at least one");
 }
 
-TEST_CASE("devices that jobs are judged for are those that dry runs stand in for") {
+TEST_CASE("fit and dry runs know the same devices") {
   REQUIRE(device_budgets().size() == dry::device_presets().size());
   for (std::size_t i = 0; i < device_budgets().size(); ++i) {
     const DeviceBudget& device = device_budgets()[i];
@@ -220,7 +220,7 @@ TEST_CASE("devices that jobs are judged for are those that dry runs stand in for
   }
 }
 
-TEST_CASE("the largest batch is found on the line of two trials, and proved by the next one that does not fit") {
+TEST_CASE("the largest batch is predicted by a line through two trials, and confirmed if the next batch does not fit") {
   const auto job = [](std::int64_t fixed, std::int64_t each, std::int64_t capacity) {
     return [=](std::int64_t batch) {
       const std::int64_t bytes = fixed + each * batch;

@@ -15,7 +15,7 @@ struct Edge {
   std::int64_t capacity;
 };
 
-/// By trying every set of nodes on the source's side.
+/// The least capacity of a cut, found by trying every set of nodes on the source's side.
 std::int64_t least_cut(std::size_t nodes, const std::vector<Edge>& edges) {
   std::int64_t least = MaxFlow::kUnlimited;
   for (std::uint32_t side = 0; side < (1u << nodes); ++side) {

@@ -11,7 +11,7 @@ TEST_CASE("the remaining time of a sweep follows from the times of each kind of 
   CHECK_FALSE(remaining.at(0).has_value());
   remaining.begin("lru", 0, 0);
   remaining.end(0, 1);
-  CHECK(remaining.at(1) == 6);  // 3 of lru, and 3 of tide taken for the same: 6 * 1 s
+  CHECK(remaining.at(1) == 6);  // 3 of lru, and 3 of tide, which are assumed to take as long: 6 * 1 s
   remaining.begin("tide", 1, 1);
   CHECK(remaining.at(51) == 153);  // 3 * 1 s, 50 s more of the one that has run for 50 s, and two as long as that
   remaining.end(1, 101);

@@ -27,7 +27,7 @@ struct Stage {
   Nanos again;                       ///< forward again: only the ops that make its output
   Bytes output;                      ///< the input of the next stage
   Bytes sweep_peak;                  ///< most bytes during forward that keeps nothing: its output, without its input
-  Bytes gradient;                    ///< live when its backward step begins, without values of stages up to this one
+  Bytes gradient;                    ///< live when its backward step begins, without values of this or earlier stages
   std::vector<StageOption> options;  ///< at least one
 };
 

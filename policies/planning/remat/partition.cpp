@@ -17,7 +17,7 @@ constexpr std::uint32_t kFar = 1'000'000'000;  // distance if no path leads to t
 
 }  // namespace
 
-/// Rules about ops that never run again, besides expensive and random ones.
+/// The ops that never run again, in addition to expensive and random ones.
 struct Partitioner::Rules {
   bool used_far_apart = false, long_chains = false, materialized = false, unknown = false;
 };

@@ -21,8 +21,8 @@ _guests = weakref.WeakSet()
 @functools.cache
 def _let_modes_go_at_exit():
     """A thread of a backward pass holds the pass's dispatch modes until just after the pass. If it releases them while
-    Python is shutting down, PyTorch asks for the interpreter and the process aborts. So at the end of a job such threads
-    get time first, and more of it on a busy machine."""
+    Python is shutting down, PyTorch asks for the interpreter and the process aborts. So the end of a job first waits for
+    such threads, longer on a busy machine."""
     atexit.register(wait_for_threads, least=0.1, most=2)
 
 
