@@ -78,6 +78,18 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+/// The message about a command line that the parser refuses: "'b' is not expected (tidepool info --help lists all
+/// arguments)", or a message of the parser with the same reference.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
+  if (app.get_subcommands().empty() && error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError))
+    return "no command; expected one (tidepool --help lists them)";
+  std::string what = error.what(), name = app.get_name();
+  for (const CLI::App* command : app.get_subcommands()) name += " " + command->get_name();
+  if (const std::vector<std::string> extras = app.remaining(true); !extras.empty())
+    what = fmt::format("'{}' {} not expected", fmt::join(extras, "', '"), extras.size() == 1 ? "is" : "are");
+  return fmt::format("{} ({} --help lists all arguments)", what, name);
+}
+
 /// How many words stand behind the first --.
 std::size_t words_behind_dashes(int argc, char** argv) {
   char** const end = argv + argc;
@@ -151,10 +163,11 @@ int run_command(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError& error) {
     const std::string unknown = unknown_option(app, argc, argv);
-    if (unknown.empty()) return app.exit(error), 2;
-    throw tidepool::InputError{unknown};
+    throw tidepool::InputError{unknown.empty() ? refusal_of(app, error) : unknown};
+  } catch (const CLI::Success& asked_for_help) {
+    return app.exit(asked_for_help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    throw tidepool::InputError{refusal_of(app, error)};
   }
   limit_input(max_input);
   load_plugins(plugins);

@@ -156,6 +156,7 @@ void unzstd(const Input& input, Growing& out) {
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
+  if (errno == EISDIR) throw InputError{fmt::format("{}: is a directory; expected a file", path)};
   throw InputError{fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno))};
 }
 

@@ -91,3 +91,20 @@ TEST_CASE("an unknown option is refused with the nearest known one") {
   CHECK(far.code == 2);
   CHECK(far.err == "tidepool: no option named '--colour' (tidepool info --help lists them)\n");
 }
+
+TEST_CASE("missing and surplus arguments are named in order, with the command that lists all") {
+  const auto refused = [](const std::vector<std::string>& words) {
+    const ProgramResult result = run_program(words);
+    CHECK(result.code == 2);
+    CHECK(result.out == "");
+    return result.err;
+  };
+  CHECK(refused({}) == "tidepool: no command; expected one (tidepool --help lists them)\n");
+  CHECK(refused({"--plugin"}) == "tidepool: --plugin: 1 required TEXT missing (tidepool --help lists all arguments)\n");
+  CHECK(refused({"simulate"}) == "tidepool: trace is required (tidepool simulate --help lists all arguments)\n");
+  CHECK(refused({"simulate", "x.tide", "--capacity"}) ==
+        "tidepool: --capacity: 1 required TEXT missing (tidepool simulate --help lists all arguments)\n");
+  CHECK(refused({"info", "a", "b"}) == "tidepool: 'b' is not expected (tidepool info --help lists all arguments)\n");
+  CHECK(refused({"info", "a", "b", "c"}) ==
+        "tidepool: 'b', 'c' are not expected (tidepool info --help lists all arguments)\n");
+}

@@ -277,6 +277,7 @@ TEST_CASE("messages tell files of results, plans, machines and traces apart") {
       said({"simulate", trace, "--machine", folder}),
       StartsWith("tidepool: " + folder + ": is a directory; expected a machine file, or the name of a machine: "));
   CHECK(said({"query", folder}) == "tidepool: " + folder + ": is a directory; expected a database that sweep wrote\n");
+  CHECK(said({"validate", folder, "--trace", trace}) == "tidepool: " + folder + ": is a directory; expected a file\n");
 }
 
 TEST_CASE("the message about a misspelt table of a database names the nearest one") {
