@@ -9,7 +9,7 @@ namespace tidepool::python {
 void declare_traces(pybind11::module_& module);
 /// Action, View, Request, and policies that are Python classes.
 void declare_policies(pybind11::module_& module);
-/// Whether policies are registered that are Python classes.
+/// Whether any registered policy is a Python class.
 bool has_python_policies();
 /// simulate, sweep, contract.
 void declare_runs(pybind11::module_& module);

@@ -21,7 +21,7 @@ struct DeviceBudget {
   Bytes total;            ///< bytes that programs can have, as cudaMemGetInfo reports them
   ContextRange context;   ///< of a process of PyTorch without convolutions
   ContextRange cudnn;     ///< growth of the context at the first convolution, which loads cuDNN
-  bool measured = false;  ///< both are fitted to measurements of this device; see tests/recording/fit_table.py
+  bool measured = false;  ///< both ranges are fitted to measurements of this device: tests/recording/fit_table.py
   Bytes workspace;        ///< PyTorch's workspaces for cuBLAS: one for the forward thread, one for the backward one
 };
 

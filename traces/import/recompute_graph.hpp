@@ -15,7 +15,7 @@ namespace tidepool {
 /// The paper whose model of cost and memory a graph follows; `--format` and `--assume` have the same names.
 enum class GraphForm : std::uint8_t {
   kCheckmate,  ///< training graphs of MONeT's runs of Checkmate: costs in 0.01 ms, memory in KiB
-  kMoccasin,   ///< graphs of Moccasin: costs taken for us, memory for bytes (random graphs have no units)
+  kMoccasin,   ///< graphs of Moccasin: costs are read as us, memory as bytes (random graphs have no units)
 };
 std::string_view to_text(GraphForm form);
 
@@ -32,7 +32,7 @@ struct GraphSchedule {
   /// By op: the ops that run again just before it runs for the first time, in order.
   std::vector<std::vector<std::uint32_t>> again;
   Nanos cost;  ///< as stored: of all runs
-  Bytes peak;  ///< as stored: where a value lives from its run to its last reader before its next run
+  Bytes peak;  ///< as stored, if a value lives from each of its runs to its last reader before the next run
 };
 
 struct GraphBudget {

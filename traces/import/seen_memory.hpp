@@ -25,6 +25,7 @@ class SeenMemory {
   const std::vector<std::int64_t>& live_bytes() const { return live_bytes_; }
   /// Uses of live blocks, in the order of ops.
   const std::vector<BlockUse>& uses() const { return uses_; }
+  /// By block, in the order of allocation: its size.
   const std::vector<std::int64_t>& block_bytes() const { return block_bytes_; }
 
  private:

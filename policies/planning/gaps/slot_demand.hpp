@@ -21,7 +21,8 @@ class SlotDemand {
   const std::vector<Bytes>& sizes() const { return sizes_; }
   /// By class: the most buffers that one op uses. A pool needs at least as many slots.
   std::vector<std::uint32_t> least(const SlotClasses& classes) const;
-  /// By class and op: the most buffers that are live from the end of the previous op to the op's own end.
+  /// By class and op: the most buffers that are live from the end of the previous op to the op's own end. A buffer
+  /// counts as 1 B.
   std::vector<std::vector<Bytes>> live(const SlotClasses& classes) const;
 
  private:

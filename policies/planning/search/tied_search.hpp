@@ -17,8 +17,8 @@
 namespace tidepool {
 
 /// Searches plans in which each class is split by its gaps' length: the longest are copied, the next ones dropped, the
-/// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of equal layers, where gaps are nested,
-/// an exchange argument gives some best plan of fluid copies this form).
+/// shortest kept. For a stack of equal layers, gaps are nested, and an exchange argument shows that some best plan of
+/// fluid copies has this form: swap prefix, recompute middle, keep suffix.
 ///
 /// A plan is made in three steps. It copies the gaps with the best scores until a budget of bytes is spent, without the
 /// classes that are cheapest to recompute per byte. Then it drops the cheapest classes while the load is above the

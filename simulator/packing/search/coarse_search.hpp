@@ -26,8 +26,8 @@ class CoarseSearch {
     std::uint64_t cells;    ///< most pairs of a piece and a section in the exact search
     std::uint64_t visits;   ///< of each such pair, before the exact search ends
   };
-  /// @param share        of the pieces are placed by the exact search, besides fixed ones and those that found no place
-  ///                     before
+  /// @param share        the part of the pieces that the exact search places, besides fixed ones and those that found
+  ///                     no place before
   /// @param interrupted  asked now and then with the work of this run so far; true ends it
   /// @return             offsets by piece, or nothing
   std::optional<std::vector<std::int64_t>> run(double share, Limits limits, SearchRule rule,
@@ -36,7 +36,7 @@ class CoarseSearch {
   std::uint64_t work() const { return work_; }
 
  private:
-  static constexpr std::size_t kFills = 2;  // of a run
+  static constexpr std::size_t kFills = 2;  // passes in a run
   struct Filled {
     std::vector<std::int64_t> offsets;
     std::vector<std::uint32_t> waiting;  ///< pieces that found no place within the capacity
