@@ -11,7 +11,7 @@ namespace {
 
 /// Places every buffer once, in an order by its own properties, into the lowest or the smallest hole among the placed
 /// ones. No order is best for all programs, so by default all ten combinations are tried and the lowest layout is kept.
-/// O(n log n) lists each, see place_in_order.
+/// Each combination looks at O(n log n) lists, see place_in_order().
 /// Compared in: Lamprou et al., "A Practical Approach to Dynamic Storage Allocation", arXiv 2504.04874, section 2.
 class OnePass final : public Planner {
  public:

@@ -209,8 +209,8 @@ class Rewind {
   StartState state_;
 };
 
-/// A block cut from the free one behind an ambiguous block begins where that ends: looks for the first such event
-/// before the ambiguous block is freed.
+/// Settles the end of an ambiguous block: the first allocation from the free block behind it begins there. Only
+/// allocations before the ambiguous block is freed count.
 /// @param first_alloc  the first event that allocates at an address
 void pin(StartBlock& block, const std::map<std::int64_t, std::size_t>& first_alloc) {
   const std::int64_t end = block.address + block.size.count();

@@ -132,7 +132,7 @@ TEST_CASE("fewer complete steps of PyTorch than requested are recorded, with a m
   const ProgramResult result = run_program(hooked_job(folder, {"--iterations", "3"}, two));
   CHECK(result.code == 1);
   CHECK(result.err == folder.file("a.tide") +
-                          ": 2 kernels, 0 copies, 1 buffers, 2 iterations\n"
+                          ": 2 kernels, 0 copies, 1 buffer, 2 iterations\n"
                           "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
 }
 

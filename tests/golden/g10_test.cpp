@@ -51,7 +51,7 @@ TEST_CASE("on BERT, flashneuron takes 5 % less time than its model by G10's auth
 namespace {
 
 /// A step by the assumptions of G10's authors. Buffers from before the step are live throughout, all others from first
-/// to last use. Every gap between two uses is copied out anew and back, whether its content is needed or not.
+/// to last use. In every idle interval, the buffer is copied out and back, whether its content is needed or not.
 Absences copied_anew(const Trace& trace) {
   const auto n = static_cast<std::int64_t>(trace.ops().size());
   Absences step{{0_ns}, std::vector<Bytes>(trace.ops().size()), {}};

@@ -82,7 +82,7 @@ TEST_CASE("sizes on the circle are multiples of the granule") {
   for (const Item& item : circle.items) CHECK((item.size == 512_B && item.alignment == 512_B));
 }
 
-TEST_CASE("a recording without a loop has none, and a leak is named") {
+TEST_CASE("no loop is found in a recording without one, and a leak is named") {
   TraceBuilder once;
   once.free(once.alloc({.size = 3_B}));
   CHECK(find_loop(once.finish(), 0).length == 0);
@@ -128,7 +128,7 @@ TEST_CASE("a repeated step is a loop of its own length") {
     CHECK(loop.copies() == 1);
     const Instance circle = on_circle(loop, many, 1_B);
     check(circle);
-    // Everything apart: a layout.
+    // All buffers side by side: a valid layout.
     std::vector<Bytes> offsets;
     Bytes top;
     for (const Item& item : circle.items) offsets.push_back(std::exchange(top, top + item.size));

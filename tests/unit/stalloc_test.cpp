@@ -44,7 +44,7 @@ TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes
         std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
 }
 
-TEST_CASE("a block that ends where a layer's block begins does not fit below it; one that begins where it ends does") {
+TEST_CASE("in a layer, a block may begin where another one ends, but not end where another one begins") {
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 4}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 3}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 2}, {1_B, 0, 9}}).height == 9_B);

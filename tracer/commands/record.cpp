@@ -197,8 +197,12 @@ std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Tr
 /// @return  the trace's iterations
 std::size_t print_recorded(const std::string& output, const Trace& trace) {
   const Summary sum = summarize(trace);
-  fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output, sum.kernels, sum.copies,
-             sum.buffers, sum.iterations, sum.iterations == 1 ? "" : "s");
+  const auto some = [](std::size_t count, const char* one, const char* more) {
+    return fmt::format("{} {}", count, count == 1 ? one : more);
+  };
+  fmt::print(stderr, "{}: {}, {}, {}, {}\n", output, some(sum.kernels, "kernel", "kernels"),
+             some(sum.copies, "copy", "copies"), some(sum.buffers, "buffer", "buffers"),
+             some(sum.iterations, "iteration", "iterations"));
   for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output, line);
   return sum.iterations;
 }
