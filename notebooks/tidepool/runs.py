@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import numbers
 import os
@@ -35,8 +36,10 @@ def axes(given: dict) -> dict[str, str]:
     known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
-            raise TypeError(f"{name!r} is not an option of a run; expected one of {', '.join(known)}")
-    return {name: value if isinstance(value, bool) else listed(value, size_text if name == "capacity" else str)
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{name!r} is not an option of a run{f', did you mean {near[0]!r}?' if near else ''}; "
+                            f"expected one of {', '.join(known)}")
+    return {name: value if name == "first" else listed(value, size_text if name == "capacity" else str)
             for name, value in given.items()}
 
 

@@ -257,8 +257,12 @@ class Package(unittest.TestCase):
             tidepool.simulate(self.trace, policy="dtrr")
         with self.assertRaisesRegex(tidepool.InputError, "cannot be opened"):
             tidepool.load("absent.tide")
-        with self.assertRaisesRegex(TypeError, "'capacities' is not an option of a run; expected one of pool, policy, "):
-            tidepool.simulate(self.trace, capacities="0.5x")
+        with self.assertRaisesRegex(TypeError, "'polcy' is not an option of a run, did you mean 'policy'[?]; expected one of pool, "):
+            tidepool.simulate(self.trace, polcy="lru")
+        with self.assertRaisesRegex(TypeError, "'xyz' is not an option of a run; expected one of pool, policy, "):
+            tidepool.simulate(self.trace, xyz="0.5x")
+        with self.assertRaisesRegex(tidepool.InputError, "--capacity: 'True' is not a size"):
+            tidepool.simulate(self.trace, capacity=True)
         with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
             tidepool.register("lru", kind="swap")(OutLargest)
 
