@@ -150,6 +150,80 @@ class Deviations(unittest.TestCase):
         self.assertEqual(followed, run(None)[0])
         self.assertGreater(report["counts"]["drop"], 0)
 
+    def test_an_op_that_asks_for_a_shape_brings_no_content_back(self):
+        """`hidden` must go for `large`; then an op makes zeros in its shape."""
+
+        def make():
+            torch.manual_seed(0)
+            network, x = torch.nn.Linear(64, 64), torch.randn(512, 64)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step():
+                hidden = network(x)  # 128 KiB, which the step keeps to its end
+                loss = hidden.square().mean()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                large = x.repeat(1, 4)  # 512 KiB
+                large.add_(torch.zeros_like(hidden)[:1, :1])
+                large.add_(torch.ones_like(loss))
+                return large.sum().item()
+
+            return network, optimizer, step
+
+        planned = Planned(make, "tide", "0.9x")
+        self.addCleanup(planned.close)
+        network, optimizer, step = make()
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            values = [step() for _ in range(5)]
+        report = follower.report.content()
+        _, _, step = make()
+        self.assertEqual(values, [step() for _ in range(5)])
+        self.assertEqual((report["deviations"], report["counts"].get("on demand", 0)), (0, 0))
+        self.assertGreater(report["counts"]["drop"], 0)
+        self.assertAlmostEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"], delta=64)  # a few scalars
+
+    def test_what_an_evaluation_between_two_steps_brings_back_leaves_again_before_the_next_step(self):
+        def make():
+            torch.manual_seed(0)
+            network, x = torch.nn.ModuleList([torch.nn.Linear(64, 512), torch.nn.Linear(64, 8)]), torch.randn(512, 64)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step():
+                large = x.repeat(1, 4)  # 512 KiB, for which the first layer's 128 KiB must go
+                scale = large.square().mean()
+                del large
+                loss = network[1](x).square().mean() + network[0](x[:8]).square().mean() * scale
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                return loss.item()
+
+            def evaluate():
+                place = torch.empty(8, 512)  # the plan's first actions come with this allocation
+                with torch.no_grad():
+                    return torch.mm(x[:8], network[0].weight.t(), out=place).sum().item()
+
+            return network, optimizer, step, evaluate
+
+        planned = Planned(lambda: make()[:3], "tide", "0.9x")
+        self.addCleanup(planned.close)
+        self.assertTrue(planned.program.parked)
+        network, optimizer, step, evaluate = make()
+        values = [step()]
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            for _ in range(6):
+                values += [step(), evaluate()]
+        report = follower.report.content()
+        _, _, step, evaluate = make()
+        plain = [step()]
+        for _ in range(6):
+            plain += [step(), evaluate()]
+        self.assertEqual(values, plain)
+        self.assertEqual((report["iterations"], report["deviations"]), (6, 0))
+        self.assertGreater(report["counts"]["on demand"], 0)
+        self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
+
     def test_state_that_leaves_for_an_op_that_begins_no_step_is_as_its_update_left_it(self):
         """A step that deviates calls the recorded step's first operator before the update. At that call, optimizer state
         leaves; the update of it is not of the plan."""

@@ -6,7 +6,7 @@ import torch
 from tidepool_torch.errors import RecordingError
 from tidepool_torch.guest import Guest
 from tidepool_torch.program import Buffer
-from tidepool_torch.schema import UNINITIALISED, OpCall
+from tidepool_torch.schema import SHAPE_ONLY, UNINITIALISED, OpCall
 from tidepool_torch.storages import EMPTY, HOST, wraps
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
@@ -214,6 +214,7 @@ class Follower(Guest):
                 self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
         if expected is None and self._whole and self._disturbs(call, given):
             self._actions.settle()
+            self._repeat_first_actions()
         self._state = None
         if expected is not None and expected.random and expected.recipe:
             self._state = self._copies.generator_state()
@@ -224,6 +225,11 @@ class Follower(Guest):
         return _changes_something(call, given) and any(
             call.access(argument, tensor) in ("write", "read_write") for argument, tensor, buffer in given
             if isinstance(buffer, Buffer) and buffer in self._numbers)
+
+    def _repeat_first_actions(self):
+        """An op between two steps has undone actions before op 0, if an allocation has caused them already."""
+        if self._matcher.expected() == 0:
+            self._issued = 0
 
     def _uses_empty(self, given):
         return any(isinstance(buffer, Buffer) and tensor.untyped_storage().nbytes() < buffer.size
@@ -257,12 +263,14 @@ class Follower(Guest):
             if number is None or number not in self._contents.tensors:
                 continue
             version = self._contents.tensors[number].version
-            if self._contents.of(version) is None:
+            if self._contents.of(version) is None or call.short_name in SHAPE_ONLY:
                 continue
             use = uses.get(number)
             if use is not None and use.access == "write" and self._contents.storage(version, number) is None:
                 self._contents.grow(version, number, buffer.size)
                 continue
+            if expected is None and self._contents.storage(version, number) is None:
+                self._repeat_first_actions()
             full = self._bring(tensor, buffer, version)
             if full is not tensor:
                 replaced[id(tensor)] = (tensor, full)
@@ -309,6 +317,8 @@ class Follower(Guest):
         self._call = None  # autograd takes over a gradient only if nothing else refers to it
 
     def _resized(self, call, tensor, buffer, size):
+        if call.short_name in SHAPE_ONLY:
+            return None  # its content may be elsewhere
         raise RecordingError(f"{call.name} finds a buffer of {size} bytes that had {buffer.size}")
 
     def _same_buffers(self, op, index):
