@@ -44,7 +44,8 @@ def _say_last():
         return
     try:
         with open(os.path.join(folder, f"{_PROCESS}.said"), "w", encoding="utf-8") as file:
-            file.write(f"{type(value).__name__}: {value}".partition("\n")[0] + "\n")
+            words = str(value).partition("\n")[0]
+            file.write(type(value).__name__ + (f": {words}" if words else "") + "\n")
     except (OSError, UnicodeError):
         pass
 

@@ -83,6 +83,8 @@ class Follower(Guest):
 
     def free(self, buffer):
         """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of it."""
+        if self._whole and buffer in self._before and buffer not in self._numbers:
+            self._find_idle(buffer)
         tensors = self._contents.tensors.get(self._numbers.get(buffer))
         if tensors is not None:
             self._contents.released(tensors.version)
@@ -94,6 +96,14 @@ class Follower(Guest):
         self._storages.end(buffer)
         self._before.pop(buffer, None)
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
+
+    def _find_idle(self, buffer):
+        """A buffer from the step before ends, which no op has used: learns which trace buffer it is, for the next step."""
+        taken = self._becomes.values()
+        for number in self._plan.idle_buffers(self._matcher.expected(), buffer.size):
+            if number not in taken:
+                self._becomes[self._before[buffer]] = number
+                return
 
     def run(self, op):
         index = self._matcher.expected()

@@ -64,6 +64,9 @@ class LiveProgram:
         self.actions = [[] for _ in range(len(self.ops) + 1)]
         for before, verb, subject in self._with_discards(content["actions"]):
             self.actions[before].append((verb, subject))
+        used = {use.buffer for op in self.ops for use in op.uses}
+        self._idle = [(index, self.buffer_of[subject]) for index, actions in enumerate(self.actions)
+                      for verb, subject in actions if verb == "free" and self.buffer_of[subject] not in used]
 
     @classmethod
     def load(cls, path):
@@ -84,9 +87,18 @@ class LiveProgram:
             found.append((before, verb, subject))
         return reversed(found)
 
+    def idle_buffers(self, index, size):
+        """The buffers of this size that no op uses and that end near op `index`: gradients of the step before, until
+        zero_grad() ends them."""
+        return [buffer for end, buffer in self._idle
+                if abs(end - index) <= 2 and self._rounded(size) == self._rounded(self.sizes[buffer])]
+
+    def _rounded(self, size):
+        return -(-size // self._unit) * self._unit
+
     def signature(self, name, uses):
         """The properties of an op that must be equal in the trace and in the job. uses: (bytes, access) in order."""
-        return (name, *((-(-size // self._unit) * self._unit, access) for size, access in uses))
+        return (name, *((self._rounded(size), access) for size, access in uses))
 
     def _op(self, op):
         uses = tuple(
