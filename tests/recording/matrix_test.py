@@ -160,6 +160,12 @@ class Record(Warm):
         self.assertIn("tidepool: 2 of 4 iterations are recorded: the job had no more\n", result.stderr)
         self.assertEqual(self.facts(trace)["iterations"], 2)
 
+    def test_an_error_without_a_message_is_named_alone(self):
+        job = [sys.executable, "-c", "import torch; raise AssertionError"]
+        result = self.run_program("record", "--torch", "--no-gpu", "-o", self.file("silent.tide"), "--", *job)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("tidepool: the job ended with exit status 1 (AssertionError)\n", result.stderr)
+
     def test_without_the_hook_nothing_else_is_taken_for_pytorchs_part(self):
         trace = self.file("isolated.tide")
         result = self.run_program("record", "--torch", "--no-gpu", "-o", trace, "--", sys.executable, "-I", "-c", "pass")
@@ -231,8 +237,8 @@ class Dry(Jobs):
 
     def test_a_job_ends_as_it_ends_and_leaves_a_trace(self):
         printed = None
-        for variant in chosen("dry", ("workers", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "compile",
-                                      "ddp", "crash", "exit", "sigkill", "disk-full")):
+        for variant in chosen("dry", ("workers", "workers-persistent", "workers-spawn-persistent", "accumulate", "amp",
+                                      "checkpointing", "compile", "ddp", "crash", "exit", "sigkill", "disk-full")):
             with self.subTest(variant):
                 trace = self.file(f"{variant}.tide")
                 result = self.run_program("record", "--dry", "--torch", "-o", trace, "--", *self.job(variant))
