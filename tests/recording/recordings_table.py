@@ -94,6 +94,7 @@ def main():
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(asked.jobs) as executor:
         folder = asked.folder or temporary
+        os.makedirs(folder, exist_ok=True)
         for model in asked.models or MODELS:
             traces = record(program, model, folder)
             infos = [answer(program, "info", traces[way]) for way in WAYS]
