@@ -198,6 +198,14 @@ TEST_CASE("stages of a pipeline send each micro-batch forward, and its gradient 
         std::pair{Bytes{2 * kSteps * kMicroBatches * 32 * 64 * 4}, 2 * kSteps * kMicroBatches});
 }
 
+TEST_CASE("objects arrive that ranks exchange as tensors on devices, as stages of a pipeline do with their shapes") {
+  const auto job = record_script("objects.py");
+  if (!job) return;
+  constexpr int kSteps = 2, kMicroBatches = 4;
+  CHECK(inputs(job->job, "send", 8_KiB) ==
+        std::pair{Bytes{2 * kSteps * kMicroBatches * 8 * 256 * 4}, 2 * kSteps * kMicroBatches});
+}
+
 TEST_CASE("tensor parallelism reduces activations, and a sharded optimizer broadcasts its updated parameters") {
   const auto job = record_script("tensor_parallel.py");
   if (!job) return;

@@ -20,7 +20,7 @@ with device:
     layers = nn.Sequential(*[nn.TransformerEncoderLayer(shape.width, 16, 4 * shape.width, dropout=0.0, batch_first=True)
                              for _ in range(shape.layers)])
 optimizer = torch.optim.AdamW(layers.parameters())
-# The input and output of a stage for each micro-batch. Without them, stages exchange messages that the device computes.
+# The input and output of a stage for each micro-batch. Without them, stages send each other the shapes (objects.py).
 part = torch.empty(1, shape.tokens, shape.width, device="meta", requires_grad=True)
 stage = PipelineStage(layers, rank, dist.get_world_size(), device, input_args=part, output_args=part)
 schedule = Schedule1F1B(stage, shape.micro_batches, loss_fn=nn.functional.mse_loss)

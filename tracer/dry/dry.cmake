@@ -5,7 +5,8 @@ file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.
 add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp ${CMAKE_CURRENT_LIST_DIR}/lz4_block.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/first_fit.cpp
   ${CMAKE_CURRENT_LIST_DIR}/top_down.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/size_reduction.cpp ${CMAKE_CURRENT_LIST_DIR}/preset.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/size_addition.cpp ${CMAKE_CURRENT_LIST_DIR}/size_reduction.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/preset.cpp
   ${CMAKE_SOURCE_DIR}/tracer/raw/writer.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/live_ranges.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/parameter_scan.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/tensor_maps.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp

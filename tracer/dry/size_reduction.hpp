@@ -1,4 +1,4 @@
-// The one kind of kernel that a dry run computes: PyTorch's reductions of a few 64-bit integers to one.
+// PyTorch's reductions of a few 64-bit integers to one, which a dry run computes.
 #pragma once
 
 #include <cstdint>

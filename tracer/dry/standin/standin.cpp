@@ -45,16 +45,27 @@ Placement wanted_placement() {
   return name != nullptr && std::string_view{name} == "top-down" ? Placement::kTopDown : Placement::kLowestFirst;
 }
 
-/// The reduction of sizes that a launch performs, if all its addresses are known.
-std::optional<SizeReduction> sizes_of(const Launch& launch, const void* const* arguments) {
-  if (!launch.kernel->sizes) return {};
-  const auto sizes = size_reduction(*launch.kernel->sizes, launch.kernel->binary.parameters, arguments);
-  const auto known = [](std::uint64_t address, std::uint64_t bytes) {
-    const auto range = Standin::get().memory().find(address);
-    return range && address + bytes <= range->address + range->bytes;
+/// What a launch computes from sizes, if all its addresses are known.
+std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* arguments) {
+  const Kernel& kernel = *launch.kernel;
+  std::optional<SizeWork> work;
+  if (kernel.sizes) {
+    if (const auto sizes = size_reduction(*kernel.sizes, kernel.binary.parameters, arguments))
+      work = SizeWork{
+          {{sizes->from, sizes->bytes()}}, {sizes->to, SizeReduction::kBytes}, [sizes = *sizes] { sizes.compute(); }};
+  } else if (kernel.adds) {
+    if (const auto sizes = size_addition(*kernel.adds, kernel.binary.parameters, arguments)) {
+      work =
+          SizeWork{{{sizes->from, sizes->bytes()}}, {sizes->to, sizes->bytes()}, [sizes = *sizes] { sizes.compute(); }};
+      if (sizes->others != 0) work->reads.push_back({sizes->others, sizes->bytes()});
+    }
+  }
+  const auto known = [](const SizeWork::Range& range) {
+    const auto found = Standin::get().memory().find(range.address);
+    return found && range.address + range.bytes <= found->address + found->bytes;
   };
-  if (!sizes || !known(sizes->from, sizes->bytes()) || !known(sizes->to, SizeReduction::kBytes)) return {};
-  return sizes;
+  if (!work || !known(work->writes) || !std::ranges::all_of(work->reads, known)) return {};
+  return work;
 }
 
 }  // namespace
@@ -152,18 +163,28 @@ void Standin::submit(Stream& stream, std::function<void(Stream&)> work) {
 void Standin::launch(Stream& stream, const Launch& launch, const void* const* arguments) {
   submit(stream, [this, work = recorder_.work_of(launch, arguments), sizes = sizes_of(launch, arguments)](Stream& on) {
     recorder_.ran(on, work);
-    if (sizes) reduce(on, *sizes);
+    if (sizes) compute(on, *sizes);
   });
 }
 
-void Standin::reduce(Stream& stream, const SizeReduction& sizes) {
+void Standin::compute(Stream& stream, const SizeWork& sizes) {
   PendingResults& results = pending_results();
-  results.drop(sizes.to, SizeReduction::kBytes);
-  if (!results.belong(sizes.from, sizes.bytes())) return sizes.compute();
-  results.depend(stream.results, results.add(sizes.to, SizeReduction::kBytes, [sizes] {
-    pending_results().fetch(sizes.from, sizes.bytes());
-    sizes.compute();
-  }));
+  const auto fetch = [reads = sizes.reads] {
+    for (const SizeWork::Range& range : reads) pending_results().fetch(range.address, range.bytes);
+  };
+  const auto pending = [&](const SizeWork::Range& range) { return results.belong(range.address, range.bytes); };
+  const auto overwritten = [&](const SizeWork::Range& range) {
+    return range.address < sizes.writes.address + sizes.writes.bytes &&
+           sizes.writes.address < range.address + range.bytes;
+  };
+  if (std::ranges::any_of(sizes.reads, overwritten)) fetch();
+  results.drop(sizes.writes.address, sizes.writes.bytes);
+  if (std::ranges::none_of(sizes.reads, pending)) return sizes.compute();
+  const auto result = results.add(sizes.writes.address, sizes.writes.bytes, [fetch, compute = sizes.compute] {
+    fetch();
+    compute();
+  });
+  results.depend(stream.results, result);
 }
 
 void Standin::call(Stream& stream, const LibraryCall& call) {
@@ -247,6 +268,7 @@ const Kernel* Standin::kernel(const void* host) {
     kernel->known = true;
     cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
     kernel->sizes = size_operator(kernel->name);
+    kernel->adds = size_operands(kernel->name);
     kernel->torch = cupti::TorchKernel::recognise(kernel->name, kernel->binary.parameters);
   }
   return kernels_.emplace(host, std::move(kernel)).first->second.get();

@@ -19,6 +19,7 @@
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/preset.hpp"
 #include "tracer/dry/ranks/pending_results.hpp"
+#include "tracer/dry/size_addition.hpp"
 #include "tracer/dry/size_reduction.hpp"
 #include "tracer/dry/standin/recorder.hpp"
 
@@ -65,6 +66,17 @@ struct Kernel {
   bool known = false;  ///< the layout was found
   std::optional<cupti::TorchKernel> torch;
   std::optional<SizeReduction::Operator> sizes;
+  std::optional<SizeAddition::Operands> adds;
+};
+
+/// What a kernel computes from sizes: the ranges that it reads and the one that it writes.
+struct SizeWork {
+  struct Range {
+    std::uint64_t address = 0, bytes = 0;
+  };
+  std::vector<Range> reads;
+  Range writes;
+  std::function<void()> compute;
 };
 
 struct Launch {
@@ -98,7 +110,7 @@ class Standin {
   Event* make_event();
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
-  void reduce(Stream& stream, const SizeReduction& sizes);
+  void compute(Stream& stream, const SizeWork& sizes);
   void call(Stream& stream, const LibraryCall& call);
   void call(Stream& stream, const CollectiveCall& call);
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
