@@ -67,6 +67,9 @@ namespace {
 /// sometimes costs time (see SlotBegins). The first and this search are repeated without dropping dead content, since
 /// other content may be recomputed from it.
 ///
+/// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
+/// search has three rounds; the second and third plan copies for the times of the ops in the best plan so far.
+///
 /// Plans may also keep small inputs after the program has freed them, so that large content can be recomputed from
 /// them: the search is repeated for such a step (see with_later_frees).
 ///
@@ -147,11 +150,12 @@ class Tide final : public AnsweringPlanner {
   Best find(const Trace& trace, const RunSpec& spec, bool compares) {
     const std::vector<DeadContent> dead = dead_content(trace, spec);
     const auto on_demand = [this, drops = drops_of(dead)] { return follow_draft({drops, {}, false}, room_maker()); };
-    Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
+    Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
     const bool exceeds = trace.ideal_peak() > spec.capacity;
+    least_slower_ = exceeds ? rivals.least_slower() : 1;
+    Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
     // A plan that fits may still find no places: then only places are planned, or a rival answers.
     const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
-    Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
         (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
       if (swaps_ && (exceeds || granule_of(spec.pool))) search_repeatedly(best, trace, spec, dead);
@@ -201,9 +205,9 @@ class Tide final : public AnsweringPlanner {
   }
 
   /// The run with a limit of overhead, beyond which a plan is not worth waiting for.
-  static RunSpec limited(RunSpec spec) {
-    constexpr double kThrashing = 4;
-    spec.overhead_limit = std::min(spec.overhead_limit.value_or(kThrashing), kThrashing);
+  RunSpec limited(RunSpec spec) const {
+    const double thrashing = std::max(4.0, 3 * least_slower_);
+    spec.overhead_limit = std::min(spec.overhead_limit.value_or(thrashing), thrashing);
     return spec;
   }
 
@@ -277,6 +281,8 @@ class Tide final : public AnsweringPlanner {
   void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins,
               const std::vector<DeadContent>& dead, double slower = 1) {
     StepCircle circle = step_circle(trace, begins, dead);
+    const int rounds = rounds_of(trace, spec);
+    if (rounds > 1) slower = std::max(slower, least_slower_);
     for (Nanos& start : circle.start) start = Nanos{std::llround(slower * static_cast<double>(start.count()))};
     const std::vector<Action> drops = drops_of(dead);
     const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
@@ -289,7 +295,10 @@ class Tide final : public AnsweringPlanner {
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
       Trials trials{trace, limited(spec), tries, room_maker(), kept(), drops};
-      find_plan(trials, planning, costs, !recomputes_);
+      if (rounds > 1)
+        find_by_clock(trials, planning, costs, circle, rounds);
+      else
+        find_plan(trials, planning, costs, !recomputes_);
       offer_draft(best, trials.best_result(), trials.best_draft(), spec);
       keep_others(best, trials, spec);
       judged_ += trials.judged();
@@ -310,7 +319,9 @@ class Tide final : public AnsweringPlanner {
       planning.capacity = counted.capacity = limits.limit();
       Trials trials{trace, counted, std::max<std::int64_t>(tries * share / 100, 1), room_maker(), kept(), drops};
       if (i > 0 && anew) trials.add(gaps, plan);
-      if (anew) {
+      if (i == 0 && rounds > 1) {
+        find_by_clock(trials, planning, costs, circle, rounds);
+      } else if (anew) {
         find_plan(trials, planning, costs);
       } else {
         try_with_less(trials, planning, costs, plan);
@@ -373,6 +384,32 @@ class Tide final : public AnsweringPlanner {
     else
       try_copies(trials, planning, largest);
     improve_best(trials, planning, costs, gives_up);
+  }
+
+  /// The number of rounds in which a search plans copies for the times of the best plan so far. More than one for steps
+  /// that are searched once, if a bound says that every plan loses much time.
+  int rounds_of(const Trace& trace, const RunSpec& spec) const {
+    constexpr double kMuch = 1.1;
+    const bool many = recomputes_ && least_slower_ > kMuch && trace.data().streams.size() == 1 &&
+                      (spec.steady || spec.iterations == 1) && !is_small_enough_to_repeat(trace, spec);
+    return many ? 3 : 1;
+  }
+
+  /// Searches in rounds of as many tries each. All but the first plan for the times of the ops in the best plan so far,
+  /// which waits in some parts of the step and not in others.
+  /// @param circle  of the planning; gets these times
+  void find_by_clock(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, StepCircle& circle,
+                     int rounds) {
+    const std::int64_t tries = trials.left() / rounds;
+    for (int round = 0; round < rounds && !trials.over(); ++round) {
+      if (round > 0 && trials.best_result().outcome != Outcome::kOk) return find_plan(trials, planning, costs);
+      if (round > 0)
+        circle.start = clock_of_plan(planning.trace, trials.spec(), trials.realise(trials.best_draft()).realised);
+      Trials some = trials.part(tries);
+      if (round > 0) some.add(planning.gaps, trials.best_plan());
+      find_plan(some, planning, costs);
+      trials.take(some);
+    }
   }
 
   /// Plans copies for less than the capacity: for the capacity that the pool itself uses best.
@@ -465,6 +502,7 @@ class Tide final : public AnsweringPlanner {
   bool swaps_, recomputes_, reorders_, fold_, exact_;
   double robust_;
   std::optional<Best> found_;  // by reorder(), for plan()
+  double least_slower_ = 1;    // a lower bound of a plan's time over that without limit
   std::int64_t judged_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
+#include "traces/synthetic/gpt.hpp"
 
 using namespace tidepool;
 using tidepool::tests::optimised;
@@ -146,6 +147,18 @@ TEST_CASE("where the best plan by counted bytes finds no places, places cost tid
     CHECK(placed.totals.footprint <= spec.capacity);
     CHECK(placed.totals.makespan * 100 <= counted.totals.makespan * 103);
   }
+}
+
+TEST_CASE("tide plans copies of optimizer state for the time at which ops wait for them") {
+  if (!optimised()) return;
+  // Half of the peak is less than the state. All plans copy state around the optimizer's ops, which are short, and so
+  // take 3.65 times as long as without limit (hybrid-window). Times without limit have no room for these copies.
+  const Trace trace = gpt_step({.layers = 48, .batch = 2});
+  const RunSpec spec{
+      .pool = "ideal", .policy = "tide", .capacity = trace.ideal_peak() / 2, .steady = true, .iterations = 16};
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome == Outcome::kOk);
+  CHECK(result.totals.makespan < result.baseline * 6);
 }
 
 TEST_CASE("tide finds places for a step that fits its memory exactly") {

@@ -57,6 +57,11 @@ TEST_CASE("a copy that an op waited for is exposed, and op starts leave out wait
   CHECK(step.circle.start == std::vector<Nanos>{0_ns, 200_ns, 300_ns, 400_ns});
   CHECK(step.exposed_out == std::vector<bool>{false, true, false});
   CHECK(step.exposed_in == std::vector<bool>{false, false, true});
+  CHECK(clock_of_plan(trace, spec, run.realised) == std::vector<Nanos>{0_ns, 200_ns, 400_ns, 500_ns});
+  // If a is dropped instead, it is made again from 200 to 300. The clock leaves that out.
+  const Result reran = judge(trace, spec, follow_draft({}, OnDemand::kDrop), true);
+  REQUIRE(reran.totals.makespan == 400_ns);
+  CHECK(clock_of_plan(trace, spec, reran.realised) == std::vector<Nanos>{0_ns, 100_ns, 200_ns, 300_ns});
 }
 
 TEST_CASE("copies that ops wait for have a price; other copies and those of the previous iteration have none") {

@@ -100,4 +100,26 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   return step;
 }
 
+std::vector<Nanos> clock_of_plan(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  std::vector<VersionState> states;
+  Timeline timeline{trace, spec.machine, spec.assume, states, spec.capacity};
+  std::vector<Nanos> start(trace.ops().size() + 1);
+  Nanos begin, reruns, latest;
+  std::size_t next = 0;
+  for (const Action& action : plan.actions) {
+    timeline.apply(action);
+    if (action.verb == Verb::kNext) begin = timeline.now({}), reruns = latest = Nanos{}, next = 0;
+    if (action.verb != Verb::kRun) continue;
+    const Op& op = trace.ops()[action.subject];
+    if (action.subject != next) {
+      reruns += op.duration;
+      continue;
+    }
+    latest = std::max(latest, timeline.done(op.stream) - op.duration - begin - reruns);
+    start[next++] = latest;
+  }
+  start.back() = std::max(latest, timeline.now({}) - begin - reruns);
+  return start;
+}
+
 }  // namespace tidepool

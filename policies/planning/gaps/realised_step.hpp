@@ -25,4 +25,8 @@ struct RealisedStep {
 /// @param plan    of a run that ended well
 RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCircle& circle, const Plan& plan);
 
+/// By op, and at the end of the step: start times in the last iteration of a run, with all waits, less the time of the
+/// reruns before it. Replays the realised plan, of a step with one stream. O(actions + ops).
+std::vector<Nanos> clock_of_plan(const Trace& trace, const RunSpec& spec, const Plan& plan);
+
 }  // namespace tidepool

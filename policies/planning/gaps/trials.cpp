@@ -176,6 +176,13 @@ const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
   return last_result_;
 }
 
+void Trials::take(const Trials& part) {
+  tries_ -= part.judged_, judged_ += part.judged_;
+  if (better(part.best_result_, best_result_))
+    best_result_ = part.best_result_, best_ = part.best_, best_plan_ = part.best_plan_;
+  for (const Judged& one : part.kept_) keep(one.result, one.draft);
+}
+
 void Trials::keep(const Result& result, const GapDraft& draft) {
   if (keep_ == 0 || result.outcome != Outcome::kOk) return;
   const auto place =

@@ -98,6 +98,9 @@ class Trials {
   GapDraft draft(const std::vector<Gap>& gaps, const GapPlan& plan) const {
     return draft_of(gaps, plan, trace_.ops().size(), always_);
   }
+  /// Trials of the same kind with some of the tries; and its best draft, if it is better, and its tries are counted.
+  Trials part(std::int64_t tries) const { return {trace_, spec_, tries, on_demand_, keep_, always_}; }
+  void take(const Trials& part);
   /// A run of a draft with its realised plan; does not count as a try.
   Result realise(GapDraft draft);
   /// The settings of the run that judges drafts.

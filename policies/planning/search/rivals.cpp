@@ -28,6 +28,14 @@ bool Rivals::plan_exists() const {
   return !least || least->feasible;
 }
 
+double Rivals::least_slower() const {
+  const std::optional<Bound> least = bound(may_swap_, may_recompute_);
+  Nanos work;
+  for (const Op& op : trace_.ops()) work += op.duration;
+  if (!least || !least->feasible || work == Nanos{}) return 1;
+  return std::max(1.0, static_cast<double>(least->makespan.count()) / static_cast<double>(work.count()));
+}
+
 /// Whether policies that take only these kinds of action may beat `best`.
 bool Rivals::may_win(bool swap, bool recompute, const Result& best) const {
   if (best.outcome != Outcome::kOk) return true;

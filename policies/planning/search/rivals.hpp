@@ -34,6 +34,8 @@ class Rivals {
   std::int64_t judged() const { return judged_; }
   /// Whether any policy might end well; false if a quick certified bound excludes it.
   bool plan_exists() const;
+  /// The time that no policy can beat, over that of the step without limit, by a quick certified bound; at least 1.
+  double least_slower() const;
 
  private:
   std::optional<Bound> bound(bool swap, bool recompute) const;
