@@ -27,15 +27,18 @@ raw::Log log_of(int rank, int time, const std::string& infos) {
                  fmt::format("'process': {}, 'source': 'cupti', 'clock': 'monotonic_raw'", rank + 1));
 }
 
+RecordedJob join_logs(std::vector<raw::Log> logs) {
+  return join_recorded("run.raw", by_rank("run.raw", std::move(logs)), LoweredOps::kKernels,
+                       [](LoweredRank rank) { return rank; });
+}
+
 /// The begins of two ranks whose kernels are launched at 100 and 600.
 std::vector<Nanos> begins(const std::string& infos) {
   std::vector<raw::Log> logs;
   logs.push_back(log_of(0, 100, infos));
   logs.push_back(log_of(1, 600, infos));
-  const RecordedJob recorded = join_recorded("run.raw", by_rank("run.raw", std::move(logs)), LoweredOps::kKernels,
-                                             [](LoweredRank rank) { return rank; });
   std::vector<Nanos> found;
-  for (const JobRank& rank : recorded.job.job.ranks) found.push_back(rank.start);
+  for (const JobRank& rank : join_logs(std::move(logs)).job.job.ranks) found.push_back(rank.start);
   return found;
 }
 
@@ -47,4 +50,22 @@ TEST_CASE("the ranks of a job begin when they did, also if their times are estim
   CHECK(begins(estimated) == std::vector{0_ns, 500_ns});
   CHECK(begins(estimated + "{'kind': 'info', 'key': 'mode', 'value': 'dry run: no device'}\n") ==
         std::vector{0_ns, 0_ns});
+}
+
+TEST_CASE("a group of some ranks is named by their numbers") {
+  const auto member = [](int own) {
+    return fmt::format(
+        "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
+        "{{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', "
+        "'correlation': 1}}\n",
+        own);
+  };
+  std::vector<raw::Log> logs;
+  logs.push_back(log_of(0, 100, member(0)));
+  logs.push_back(log_of(1, 100, ""));
+  logs.push_back(log_of(2, 100, member(1)));
+  const Job job = join_logs(std::move(logs)).job.job;
+  REQUIRE(job.groups.size() == 1);
+  CHECK(job.groups[0].name == "0,2");  // "0-2" would read as all three
+  CHECK(job.groups[0].ranks == std::vector<std::size_t>{0, 2});
 }

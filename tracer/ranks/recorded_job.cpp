@@ -94,7 +94,7 @@ class Joining {
     const auto known =
         std::find_if(groups.begin(), groups.end(), [&](const JobGroup& each) { return each.ranks == ranks; });
     if (known != groups.end()) return static_cast<std::size_t>(known - groups.begin());
-    groups.push_back({ranks.size() == ranks_.size() ? "all" : fmt::format("{}", fmt::join(ranks, "-")), ranks});
+    groups.push_back({ranks.size() == ranks_.size() ? "all" : fmt::format("{}", fmt::join(ranks, ",")), ranks});
     return groups.size() - 1;
   }
 

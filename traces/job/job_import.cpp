@@ -150,7 +150,7 @@ class Joining {
   }
 
   void join(const std::vector<std::size_t>& members, const std::map<std::size_t, Sequence>& sequences) {
-    const std::string name = members.size() == ranks_.size() ? "all" : fmt::format("{}", fmt::join(members, "-"));
+    const std::string name = members.size() == ranks_.size() ? "all" : fmt::format("{}", fmt::join(members, ","));
     const std::size_t first = members.front();
     static const Sequence kNothing;
     const auto of = [&](std::size_t rank) -> const Sequence& {
