@@ -20,6 +20,7 @@
 #include "policies/planning/search/improve_placed.hpp"
 #include "policies/planning/search/later_frees.hpp"
 #include "policies/planning/search/limit_search.hpp"
+#include "policies/planning/search/mixed_selections.hpp"
 #include "policies/planning/search/order_candidates.hpp"
 #include "policies/planning/search/placement.hpp"
 #include "policies/planning/search/rivals.hpp"
@@ -380,7 +381,7 @@ class Tide final : public AnsweringPlanner {
     for (const Gap& gap : planning.gaps) largest = std::max(largest, gap.size);
     if (fold_) try_classes(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
     if (recomputes_)
-      mix(trials, planning, costs, largest);
+      try_mixed(trials, planning, costs, largest, seed_);
     else
       try_copies(trials, planning, largest);
     improve_best(trials, planning, costs, gives_up);
@@ -454,46 +455,6 @@ class Tide final : public AnsweringPlanner {
         [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
         tries};
     search.run();
-  }
-
-  /// Tries prices of the links, first over the whole range, then around the best; then changes the best plan.
-  void mix(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) const {
-    const std::vector<double> prices = possible_prices(planning, costs, 200);
-    std::size_t best = 0;
-    const auto attempt = [&](std::size_t price, int slack, CopyOut copies) {
-      if (trials.over() || price >= prices.size()) return;
-      const Result before = trials.best_result();
-      try_mixed_rounds(trials, planning, largest * slack / 10, 3, copies, [&](const SlotLimits& limits) {
-        return select_by_price(planning, costs, prices[price], limits);
-      });
-      if (better(trials.best_result(), before)) best = price;
-    };
-    constexpr std::size_t kCoarse = 12;
-    const std::size_t step = std::max<std::size_t>(prices.size() / kCoarse, 1);
-    for (std::size_t i = 0; i < prices.size(); i += step) attempt(i, 0, CopyOut::kWhenFree);
-    for (std::size_t by = step; by > 0; by /= 2)
-      for (const CopyOut copies : {CopyOut::kWhenFree, CopyOut::kAtRelease})
-        for (const int slack : {0, 2}) {
-          const std::size_t around = best;
-          attempt(around, slack, copies);
-          attempt(around + by, slack, copies);
-          attempt(around - by, slack, copies);  // if around < by, the index is beyond all prices
-        }
-    constexpr std::int64_t kMoveOps = 600'000;
-    const std::int64_t moves =
-        std::clamp<std::int64_t>(kMoveOps / static_cast<std::int64_t>(planning.circle.size()), 30, 2'000);
-    for (const int slack : {0, 2, 5})
-      for (const CopyOut copies : {CopyOut::kWhenFree, CopyOut::kAtRelease}) {
-        if (trials.over()) return;
-        Planning tighter = planning;
-        tighter.capacity -= largest * slack / 10;
-        const MixedSelection changed =
-            improve_by_estimate(tighter, costs, selection_of(trials.best_plan()), copies, moves, seed_);
-        if (std::optional<MixedPlan> mixed = schedule_mixed(planning, changed, copies)) {
-          mixed->plan.drops_on_demand = trials.best_plan().drops_on_demand;
-          trials.add(planning.gaps, mixed->plan);
-        }
-      }
   }
 
   std::int64_t effort_;

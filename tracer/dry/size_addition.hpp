@@ -9,7 +9,7 @@
 
 namespace tidepool::dry {
 
-/// Sums of sizes with a number, or with other sizes. In this way, programs that exchange objects compute where an object
+/// Sums of sizes with a number, or with other sizes. Programs that exchange objects compute with them where an object
 /// ends in a message.
 struct SizeAddition {
   enum class Operands : std::uint8_t { kNumber, kSizes };
