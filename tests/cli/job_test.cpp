@@ -77,8 +77,8 @@ TEST_CASE("tidepool report of a job shows the job of simulate, and refuses plans
     return result.err;
   };
   CHECK(complaint({job, "--policy", "tide"}) == "tidepool: " + job +
-                                                    ": a report of a job shows it without plans; expected of the "
-                                                    "options of a run only --capacity and --machine\n");
+                                                    ": a report of a job shows it without plans; expected only "
+                                                    "--capacity and --machine of the options of a run\n");
   CHECK(complaint({job, job}) == "tidepool: " + job + ": a job and other inputs; expected the job alone\n");
   CHECK(complaint({scratch.file("step.rank0.tide"), "--scale", "2"}) ==
         "tidepool: --scale: " + scratch.file("step.rank0.tide") +
