@@ -23,17 +23,19 @@ std::optional<Bound> Rivals::bound(bool swap, bool recompute) const {
                      .steady = spec_.steady});
 }
 
-bool Rivals::plan_exists() const {
-  const std::optional<Bound> least = bound(may_swap_, may_recompute_);
-  return !least || least->feasible;
+/// The bound on all rivals, computed once.
+const std::optional<Bound>& Rivals::least() {
+  if (!least_) least_ = bound(may_swap_, may_recompute_);
+  return *least_;
 }
 
-double Rivals::least_slower() const {
-  const std::optional<Bound> least = bound(may_swap_, may_recompute_);
+bool Rivals::plan_exists() { return !least() || least()->feasible; }
+
+double Rivals::least_slower() {
   Nanos work;
   for (const Op& op : trace_.ops()) work += op.duration;
-  if (!least || !least->feasible || work == Nanos{}) return 1;
-  return std::max(1.0, static_cast<double>(least->makespan.count()) / static_cast<double>(work.count()));
+  if (!least() || !least()->feasible || work == Nanos{}) return 1;
+  return std::max(1.0, static_cast<double>(least()->makespan.count()) / static_cast<double>(work.count()));
 }
 
 /// Whether policies that take only these kinds of action may beat `best`.

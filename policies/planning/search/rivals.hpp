@@ -33,18 +33,20 @@ class Rivals {
   /// Number of policies run so far.
   std::int64_t judged() const { return judged_; }
   /// Whether any policy might end well; false if a quick certified bound excludes it.
-  bool plan_exists() const;
+  bool plan_exists();
   /// The time that no policy can beat, over that of the step without limit, by a quick certified bound; at least 1.
-  double least_slower() const;
+  double least_slower();
 
  private:
   std::optional<Bound> bound(bool swap, bool recompute) const;
+  const std::optional<Bound>& least();
   bool may_win(bool swap, bool recompute, const Result& best) const;
 
   const Trace& trace_;
   const RunSpec& spec_;
   std::string self_;
   bool may_swap_, may_recompute_;
+  std::optional<std::optional<Bound>> least_;  // once it was asked for
   std::int64_t judged_ = 0;
 };
 
