@@ -54,6 +54,14 @@ TEST_CASE("run prints in one sentence which promise was not kept, and ends with 
         "tidepool: the step used 1.001 KiB, more than the 1 KiB that the plan promises\n");
   CHECK(said("{" + followed + R"(,"peak_bytes":1024,"between_peak_bytes":2048,"left_out":{}})", 1) ==
         "tidepool: between its steps the job used 2 KiB, more than the 1 KiB that the plan promises\n");
+  CHECK(said("{" + followed + R"(,"peak_bytes":1536,"stays_bytes":512,"left_out":{}})", 1) ==
+        "tidepool: the step used 1.5 KiB, more than the 1 KiB that the plan promises; the plan drops 512 B that stay: "
+        "PyTorch cannot free memory of NumPy or of a data loader\n");
+  CHECK(said("{" + followed +
+                 R"(,"peak_bytes":1024,"between_peak_bytes":2048,"between_op":"aten::linear","left_out":{}})",
+             1) ==
+        "tidepool: between its steps the job used 2 KiB, more than the 1 KiB that the plan promises; the "
+        "first op there was aten::linear\n");
   CHECK(said("{" + followed + R"(,"peak_bytes":512,"left_out":{"drop":7,"swap_in":1}})", 1) ==
         "tidepool: not carried out in full: in 3 iterations these actions could not be done: drop 7, swap_in 1\n");
   CHECK(said(R"({"iterations":2,"deviations":0,"measured":0,"counts":{},"lost":[]})", 1) ==

@@ -79,9 +79,9 @@ Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, in
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
   if (report.contains("peak_bytes")) json["measured_peak_bytes"] = report["peak_bytes"];
-  for (const char* key :
-       {"between_peak_bytes", "allocated_peak_bytes", "reserved_peak_bytes", "iterations", "measured", "deviations",
-        "gave_up", "stopped", "counts", "left_out", "out_of_memory_bytes", "lost", "allocator"})
+  for (const char* key : {"stays_bytes", "between_peak_bytes", "between_op", "allocated_peak_bytes",
+                          "reserved_peak_bytes", "iterations", "measured", "deviations", "gave_up", "stopped", "counts",
+                          "left_out", "out_of_memory_bytes", "lost", "allocator"})
     if (report.contains(key)) json[key] = report[key];
   return json;
 }
@@ -147,12 +147,19 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
     return fmt::format("not carried out in full: in {} iterations these actions could not be done: {}",
                        number("measured"), list);
   }
+  const auto too_much = [&](std::string_view who, Bytes peak) {
+    return fmt::format("{} used {}, more than the {} that the plan promises", who, to_text(peak),
+                       to_text(limit_of(*file)));
+  };
   if (const Bytes peak{number("measured_peak_bytes")}; peak > limit_of(*file))
-    return fmt::format("the step used {}, more than the {} that the plan promises", to_text(peak),
-                       to_text(limit_of(*file)));
+    return too_much("the step", peak) +
+           (json.contains("stays_bytes")
+                ? fmt::format("; the plan drops {} that stay: PyTorch cannot free memory of NumPy or of a data loader",
+                              to_text(Bytes{number("stays_bytes")}))
+                : "");
   if (const Bytes peak{number("between_peak_bytes")}; peak > limit_of(*file))
-    return fmt::format("between its steps the job used {}, more than the {} that the plan promises", to_text(peak),
-                       to_text(limit_of(*file)));
+    return too_much("between its steps the job", peak) +
+           (json.contains("between_op") ? "; the first op there was " + json["between_op"].get<std::string>() : "");
   return "";
 }
 

@@ -39,6 +39,7 @@ class Lowering {
       json["versions"].push_back({version.buffer.value(), number(version.producer), number(version.parent)});
     }
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) json["ops"].push_back(lower_op(OpId{i}));
+    json["unused"] = unused();
     json["parked"] = parked_;
     json["actions"] = std::move(actions);
     return json.dump();
@@ -81,6 +82,20 @@ class Lowering {
           refuse("the trace does not say what {} reads and writes; expected a trace recorded by tidepool_torch",
                  op_name(op));
     }
+  }
+
+  /// Names of the parameters and optimizer states that no op uses, as those of a model that is not trained.
+  Json unused() const {
+    std::vector<bool> used(trace_.buffers().size());
+    for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)
+      for (const Use& use : trace_.uses(OpId{i}))
+        used[trace_.version(use.out.valid() ? use.out : use.in).buffer.index()] = true;
+    Json names = Json::array();
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
+      if (const Buffer& buffer = trace_.buffers()[i];
+          !used[i] && (buffer.kind == BufferKind::kParameter || buffer.kind == BufferKind::kOptimizerState))
+        if (const auto name = trace_.text(buffer.name); !name.empty()) names.push_back({i, name});
+    return names;
   }
 
   Json lower_op(OpId id) const {

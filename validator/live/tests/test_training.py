@@ -254,6 +254,41 @@ class Deviations(unittest.TestCase):
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (6, 0, {}))
         self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
 
+    def test_parameters_that_no_op_of_the_step_uses_leave_as_planned(self):
+        """They are known by their names: no op shows them."""
+
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.ModuleDict({"used": torch.nn.Linear(64, 512), "rests": torch.nn.Linear(256, 512)})
+            optimizer, x = torch.optim.SGD(network.parameters(), lr=0.1), torch.randn(512, 64)
+
+            def step():
+                loss = network["used"](x).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        planned = Planned(make, "lru-swap", "0.9x")
+        self.addCleanup(planned.close)
+        network, optimizer, step = make()
+        before = network["rests"].weight.detach().clone()
+        values = [step()]
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            values += [step() for _ in range(3)]
+            asked = network["rests"](torch.ones(1, 256)).sum().item()  # between two steps
+            values += [step() for _ in range(3)]
+        report = follower.report.content()
+        self.assertTrue(torch.equal(before, network["rests"].weight))
+        network, _, step = make()
+        self.assertEqual(values, [step() for _ in range(7)])
+        self.assertEqual(asked, network["rests"](torch.ones(1, 256)).sum().item())
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (6, 0, {}))
+        self.assertGreater(report["counts"]["swap_in"], 0)
+        self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
+
     def test_state_that_leaves_for_an_op_that_begins_no_step_is_as_its_update_left_it(self):
         """A step that deviates calls the recorded step's first operator before the update. At that call, optimizer state
         leaves; the update of it is not of the plan."""

@@ -29,7 +29,7 @@ class Actions:
         if done:
             self._report.count(verb)
         elif verb == "drop" and not self._contents.resizable(subject, self._plan.buffer_of[subject]):
-            self._report.count("stays")  # its memory is not from the allocator
+            self._report.stays(self._plan.buffer_of[subject], self._plan.sizes[self._plan.buffer_of[subject]])
         else:
             self._report.left_out(verb)
 

@@ -26,11 +26,13 @@ class HostDevice:
 
     def copy(self, lane, target, source, after=None):
         """Starts a copy on stream `lane` ("out" or "in") after event `after`. Returns the event at the copy's end."""
+        tensors = [(target, source)]
 
         def work():
             if after is not None:
                 after.result()
-            target.copy_(source)
+            to, of = tensors.pop()  # the thread keeps `work`, and no memory, for a moment after the event
+            to.copy_(of)
 
         return self._streams[lane].submit(work)
 

@@ -51,6 +51,8 @@ class Follower(Guest):
         self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
         self._becomes = {}  # trace buffer that outlives an iteration -> its trace buffer in the next iteration
         self._became, self._lasting = {}, {}  # _becomes and _numbers at the end of the last whole iteration
+        self._named = []  # live buffers from before the first step: of models and optimizers
+        self._unused = {}  # those that no op of the step uses -> trace buffer
         self._issued = 0  # actions before ops [0, _issued) are done
         self._call = self._state = self._substitutes = None
         self._between = 0  # ops that are not in the trace, since the last op that is
@@ -73,7 +75,8 @@ class Follower(Guest):
     meta = None
 
     def add_existing(self, buffer):
-        pass
+        if not self.entered:
+            self._named.append(buffer)
 
     def alloc(self, buffer):
         pass
@@ -132,6 +135,14 @@ class Follower(Guest):
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
     # Before an op.
+
+    def __enter__(self):
+        super().__enter__()
+        found = ((buffer, self._plan.unused_buffer(buffer.name, buffer.size)) for buffer in self._named)
+        self._unused = {buffer: number for buffer, number in found if number is not None}
+        self._forget_lasting()
+        self._remember()
+        return self
 
     def __exit__(self, *error):
         super().__exit__(*error)
@@ -342,7 +353,7 @@ class Follower(Guest):
     def _go_on(self, op, index):
         if index == 0:
             self._whole = True
-            self.report.begin(self._meter, self._between > 0)
+            self.report.begin(self._meter, self._strange_op if self._between > 0 else "")
             self._between = 0
         expected = self._plan.ops[index]
         by_number = {}
@@ -412,10 +423,19 @@ class Follower(Guest):
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
         if not other_op:  # the set of tensors that outlive the step has changed
-            self._lasting, self._before, self._became = {}, {}, {}
+            self._forget_lasting()
             self.report.unlearn()
         self._whole = False
         self._between = self._issued = 0
+        self._remember()
+
+    def _forget_lasting(self):
+        """Forgets the buffers that outlive a step, except those that no op uses: they are known by their names."""
+        self._before, self._lasting = {}, dict(self._unused)
+        self._became = {number: number for number in self._unused.values()}
+
+    def _remember(self):
+        """Takes what outlived the last whole iteration for what there is now."""
         self._becomes = dict(self._became)
         self._numbers, self._contents.tensors = {}, {}
         for buffer, number in self._lasting.items():

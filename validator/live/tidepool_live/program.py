@@ -64,6 +64,7 @@ class LiveProgram:
         self.actions = [[] for _ in range(len(self.ops) + 1)]
         for before, verb, subject in self._with_discards(content["actions"]):
             self.actions[before].append((verb, subject))
+        self._unused = {name: buffer for buffer, name in content["unused"]}
         used = {use.buffer for op in self.ops for use in op.uses}
         self._idle = [(index, self.buffer_of[subject]) for index, actions in enumerate(self.actions)
                       for verb, subject in actions if verb == "free" and self.buffer_of[subject] not in used]
@@ -92,6 +93,11 @@ class LiveProgram:
         zero_grad() ends them."""
         return [buffer for end, buffer in self._idle
                 if abs(end - index) <= 2 and self._rounded(size) == self._rounded(self.sizes[buffer])]
+
+    def unused_buffer(self, name, size):
+        """The parameter or optimizer state of this name in the trace, if no op uses it; else None."""
+        buffer = self._unused.get(name)
+        return buffer if buffer is not None and self._rounded(size) == self._rounded(self.sizes[buffer]) else None
 
     def _rounded(self, size):
         return -(-size // self._unit) * self._unit

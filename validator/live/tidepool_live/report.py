@@ -19,6 +19,8 @@ class Report:
         self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
+        self._first_between = ""  # the first op between the steps that had the peak between steps
+        self._staying, self._most_staying = {}, 0  # trace buffer -> bytes, in this iteration; the largest sum
         self._allocator_peaks, self._peaks_started = collections.Counter(), False
         self._count = self._learnt = 0
         self._pending = collections.deque()  # times not yet read from the device: entry, number, two events
@@ -43,11 +45,16 @@ class Report:
         if self.steady and not self._disturbed:
             self._left_out[what] += 1
 
-    def begin(self, meter, interrupted):
-        """The first op of a step has been matched. interrupted: other ops ran since the last step."""
-        if self._started is None or interrupted:
-            if self.steady:
-                self._between_peak = max(self._between_peak, meter.peak)
+    def stays(self, buffer, size):
+        """A drop freed no memory: that of the buffer is not the allocator's."""
+        self.count("stays")
+        self._staying[buffer] = size
+
+    def begin(self, meter, between):
+        """The first op of a step has been matched. between: the first op that ran since the last step, or ""."""
+        if self._started is None or between:
+            if self.steady and meter.peak > self._between_peak:
+                self._between_peak, self._first_between = meter.peak, between
             self._started, self._clock = time.perf_counter_ns(), None
             meter.start()
 
@@ -64,11 +71,13 @@ class Report:
             number = len(self._times)
             self._times.append(entry["time_ns"])
             self._peak = max(self._peak, meter.peak)
+            self._most_staying = max(self._most_staying, sum(self._staying.values()))
         if clock is not None and self._clock is not None:
             self._pending.append((entry, number, self._clock, clock))
         self._count += 1
         self._learnt += 1
         self._disturbed = False
+        self._staying = {}
         while self._pending and self._pending[0][-1].query():
             self._settle()
         self._started, self._clock, self._before = now, clock, (out, back)
@@ -129,6 +138,10 @@ class Report:
         content.update(self._allocator_peaks)
         if self._between_peak:
             content["between_peak_bytes"] = self._between_peak
+        if self._first_between:
+            content["between_op"] = self._first_between
+        if self._most_staying:
+            content["stays_bytes"] = self._most_staying
         if self._stopped is not None:
             content["stopped"] = self._stopped
         if self._out_of_memory is not None:
