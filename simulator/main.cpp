@@ -26,7 +26,7 @@ namespace {
 int word_count = 0;  // of the command line
 char** words = nullptr;
 
-/// Plug-ins named in the environment first, then those of the command line.
+/// Loads the plug-ins named in the environment, then those of the command line.
 void load_plugins(const std::vector<std::string>& given) {
   if (const char* paths = std::getenv("TIDEPOOL_PLUGINS"))
     for (const std::string& path : tidepool::split_list(paths, ':'))
@@ -90,7 +90,7 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{} ({} --help lists all arguments)", what, name);
 }
 
-/// How many words stand behind the first --.
+/// Number of words behind the first "--".
 std::size_t words_behind_dashes(int argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find_if(argv, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
@@ -104,12 +104,12 @@ void occupy_closed_streams() {
     if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-/// @throws std::system_error  if not all that was printed has been written, as printing throws it
+/// @throws std::system_error  if a part of the output could not be written; printing throws the same error
 void finish_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::system_error{errno, std::generic_category()};
 }
 
-/// "stdout: not all of it could be written: No space left on device" if that is what went wrong.
+/// The text of an error; "stdout: not all of it could be written: No space left on device" if printing failed.
 std::string explain(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (!system || std::ferror(stdout) == 0) return error.what();
@@ -126,14 +126,15 @@ void say_out_of_memory() {
 
 std::terminate_handler end_otherwise = nullptr;
 
-/// Destructors of nlohmann's JSON and functions of the standard library allocate memory where no exception may leave.
+/// The terminate handler. Destructors of nlohmann's JSON and noexcept functions of the standard library allocate
+/// memory; if there is none left, the program ends here.
 [[noreturn]] void end() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     say_out_of_memory();
     std::_Exit(1);
-  } catch (...) {  // said by the other handler
+  } catch (...) {  // the other handler prints it
   }
   end_otherwise();
   std::abort();
@@ -155,7 +156,7 @@ int run_command(int argc, char** argv) {
   const std::size_t behind_dashes = words_behind_dashes(argc, argv);
   for (const tidepool::Command& command : tidepool::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->fallthrough();  // these are understood behind the subcommand too
+    sub->fallthrough();  // options of the program may also stand behind the subcommand
     sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub, behind_dashes})] { chosen = run; });
   }
   try {

@@ -21,7 +21,7 @@ struct OptionInfo {
   std::string meaning;
 };
 
-/// The values for one pool or policy: the user's, and the defaults for all others.
+/// The values of all options of one pool or policy: those that the user gave, and the defaults of the others.
 class Options {
  public:
   /// @throws InputError  "dtr: unknown option 'treshold', did you mean 'threshold'? (tidepool policies dtr lists them)"
@@ -33,7 +33,7 @@ class Options {
   Nanos nanos(const std::string& name) const;
   double number(const std::string& name) const;
   bool flag(const std::string& name) const;
-  const std::string& word(const std::string& name) const;  ///< also a file's path
+  const std::string& word(const std::string& name) const;  ///< also for files and texts
   /// Seed of the run, for policies that draw random numbers.
   std::uint64_t seed() const { return seed_; }
   /// Canonical text: "name=value,..." of every option that differs from its default.
@@ -71,7 +71,7 @@ struct PolicyChain {
   bool operator==(const PolicyChain&) const = default;
 };
 
-/// Splits at commas outside parentheses and brackets, or at another separator.
+/// The parts between the separators outside parentheses and brackets, without spaces around each part.
 std::vector<std::string> split_list(std::string_view text, char separator = ',');
 
 }  // namespace tidepool

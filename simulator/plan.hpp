@@ -22,19 +22,19 @@ enum class Verb : std::uint8_t {
   kAlloc,    ///< version `subject` gets the place [offset, offset + size), which is empty; only an initial version has
              ///< its content at once. A buffer from before the trace may be swapped in without kAlloc: its initial
              ///< version was on the host when the run began
-  kScratch,  ///< the next run writes `subject` a second time; that copy goes to this place, which ends with the run
+  kScratch,  ///< the next run writes `subject`, which is resident, again: into this place, which ends with the run
   kFree,     ///< the program does not use version `subject` any more: its place ends, and its host copy too
   kRun,      ///< op `subject` runs, for the first time or again
   kCopy,     ///< version `subject`, which has an empty place, gets a copy of the version that it replaces, on the
              ///< stream of its op, so that the next run can update it there
   kSwapOut,  ///< version `subject` is copied to the host; it stays on the device
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
-  kDrop,     ///< the place of version `subject` ends although it is used later: kSwapIn or kRun brings it back
+  kDrop,     ///< the place of version `subject` ends before its last use: kSwapIn or kRun brings the version back
   kAwait,    ///< the stream of op `before` waits until all copies of version `subject` under way have ended
-  kNext,     ///< iteration `subject` begins: buffers that outlive the step become initial, and all others are gone
+  kNext,     ///< iteration `subject` begins: buffers that outlive the step hold initial versions, all others are gone
 };
 
-/// One decision, a value. An action before op `before` is issued when the previous op of that stream has ended.
+/// One action on memory. An action before op `before` is issued when the previous op of that stream has ended.
 struct Action {
   Verb verb = Verb::kRun;
   OpId before = {};           ///< the op of the program that this action precedes; none: after the last op
@@ -53,8 +53,8 @@ inline constexpr Bytes kNoAddress{-1};
 
 /// Order in which a plan runs the ops of a step, in place of the recorded one.
 struct StepOrder {
-  std::string rule;                ///< the rule that made it, for people
-  bool apart = false;              ///< an op on lists of tensors is one op for each tensor, see split_foreach()
+  std::string rule;                ///< name of the rule that made it; only printed
+  bool apart = false;              ///< an op on lists of tensors is divided into one op per tensor, see split_foreach()
   std::vector<std::uint32_t> ops;  ///< ops of the recorded step, after this division, in the order in which they run
   bool operator==(const StepOrder&) const = default;
 };
@@ -75,7 +75,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// A plan or a policy asks for an impossible action. what() reads "verb subject before op N: reason".
+/// An impossible action in a plan or in the answer of a policy. what() reads "verb subject before op N: reason".
 class PlanError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -105,7 +105,7 @@ nlohmann::ordered_json to_json(const Machine& machine) {
   return json;
 }
 
-/// Measured copies of a link whose latency is known.
+/// Reads the measured copies of a link whose latency has been read.
 void read_times(JsonFields& fields, std::string_view key, Link& link) {
   TimedSize last{Bytes{}, link.latency};
   fields.each_row(key, [&](const JsonRow& row) {
@@ -115,7 +115,7 @@ void read_times(JsonFields& fields, std::string_view key, Link& link) {
   });
 }
 
-/// Members of a link besides rate and latency.
+/// Reads the members of a link other than rate and latency.
 void read_link(JsonFields& fields, std::string_view duplex_key, std::string_view slowdown_key,
                std::string_view times_key, Link& link) {
   constexpr std::int64_t kFull = 1'000'000;
@@ -197,7 +197,7 @@ Totals read_totals(JsonFields& fields) {
   return totals;
 }
 
-/// Ops as runs of successive ones: the first op and their number.
+/// The ops of an order as ranges of successive ops: the first op and the number of ops.
 nlohmann::ordered_json to_json(const StepOrder& order) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
   for (std::size_t first = 0, last = 0; first < order.ops.size(); first = last) {
@@ -228,7 +228,7 @@ nlohmann::ordered_json header(const PlanFile& file) {
   return json;
 }
 
-/// Reads a text that must be a number as a whole.
+/// Reads a text that must be one number and nothing else.
 double read_number(std::string_view key, std::string_view text) {
   const std::string copy{text};
   char* end = nullptr;
@@ -260,7 +260,7 @@ StepOrder read_order(JsonFields& fields) {
   return order;
 }
 
-/// @return  how many actions follow
+/// @return  the number of actions that follow
 std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) {
   const std::int64_t format = fields.required_integer("tidepool_plan");
   if (format != kFormat && format != kFormatWithOrder)

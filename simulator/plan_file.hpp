@@ -1,5 +1,5 @@
-// A realised plan in a file, as JSON lines. The first line has the run's inputs and its predicted cost; then follows
-// one line for each action, in issue order:
+// A realised plan in a file, as JSON lines. The first line has the run's inputs and its predicted cost. Each further
+// line is an action, in issue order:
 //
 //   {"tidepool_plan":1,"trace_hash":"...","pool":"best-fit","policy":"dtr",...,"predicted":{...},"actions":2}
 //   {"do":"alloc","version":7,"before":12,"offset_bytes":0,"size_bytes":512}
@@ -10,14 +10,14 @@
 // of the "iteration"). An action without "before" comes after the last op. "offset_bytes" and "size_bytes" are 0 if
 // absent; an offset of -1 means a pool without addresses. Without "capacity_bytes" there is no limit.
 //
-// Format 2 is that of a plan with an order of its own. Its first line also has
+// A plan with an order of its own has format 2. Its first line also has
 //
 //   "order":{"rule":"eager","lists_apart":true,"ops":[[0,120],[340,1],[120,2]]}
 //
 // with the ops of the trace in the order in which they run, as ranges of successive ops: the first op and the number of
-// ops. With "lists_apart", these are the ops after each op on lists of tensors has been divided (split_foreach). The
-// ids in actions are those of the step in this order, which 'tidepool order' also writes; "trace_hash" is the recorded
-// step's.
+// ops. With "lists_apart", each op on lists of tensors has been divided first (split_foreach), and these are the ops
+// after that. Actions use the ids of the step in this order; 'tidepool order' writes the same step. "trace_hash" is the
+// hash of the recorded step.
 #pragma once
 
 #include <string>

@@ -14,10 +14,10 @@ namespace tidepool {
 
 /// Limits of a search. Without a time limit, a planner's answer only depends on the instance and its options.
 struct PackingLimits {
-  Bytes capacity = kNoLimit;                ///< a higher layout has no use
+  Bytes capacity = kNoLimit;                ///< a higher layout is of no use
   Bytes enough = {};                        ///< the search stops at a layout of at most this height
   std::optional<Nanos> time = {};           ///< wall time; overrides the planner's own limit of effort
-  const std::atomic<bool>* stop = nullptr;  ///< set by another thread: return the best so far
+  const std::atomic<bool>* stop = nullptr;  ///< another thread sets it: the planner returns its best layout
 };
 
 /// A layout, its height, and the proof if one was found.
@@ -42,8 +42,9 @@ class Planner {
   virtual Layout plan(const Instance& instance, const PackingLimits& limits) = 0;
 };
 
-/// Height of the layout. The check is a sweep that shares no code with planners. @throws std::logic_error  for an error
-/// of a planner: names two items that overlap, or one that is misaligned or not at its fixed offset.
+/// Checks a layout and returns its height. The check is a sweep that shares no code with planners.
+/// @throws std::logic_error  for an error of a planner; names two items that overlap, or one that is misaligned or not
+/// at its fixed offset
 Bytes verified_height(const Instance& instance, const std::vector<Bytes>& offsets);
 
 }  // namespace tidepool

@@ -1,4 +1,5 @@
-// The interface of policies, which decide what is kept, swapped or recomputed. A policy is one .cpp in policies/.
+// The interface of policies, which decide which versions are kept, swapped or recomputed. A policy is one .cpp in
+// policies/.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@ namespace tidepool {
 
 class OrderedStep;
 
-/// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
+/// A policy only decides; the driver carries its decisions out. Override only the functions that the policy needs.
+/// Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
-///               also drop content that the program neither reads again nor hands on; it is then lost
+///               also drop content that the program does not read again and that does not outlive the step; it is lost
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
-///   kSwapIn v   bring back early (prefetch)
+///   kSwapIn v   copy back from the host early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them
 ///   kRun op     run an op again early, after bringing back its inputs; only in drafts and in before_run()
 /// The driver fills in `offset` and `size`. A policy sees the run through a View.
@@ -33,9 +35,10 @@ class Policy {
   virtual std::shared_ptr<const OrderedStep> reorder(const Trace&, const RunSpec&) { return {}; }
 
   /// Offline: a draft, made once before the run, sorted by `before`, and followed in every iteration. Other actions
-  /// happen on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
-  /// program needs it; for a version still on its way to the host it cancels the drop. A kSwapOut of an initial version
-  /// before op 0 says that the version is on the host when the step begins: its idle interval began in the step before.
+  /// happen on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it fits or the
+  /// program needs the version. If the version is still being copied to the host, kSwapIn cancels its drop. A kSwapOut
+  /// of an initial version before op 0 says that the version is on the host when the step begins: its idle interval
+  /// began in the step before.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
   /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
   /// after the draft.
@@ -55,17 +58,17 @@ class Policy {
   /// Online: op is about to run for the first time (prefetch, early eviction).
   virtual void before_run(const View&, OpId, std::vector<Action>&) {}
 
-  /// Whether before_place() shall be called. Asked once, after the draft.
+  /// Whether the driver calls before_place(). Asked once, after the draft.
   virtual bool anticipates() const { return false; }
-  /// Online: a place is about to be requested, which may fit without evictions (early eviction).
+  /// Online, for early eviction: a place is about to be requested. The request may fit without evictions.
   virtual void before_place(const View&, const Request&, std::vector<Action>&) {}
 
-  /// Whether dropped() and computed() shall be called.
+  /// Whether the driver calls dropped() and computed().
   virtual bool watches() const { return false; }
   /// A version lost its place (dropped, or freed while it may still be recomputed for others).
   virtual void dropped(const View&, VersionId) {}
-  /// An op ran, or a copy came in, and these root versions, which had no content before, have it now. The target of the
-  /// op's run comes last.
+  /// An op ran, or a copy from the host was issued. These root versions had no content before, and have it now. After a
+  /// rerun, the version for which the op ran comes last.
   virtual void computed(const View&, std::span<const VersionId>) {}
 
   /// Number of evaluated costs, for the report.

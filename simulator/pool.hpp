@@ -40,26 +40,27 @@ class Device {
 
 /// A request for a place.
 struct Request {
-  Bytes size = {};         ///< of the program; the pool rounds it
+  Bytes size = {};         ///< bytes that the program asks for; the pool rounds them
   StreamId stream = {};    ///< the stream that will use it first
   VersionId version = {};  ///< the version that will live there
-  OpId before = {};        ///< the op that the program runs next; none: after the last, or no ops are run
-  /// Time of the request. Here the host never runs ahead of its device; a real one does, and finds less work done.
+  OpId before = {};        ///< the op that the program runs next; none: after the last op, or if no ops are run
+  /// Time of the request. The simulated host never runs ahead of its device. A real host does, so fewer ops have ended
+  /// at its requests.
   Nanos now = {};
 };
 
-/// A stream that has used a block and is not the block's own, and the end of all work that it has been given so far.
+/// The use of a block by a stream that is not its own.
 struct StreamUse {
   StreamId stream = {};
-  Nanos done = {};
+  Nanos done = {};  ///< end of all work that this stream has been given so far
 };
 
-/// The circumstances in which the program frees a block.
+/// The state of a block's streams when the program frees the block.
 struct Departure {
   StreamId stream = {};             ///< the block's own stream
   OpId before = {};                 ///< as in Request
   Nanos done = {};                  ///< end of all work that the block's own stream has been given so far
-  std::span<const StreamUse> uses;  ///< by other streams, in the order of their ids; each once
+  std::span<const StreamUse> uses;  ///< by other streams, sorted by id, each stream once
 };
 
 /// A place: [offset, offset + size), size as rounded by the pool. offset is kNoAddress in a pool without addresses.
@@ -91,7 +92,8 @@ class Pool {
   virtual void release(const Block& block) = 0;
 
   /// Takes back a block that streams may still be using in work given to them earlier. The block's next user waits for
-  /// them in any case. A pool whose product holds such blocks back overrides this.
+  /// them in any case. A pool overrides this if the allocator that it models holds such blocks back until the streams
+  /// are done.
   virtual void give_back(const Block& block, const Departure&) { release(block); }
 
   /// The program's host waits until the device is done with everything, just before op `before`.

@@ -16,9 +16,9 @@ namespace tidepool {
 namespace {
 
 struct Registry {
-  std::deque<PoolInfo> pools;  // a deque: addresses stay while more are added
+  std::deque<PoolInfo> pools;  // a deque, so that pointers to elements stay valid when more are added
   std::deque<PolicyInfo> policies;
-  std::string foreign_version;  // of the last registration that was built for another version, "" if none was
+  std::string foreign_version;  // of the last registration built for another version; "": there was none
 };
 
 Registry& registry() {
@@ -28,7 +28,7 @@ Registry& registry() {
 
 template <class Info>
 void add(std::deque<Info>& infos, Info&& info, std::string_view built_for) {
-  // Throwing here would end the program: this runs before main or inside the loading of a shared library.
+  // An exception here would end the program: this code runs before main() or while a shared library is loaded.
   if (built_for == TIDEPOOL_INTERFACE)
     infos.push_back(std::move(info));
   else
@@ -109,7 +109,7 @@ void load_plugin(const std::string& path) {
   const boost::filesystem::path file = boost::filesystem::canonical(path, error);
   if (error || !boost::filesystem::is_regular_file(file))
     throw InputError{fmt::format("{}: no such file; expected a shared library with policies", path)};
-  // Never destroyed: the registrations of libraries are used, and need their code, when static objects end.
+  // Never destroyed: while static objects are destroyed, registrations are still used and need the libraries' code.
   static auto& loaded = *new std::map<boost::filesystem::path, boost::dll::shared_library>;
   if (loaded.contains(file)) return;
 

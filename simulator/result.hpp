@@ -20,7 +20,7 @@ Outcome find_outcome(std::string_view text);
 struct Stall {
   Nanos compute;  ///< compute lanes waited for anything
   Nanos h2d;      ///< part of it: for content coming from the host
-  Nanos d2h;      ///< part of it: for a place that a copy to the host has not left yet
+  Nanos d2h;      ///< part of it: for a place that a copy to the host, or another stream, still uses
   Nanos memory;   ///< part of it: for the device's allocator (cudaMalloc, cudaFree)
   bool operator==(const Stall&) const = default;
 };
@@ -44,14 +44,15 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
-/// The iterations over which times and counts are means: the cycle between two equal states, see Boundary. If only
-/// addresses and costs differ, it is the longest such cycle in the last half of the iterations.
+/// The iterations over which times and counts are means: the cycle between two equal states, see Boundary. If addresses
+/// and costs never recur, it is the longest cycle in the last half of the iterations between two states that are equal
+/// except for addresses.
 struct Cycle {
-  int iterations = 1;     ///< times and counts are means over so many last iterations
+  int iterations = 1;     ///< length of the cycle, which ends with the last iteration
   int lead_in = 0;        ///< iterations before these
   bool settled = true;    ///< the state has recurred; false: the means are over the last half, at least two iterations
   Nanos first_iteration;  ///< time of the first iteration
-  Bytes start_on_host;    ///< content from before the step that the first iteration found on the host only
+  Bytes start_on_host;    ///< content from before the step that is only on the host when the first iteration begins
 };
 
 struct Result {
@@ -59,13 +60,13 @@ struct Result {
   std::string message;  ///< the reason, unless ok
   Totals totals;        ///< up to the end of the run; complete only if ok
   Nanos baseline;       ///< time of the step without policy and limit
-  Cycle cycle;          ///< the iterations that the totals are means over
+  Cycle cycle;          ///< the iterations over which the totals are means
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
   Nanos plan_time;                        ///< wall time of planning and running, without the replay
-  std::int64_t evicting_allocations = 0;  ///< places that were found after policies made room
-  /// Mean share of the capacity that was free when such a place had been found, without the place itself (Coop's
-  /// authors call this fragmentation). 0 without such places.
+  std::int64_t evicting_allocations = 0;  ///< requests that got a place only after policies made room
+  /// Mean share of the capacity that was still free after such a request got its place (Coop's authors call this
+  /// fragmentation). 0 without such requests.
   double eviction_fragmentation = 0;
   /// Wall time of the policies' decisions and bookkeeping in an iteration, if measured. The host decides while the
   /// device waits, so a step takes totals.makespan + search. Plans made before the step are not counted.

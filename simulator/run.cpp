@@ -33,7 +33,7 @@ Chain make_chain(const RunSpec& spec) {
   return chain;
 }
 
-/// The step in the order that the first policy of the chain with one asks for; null: the recorded order.
+/// The step in the first order that a policy of the chain asks for; null: the recorded order.
 std::shared_ptr<const OrderedStep> reordered(const Chain& chain, const Trace& trace, const RunSpec& spec) {
   for (const std::unique_ptr<Policy>& policy : chain.policies)
     if (std::shared_ptr<const OrderedStep> step = policy->reorder(trace, spec)) return step;

@@ -26,7 +26,7 @@ Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::
                       bool may_swap, bool keep_plan = false, std::optional<Nanos> matters_to = {});
 
 /// Executes `plan` unchanged and checks every action: live places do not overlap or exceed the capacity, and only
-/// resident versions are used. Clocks in ns, sizes in bytes; both equal those of simulate() if it made this plan.
+/// resident versions are used. Times and sizes equal those of simulate() if it made this plan.
 /// @throws PlanError  naming the action and the reason, as in "alloc version 7 before op 12: it would overlap version
 /// 3"
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);

@@ -13,13 +13,13 @@ namespace tidepool {
 
 /// The assumptions of one paper's own simulator. All off: the strict model.
 struct Assumptions {
-  std::string name;            ///< "" or the name given to --assume
-  bool copy_on_write = false;  ///< an in-place write gets a place of its own; the old version lives on until forgotten
-  bool replay_views = false;   ///< evicting a version undefines its views, and each view must run again
+  std::string name;              ///< "" or the name given to --assume
+  bool copy_on_write = false;    ///< an in-place write gets a place of its own; the old version lives until kForget
+  bool replay_views = false;     ///< evicting a version undefines its views, and each view must run again
   bool keep_recomputed = false;  ///< a version recomputed for others stays until a policy evicts it, although the
                                  ///< program has freed it
   bool pin_sources = false;      ///< sources' outputs and versions from before the step are never evicted
-  Nanos clock_start;             ///< the clock does not start at 0
+  Nanos clock_start;             ///< value of the clock at the start of the run
 
   /// @throws InputError  for an unknown name
   static Assumptions find(const std::string& name);

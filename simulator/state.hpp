@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// State of one root version during a run. Views (kView) have a state too, but only `defined` means anything there.
+/// State of one root version during a run. Views (kView) have a state too, but it only uses `defined`.
 struct VersionState {
   // Written by the Timeline.
   Nanos ready;                ///< time at which its content is complete (end of the op or copy that made it)
@@ -28,7 +28,7 @@ struct VersionState {
   bool created = false;        ///< the op that makes it has been reached
   bool wanted = false;         ///< the program may still read it: it is the content of a live buffer
   bool regenerable = false;    ///< can be recomputed from versions that cannot be lost
-  bool defined = false;        ///< usable by name; differs from `filled` only for views that must be replayed
+  bool defined = false;        ///< ops can read it; differs from `filled` only for views that must be replayed
   bool pinned = false;         ///< never evictable again
   bool leaving = false;        ///< is being copied to the host, and is dropped when that copy has ended
   std::uint8_t journaled = 0;  ///< bit i: is in the list of changes of policy i
@@ -88,8 +88,8 @@ class View {
     changes_->ids.clear();
   }
 
-  /// Calls visit(VersionId) for every root version that an op making `v` (or a view of it, if views are replayed)
-  /// has read, other than v. May name one twice.
+  /// Calls visit(VersionId) for every root version, other than v, that was read by the producer of `v` or by an op that
+  /// made a view of it. May visit a version twice.
   template <class Visit>
   void for_each_parent(VersionId v, Visit visit) const;
   /// Calls visit(VersionId) for every root version, other than v, made by an op that has read v and has been reached.

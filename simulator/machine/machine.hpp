@@ -16,12 +16,12 @@ struct TimedSize {
   bool operator==(const TimedSize&) const = default;
 };
 
-/// One direction of the host link. A copy takes its latency, in which no data moves, and then moves its data.
+/// One direction of the host link. A copy first takes the latency, in which no data moves; then its data moves.
 struct Link {
-  BytesPerSecond rate{12'000'000'000};  ///< while no data moves the other way; of bytes beyond the last of `times`
+  BytesPerSecond rate{12'000'000'000};  ///< while no data moves the other way; beyond the last size of `times`
   Nanos latency{10'000};                ///< also the time of an empty copy
-  /// Measured copies by growing size and time; between two of them, and between an empty copy (`latency`) and the
-  /// first, time is interpolated linearly. Empty: the time of every copy is latency + size / rate.
+  /// Measured copies, by growing size and time. Between two of them, and between an empty copy (`latency`) and the
+  /// first, time is interpolated linearly. If empty, the time of every copy is latency + size / rate.
   std::vector<TimedSize> times = {};
   /// The part of the rate that is left while data moves the other way too, in ppm; 10^6: independent directions.
   std::int64_t duplex_ppm = 1'000'000;
@@ -69,14 +69,14 @@ struct Machine {
   BytesPerSecond device_copy{500'000'000'000};  ///< rate of a copy within device memory
   Nanos segment_alloc = {};                     ///< time that the device waits for the host in a cudaMalloc
   Nanos segment_free = {};                      ///< the same in a cudaFree, after all streams and copies have ended
-  Nanos page_map = {};                          ///< the same in cuMemCreate, cuMemMap and cuMemSetAccess of one page
-  Nanos page_unmap = {};                        ///< the same in cuMemUnmap and cuMemRelease of one page
+  Nanos page_map = {};                          ///< the same to map one page: cuMemCreate, cuMemMap and cuMemSetAccess
+  Nanos page_unmap = {};                        ///< the same to unmap one page: cuMemUnmap and cuMemRelease
   HostMemory host = {};
   Storage storage = {};
   Sharing sharing = {};
   Nanos launch = {};        ///< time of the host to launch a kernel, which starts afterwards; 0: launches take no time
   Nanos submit = {};        ///< time of the host to submit a copy, or each piece of one
-  Bytes chunk = {};         ///< size of the pieces of a copy, of which there are at most 1024; 0: copies are not cut
+  Bytes chunk = {};         ///< smallest size of a piece of a copy, which has at most 1024 pieces; 0: not cut
   std::string source = {};  ///< the source of each number; says "assumed" or "measured"
   Cut cut(Bytes copy) const;  ///< the pieces of a copy of this size
   bool operator==(const Machine&) const = default;

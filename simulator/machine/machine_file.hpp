@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// Reads a machine from JSON text. No other keys than those of MACHINES.md are allowed.
+/// Reads a machine from JSON text. Only the keys of MACHINES.md are allowed.
 /// @param file  for messages only
 /// @throws InputError  "box.json: h2d.latency: '10' is not a duration; expected ..."
 Machine parse_machine(std::string_view text, const std::string& file);

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// The ranks that share with `rank` in groups of `devices`, with itself.
+/// Number of ranks in the group of `rank`, itself included, if each group has `devices` successive ranks.
 std::int64_t sharers(std::int64_t devices, std::size_t rank, std::size_t ranks) {
   const auto group = static_cast<std::size_t>(devices);
   const std::size_t first = rank / group * group;
