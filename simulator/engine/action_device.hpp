@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Counts reserved bytes against the capacity. Addresses are never used twice: they are not scarce.
+/// Counts reserved bytes against the capacity. No address is given out twice: addresses are not scarce.
 class ActionDevice final : public Device {
  public:
   /// Receives an action: verb, pages, address and size.
@@ -36,7 +36,8 @@ class ActionDevice final : public Device {
   void hide(Bytes address, Bytes size) override { record_(Verb::kUnmap, 0, address, size); }
 
   Bytes reserved() const { return reserved_; }
-  /// The last request for a segment or a range's memory that the capacity did not allow; 0: none since the last forget.
+  /// Size of the last request for a segment or for memory of a range that the capacity did not allow; 0: none since
+  /// forget_refused().
   Bytes refused() const { return refused_; }
   void forget_refused() { refused_ = {}; }
 

@@ -9,7 +9,7 @@ namespace tidepool {
 namespace {
 
 /// The simulator of the DTR authors (simrd, of uwsampl/dtr-prototype): tensors are never written in place, a view is a
-/// tensor that must be recomputed, constants stay, and its clock starts at 1.
+/// tensor that must be recomputed, constants stay, and the clock starts at 1 ns.
 Assumptions simrd() {
   return {.name = "simrd",
           .copy_on_write = true,
@@ -19,9 +19,10 @@ Assumptions simrd() {
           .clock_start = Nanos{1}};
 }
 
-/// The graphs of Checkmate's and Moccasin's problems: fixed memory stays. rerun_rules has the rest: memory is a sum of
-/// bytes (--pool ideal); while an op runs, its output and all resident values count; a value is dropped after its last
-/// reader before its op's next run, which allows as much as dropping it after any reader or at the end of a stage.
+/// The problems of Checkmate and Moccasin: fixed memory stays resident, and rerun_rules() limits reruns. The rest of
+/// their model is the usual one: memory is a sum of bytes (--pool ideal); while an op runs, its output and all resident
+/// values count; a value is dropped after its last reader before its op's next run. Such drops allow as much as drops
+/// after any reader or at the end of a stage.
 Assumptions rerun_graph(const std::string& name) {
   Assumptions assume;
   assume.name = name;

@@ -20,21 +20,22 @@ struct Boundary {
   std::vector<std::int64_t> state;
   /// Addresses. If only they differ, the same actions may still be possible at other addresses, if the pool agrees.
   std::vector<std::int64_t> places;
-  /// How far the host's launches and submissions are ahead of the earliest stream. May grow for ever.
+  /// Time by which the host's launches and submissions are ahead of the earliest stream. May grow for ever.
   Nanos host_lead;
   /// Whether anything waited for the host in the previous iteration.
   bool host_delayed = false;
 };
 
-/// The number of iterations in the cycle of the run, at least 1; 0: none yet. A cycle is found in one of two ways: the
-/// last state of `boundaries` equals an earlier one, addresses included, or the costs of that many iterations have
-/// occurred twice in a row. A host that is further ahead than before counts as equal if nothing waited for it in
-/// between, since nothing will wait for it later either.
-/// @param iterations  costs of those between the boundaries, one fewer
+/// The number of iterations in the cycle of the run, at least 1; 0: none yet. A cycle is found in one of two ways.
+/// Either the last state of `boundaries` equals an earlier one, addresses included. Or it equals two earlier ones
+/// except for addresses, and the costs of the iterations between these states have occurred twice in a row. A host that
+/// is further ahead than before counts as equal if nothing waited for it in between, since nothing will wait for it
+/// later either.
+/// @param iterations  costs of the iterations between the boundaries; one element fewer than `boundaries`
 int cycle_of(std::span<const Boundary> boundaries, std::span<const Totals> iterations);
 
-/// Looks for earlier states in the last half that equal the last state except for addresses. The number of iterations
-/// since the earliest of them; 0: none.
+/// Looks in the last half of `boundaries` for states that equal the last state except for addresses. @return  the
+/// number of iterations since the earliest of them; 0: none
 int longest_cycle(std::span<const Boundary> boundaries);
 
 /// Sums of times, copied bytes and counts over all of `iterations`.

@@ -97,7 +97,7 @@ void Checker::check_rerun(const Action& action) {
                                spec_.assume.name, rules_.most_runs));
 }
 
-/// The place of `base` ends. If views are replayed, its views must be recomputed.
+/// Records that the place of `base` ends. If views are replayed, its views must be recomputed.
 void Checker::lose_views(VersionId base) {
   if (defined_.empty()) return;
   for (const OpId viewer : trace_.viewers(base))
@@ -238,8 +238,8 @@ void Checker::next_iteration(const Action& action) {
   ++iterations_;
 }
 
-/// An action names the next op of the program; an action that follows from the previous op may name that one instead.
-/// A pool's actions on its memory may name any op, and runs have their own check.
+/// Checks the op that an action precedes: it must be the next op of the program or the op that has just run. A pool's
+/// actions on its memory may name any op. run() and next_iteration() check theirs.
 void Checker::check_stand(const Action& action) const {
   const OpId next = next_op_ < ran_.size() ? OpId{next_op_} : OpId{};
   const bool follows = next_op_ > 0 && action.before == OpId{next_op_ - 1};

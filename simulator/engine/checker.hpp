@@ -18,17 +18,17 @@ namespace tidepool {
 /// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError for:
 /// overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs are absent or
 /// stale; runs out of program order; outputs without a place; copies of absent content, or beyond the host's memory;
-/// plans that end before the program does. It also holds a plan to its assumptions: if views are replayed, a view is
-/// resident only as long as its base; if sources are pinned, they stay; if RerunRules limit reruns, none breaks them.
+/// plans that end before the program does. It also checks that a plan keeps its assumptions: if views are replayed, a
+/// view is resident only as long as its base; if sources are pinned, they stay; reruns keep to RerunRules.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
   void check(const Action& action);
-  /// After the last action.
+  /// Call after the last action.
   void finish() const;
 
  private:
-  /// Location off the device: in the host's pool or in the storage beyond it.
+  /// Bytes of a copy off the device: in the host's pool or in the storage beyond it.
   struct Room {
     Bytes host{}, storage{};
     bool none() const { return host + storage == Bytes{}; }
@@ -37,7 +37,7 @@ class Checker {
     Bytes offset{}, size{};
     bool placed = false, filled = false;
     bool on_host = false;
-    Room room{};  ///< the location of its copy
+    Room room{};  ///< the memory of its copy
   };
   void occupy(const Action& action, VersionId v);
   void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);

@@ -33,7 +33,7 @@ class Replay {
 };
 
 /// Records the actions of a run, and executes them if the run ends well. A run of millions of actions is executed in
-/// parts, so that the list stays bounded. A run that ends early costs only the list.
+/// parts, so that the list stays bounded. For a run that ends early, no action is executed a second time.
 class Confirmation {
  public:
   /// @param keep_plan  whether take_plan() will be called
@@ -48,7 +48,7 @@ class Confirmation {
       plan_.actions.clear();
       executed_ = 0;
     }
-    // Field by field: to copy an Action that was just written, the processor would wait for its parts.
+    // Set field by field: copying an Action that was just written would make the processor wait.
     Action& action = plan_.actions.emplace_back();
     action.verb = verb, action.before = before, action.subject = subject;
     action.offset = offset, action.size = size;
@@ -66,7 +66,7 @@ class Confirmation {
   /// @throws PlanError  if the plan cannot be executed, or an iteration has other totals than in the run
   void finish(std::span<const Totals> iterations);
 
-  /// All actions, the last `cycle` iterations of which repeat; empty unless the plan is kept.
+  /// All actions; the last `cycle` iterations repeat. Empty unless the plan is kept.
   Plan take_plan(int cycle);
 
  private:

@@ -1,4 +1,4 @@
-// Device memory without addresses: the moments at which bytes that were let go may be written again.
+// Device memory without addresses: the moments from which freed bytes may be written again.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@ namespace tidepool {
 
 /// Bytes of the places that have ended while an op or a copy still used them. With one stream, a new place waits until
 /// all of them may be written. With several streams, every place ends while some stream may still use it; so a new
-/// place takes bytes that nobody uses first, and then those that may be written soonest. O(log n) for each place.
+/// place first takes bytes that nobody uses, and then those that may be written soonest. O(log n) for each place.
 class CountedMemory {
  public:
   CountedMemory(Bytes capacity, bool one_stream) : capacity_{capacity}, one_stream_{one_stream} {}

@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-/// By version: number of reads, by the op that makes it, of the version that it replaces.
+/// By version: how often the op that makes it reads the version that it replaces.
 std::vector<std::uint32_t> own_reads(const Trace& trace) {
   std::vector<std::uint32_t> own(trace.versions().size()), reads(trace.versions().size());
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -108,8 +108,9 @@ void Driver::run_iterations() {
   cycle_.lead_in = spec_.iterations - 1;
 }
 
-/// Runs iterations until one would begin in the state in which an earlier one began. The iterations between the two
-/// repeat. If addresses never recur, the mean over as many iterations as possible is taken.
+/// Runs iterations until the next one would begin in the same state as an earlier one. The iterations between the two
+/// repeat. If no state recurs, the mean is taken over the longest cycle in which only addresses do not recur, otherwise
+/// over the last half of the iterations.
 void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};
@@ -166,7 +167,7 @@ void Driver::average(Result& result) const {
   if (spec_.count_search) result.search = Nanos{rounded_mean(sum.search.count(), cycle_.iterations)};
 }
 
-/// Notes initial content that begins on the host: a draft that swaps it out before the first op asks for this.
+/// Notes initial content that begins on the host. A draft asks for this by a swap-out before the first op.
 void Driver::note_what_begins_on_host(const std::vector<Action>& draft) {
   if (!may_swap_ || assume_.pin_sources) return;
   for (const Action& action : draft) {
@@ -192,7 +193,7 @@ void Driver::start_iteration(int iteration) {
     VersionState& s = state(v);
     s.created = s.wanted = s.defined = true;
     s.pinned = assume_.pin_sources;
-    if (iteration > 0) s.last_access = clock_;                    // its age counts from the begin of each iteration
+    if (iteration > 0) s.last_access = clock_;                    // its age counts from the start of the iteration
     if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // it was carried over in its place
     const Request request = request_for(v);
     if (begins_on_host_[i]) {
@@ -208,7 +209,7 @@ void Driver::start_iteration(int iteration) {
   }
 }
 
-/// @param iteration  before this iteration the content of `buffer` is only on the host
+/// Notes that the content of `buffer` is only on the host when `iteration` begins.
 void Driver::start_on_host(BufferId buffer, int iteration) {
   started_on_host_[buffer.index()] = true;
   if (iteration == 0) cycle_.start_on_host += trace_.buffer(buffer).size;
@@ -354,8 +355,8 @@ void Driver::end_version(VersionId v) {
   if (loses) losses_.next(), losses_.after(v);
 }
 
-/// Brings back outputs, which must be on the device at the end. Content that began on the host may be there again; if
-/// another iteration follows, any output may be on the host.
+/// Brings back outputs that must be on the device at the end. Content that began on the host may end there; in a run of
+/// several iterations, any output may.
 void Driver::bring_back_outputs(bool last) {
   before_ = OpId{};
   for (const VersionId named : trace_.outputs()) {
@@ -370,7 +371,7 @@ void Driver::bring_back_outputs(bool last) {
   }
 }
 
-/// The time for this is neither the policies' nor the engine's; plan_time does not include it.
+/// Executes the plan again. plan_time does not include the time for this.
 void Driver::confirm(Result& result) {
   try {
     const bool matters = !matters_to_ || result.totals.makespan <= *matters_to_;

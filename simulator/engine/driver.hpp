@@ -32,9 +32,9 @@ namespace tidepool {
 /// program does not need later, are dropped. If no place is found, the driver waits for a copy-out that is under way,
 /// else asks the policies in the order of the chain, else the run is out of memory.
 ///
-/// Some content may be about to be lost for good: a source's output that ends or is overwritten in place, or content
-/// that a draft or before_run() drops and that is neither read again nor handed on. Content that could only be
-/// recomputed from it is recomputed before that happens.
+/// Content that cannot be recomputed may be lost for good: it is freed or overwritten in place, as the output of a
+/// source, or a draft or before_run() drops it because the program does not read it again and it does not outlive the
+/// step. Before such a loss, the driver recomputes the content that could only be recomputed from it.
 ///
 /// If a policy has a whole plan instead, that plan is carried out action by action, and nothing is decided.
 ///
@@ -56,7 +56,7 @@ class Driver {
   struct Frame {
     OpId op;
     VersionId target;               // the version to recompute; none for the program's own run
-    std::size_t first_pending = 0;  // index in pending_inputs_ of its inputs that were absent at first
+    std::size_t first_pending = 0;  // index in pending_inputs_ of its first absent input
     std::size_t next_pending = 0;
     std::size_t first_temporary = 0;  // index in temporaries_
   };
@@ -68,7 +68,7 @@ class Driver {
   struct IterationCost {
     Nanos search;                           // wall time of policies
     std::int64_t evicting_allocations = 0;  // places found after policies made room
-    double free_shares = 0;                 // sum over these of the share of the capacity that was still free
+    double free_shares = 0;                 // sum, over these places, of the share of the capacity that was still free
   };
   struct Awaited {
     VersionId version;
@@ -204,7 +204,7 @@ class Driver {
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
   std::deque<Awaited> awaited_;       // versions that drafts want back early and that did not fit yet, in order
-  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its initial content to begin there
+  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its initial content to begin on the host
   std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
@@ -218,7 +218,7 @@ class Driver {
   std::vector<Block> blocks_;           // likewise: their places
   std::vector<Ending> ending_;          // places that end with the op that is about to run
   PlaceUsers users_;
-  std::vector<std::uint32_t> own_reads_;  // by version: reads, by its op, of the version that it replaces
+  std::vector<std::uint32_t> own_reads_;  // by version: reads of the version that it replaces, by its op
   Bytes placed_;                          // bytes of blocks that the pool has given out
   IterationCost cost_;                    // of this iteration
   std::vector<IterationCost> costs_;      // of the earlier iterations

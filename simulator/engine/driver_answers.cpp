@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// Whether `v` is read by `op` or a later one, or handed on.
+/// Whether `op` or a later op reads `v`, or the buffer of `v` outlives the step.
 bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
   const std::span readers = trace.readers(v);
   return (!readers.empty() && readers.back().value() >= op) || trace.buffer(trace.version(v).buffer).outlives;
@@ -18,7 +18,7 @@ bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
 }  // namespace
 
 /// Carries out the wishes of `policy`, and reports them in an explained run. @return  false if nothing was done
-/// @param request  the shortage that it was asked about; null: it was called before an op runs
+/// @param request  the request for which the policy was asked; null: the policy was called before an op runs
 bool Driver::answer(Occasion occasion, std::size_t policy, const Request* request, const std::vector<Action>& wishes) {
   const bool may_lose = request == nullptr;
   if (!tell_) return carry_out(wishes, may_lose, nullptr);
@@ -32,7 +32,7 @@ bool Driver::answer(Occasion occasion, std::size_t policy, const Request* reques
     const bool done = carry_out(wishes, may_lose, &decision);
     tell_(decision);
     return done;
-  } catch (const Stop&) {  // the run ends, for want of memory or time, but a part was done
+  } catch (const Stop&) {  // the run ends early, but some wishes were carried out
     tell_(decision);
     throw;
   }
@@ -58,8 +58,8 @@ void Driver::tell_of(Occasion occasion, std::size_t policy, const Action& action
 }
 
 /// Turns wishes of a policy into actions. @return  false if nothing was done
-/// @param may_lose  whether content may be dropped for good that the program does not read again. Content that can only
-/// be recomputed from it is brought back before, which asks for places.
+/// @param may_lose  whether content that the program does not read again may be dropped for good. Before such a drop,
+/// content that can only be recomputed from it is brought back, which asks for places.
 /// @param decision  receives the result of each wish; may be null
 bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decision* decision) {
   bool done = false;
@@ -135,8 +135,8 @@ void Driver::lose_last(std::vector<Action>& wishes) const {
   });
 }
 
-/// Drops content that the program does not read again, though its buffer is not freed yet. From then on its loss is not
-/// prevented either.
+/// Drops content that the program does not read again, although its buffer is not freed yet. From then on the driver
+/// does not prevent the loss of this content either.
 void Driver::lose_unread(VersionId v) {
   state(v).wanted = false;
   const bool loses = anchored(v);

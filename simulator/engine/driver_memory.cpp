@@ -10,12 +10,12 @@
 namespace tidepool {
 namespace {
 
-/// Most answers for each version in a shortage. Each answer evicts something, so a policy that answers more often
-/// brings versions back in between.
+/// Limit on the answers to one request, per version of the trace. Each answer evicts a version, so a policy that gives
+/// more answers brings versions back in between.
 constexpr std::size_t kAnswersPerVersion = 4;
 
-/// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit is this plus the
-/// reruns of a program in which every op needs all others again.
+/// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit is this number
+/// plus ops^2, the reruns of a program in which every op needs a rerun of all others.
 constexpr std::int64_t kRerunsOfSmallSteps = 1'000'000;
 
 /// Refuses `kRun` in the answer to a shortage: the op would need places itself, and ask again.
@@ -83,8 +83,8 @@ Block Driver::find_place(VersionId v) {
   }
 }
 
-/// Drops the other outputs of ops that are about to run again: each run writes all of its outputs, so content that only
-/// waits for such a run costs nothing. @return  false if there is none
+/// Drops the resident outputs of ops that are about to run again. The run writes all outputs again, so these drops cost
+/// nothing. @return  false if there is none
 bool Driver::drop_rewritten() {
   if (assume_.copy_on_write) return false;
   bool done = false;
@@ -120,7 +120,7 @@ bool Driver::ask_policies(const Request& request) {
   return false;
 }
 
-/// Brings a version back early if there is room without asking policies.
+/// Swaps a version in early if it fits without evictions.
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
   if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it has a place or will get one
@@ -133,9 +133,9 @@ bool Driver::prefetch(VersionId v) {
   return true;
 }
 
-/// Brings back versions that drafts want, in their order, into free room and into room that copies to the host
-/// certainly free by `until`. Versions that do not fit are tried again before and during every later op, until the
-/// program needs them.
+/// Swaps in versions that drafts ask for, in their order, into memory that is free or that copies to the host certainly
+/// free by `until`. Versions that do not fit are tried again before and during every later op, until the program needs
+/// them.
 void Driver::start_prefetches(Nanos until) {
   if (awaited_.empty()) return;
   std::erase_if(awaited_, [&](const Awaited& awaited) {
@@ -198,7 +198,7 @@ void Driver::take_place_away(VersionId v, Verb verb) {
   if (had_content) calls_.dropped(v);
 }
 
-/// The use of the room for copies, if that room is limited.
+/// A text about the use of host memory and storage, if host memory is limited.
 std::string Driver::off_device_text() const {
   const HostMemory& host = spec_.machine.host;
   const Storage& storage = spec_.machine.storage;
@@ -267,7 +267,7 @@ void Driver::check_limit() {
                            to_text(baseline_), op_, trace_.ops().size())};
 }
 
-/// Whether content would be lost for good if its place ended: it cannot be recomputed.
+/// Whether the end of its place would lose its content for good, since it cannot be recomputed.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
 /// Brings back content that the program still needs and that could only be recomputed from `v`, while that is possible.

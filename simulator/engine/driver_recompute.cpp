@@ -7,7 +7,8 @@
 
 namespace tidepool {
 
-/// The version that must be usable for a name: if views need no replay, their root.
+/// The version that must be resident before an op can read `named`: `named` itself if views are replayed, otherwise its
+/// root.
 VersionId Driver::handle(VersionId named) const { return assume_.replay_views ? named : trace_.root(named); }
 
 bool Driver::defined(VersionId named) const {
@@ -15,7 +16,7 @@ bool Driver::defined(VersionId named) const {
   return trace_.version(h).kind == VersionKind::kView ? state(h).defined : state(h).filled;
 }
 
-/// Makes a version usable outside of any op's inputs.
+/// Makes a version resident that is not an input of an op about to run.
 void Driver::bring_back(VersionId named) {
   const std::size_t base = frames_.size();
   const std::size_t first_temporary = temporaries_.size();
@@ -51,7 +52,8 @@ void Driver::enter(OpId op, VersionId target) {
   }
 }
 
-/// Refuses a rerun that does not make its target: it would be repeated without end.
+/// Runs an op again. If the op does not make its target, the run ends with an error: the rerun would be repeated
+/// without end.
 void Driver::run_again(const Frame& frame) {
   execute(frame.op, frame.target, frame.first_temporary);
   if (defined(frame.target)) return;
@@ -90,7 +92,7 @@ bool Driver::advance(Frame& frame) {
 
 /// Whether a run writes `out` over the place of the version that it replaces: only if nothing else holds that place.
 /// @param again  the op has run before. Then other content may depend on the replaced version's copy on the host, which
-/// must not end.
+/// must stay.
 bool Driver::takes_over(VersionId out, bool again) const {
   const VersionId parent = trace_.version(out).parent;
   if (!parent.valid() || !state(parent).placed || has_empty_place(out)) return false;

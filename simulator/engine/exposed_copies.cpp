@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// A copy that an op may wait for.
+/// The copy, among those for which an op may wait, that ends last.
 struct Last {
   VersionId version;
   Nanos end;

@@ -26,7 +26,7 @@ std::uint32_t Links::add(Direction direction, const Moment& after, Nanos latency
   return ++lane(direction).added;
 }
 
-/// A moment all of whose copies have ended.
+/// The time of a moment whose copies have all ended.
 Nanos Links::when(const Moment& moment) const {
   Nanos time = moment.time;
   if (moment.after.out > 0) time = std::max(time, lanes_[0].ends[moment.after.out - 1]);
@@ -53,7 +53,7 @@ Nanos Links::next_event(std::size_t direction) const {
   return std::max(when(copy.after), engine_free) + copy.latency;
 }
 
-/// Finds the next event. @return  whether there was one
+/// Advances to the next event. @return  false if there is none
 bool Links::step() {
   const std::array<Nanos, 2> events{next_event(0), next_event(1)};
   const Nanos time = std::min(events[0], events[1]);
@@ -112,7 +112,7 @@ void Links::catch_up(std::size_t direction, Nanos from) {
   lane.moves = true;
 }
 
-/// Whether data moved at a time before now, and the end of that interval.
+/// Whether data moved at `time`, which is past, and the time until which this did not change.
 Links::Activity Links::activity(const Lane& lane, Nanos time) const {
   const auto next = std::upper_bound(lane.past.begin(), lane.past.end(), time,
                                      [](Nanos at, const Span& span) { return at < span.last; });
@@ -129,7 +129,7 @@ void Links::advance(Nanos time) {
 
 void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
   const auto since = [&](Nanos time) { return std::max(time - origin, Nanos{}).count(); };
-  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // its remaining work is as at the time clock_
+  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // remaining work is that at clock_
   state.push_back(any_moves ? (clock_ - origin).count() : since(clock_));
   for (const Lane& lane : lanes_) {
     state.push_back(lane.ends.empty() ? 0 : since(lane.ends.back()));

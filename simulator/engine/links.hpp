@@ -34,7 +34,7 @@ class Links {
   Links(const Machine& machine, Nanos start, bool keep_past);
 
   /// Adds a copy that takes `latency` and then moves data for `moving` at the full rate.
-  /// @param after  the copies that it waits for; all of them added before
+  /// @param after  the time and the copies that it waits for; these copies have been added before
   /// @return  its number in its direction
   std::uint32_t add(Direction direction, const Moment& after, Nanos latency, Nanos moving);
 
@@ -51,8 +51,8 @@ class Links {
   std::uint32_t ended_number(Direction direction) const {
     return static_cast<std::uint32_t>(lane(direction).ends.size());
   }
-  /// Appends to `state` all that later answers depend on, with times counted from `origin`. Time has advanced to
-  /// `origin`, and nothing is added before it. O(copies under way).
+  /// Appends to `state` all numbers on which later answers depend, with times counted from `origin`. Time has advanced
+  /// to `origin`, and nothing is added before it. O(copies under way).
   void record(Nanos origin, std::vector<std::int64_t>& state) const;
   /// The moment without the copies that have ended.
   Moment simplified(Moment moment) const;

@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Windows onto memory: addresses [first, end) are mapped to the memory whose own addresses begin at `memory`. Several
-/// windows may show the same memory, but two live buffers may not use it. An address in no window stands for itself.
+/// A set of windows. A window maps addresses [first, end) to the memory whose own addresses begin at `memory`. Several
+/// windows may map to the same memory, but two live buffers may not use it. An address in no window is its own memory.
 /// O(log n) plus the number of windows in the range, unless stated otherwise.
 class MemoryMap {
  public:
@@ -59,7 +59,7 @@ class MemoryMap {
     return covered >= address + size;
   }
 
-  /// Whether some window shows part of the memory. O(n).
+  /// Whether some window maps to a part of this memory. O(n).
   bool shows(Bytes memory, Bytes size) const {
     return std::any_of(windows_.begin(), windows_.end(), [&](const auto& window) {
       const Bytes begin = window.second.memory, end = begin + (window.second.end - window.first);
@@ -90,7 +90,7 @@ class MemoryMap {
            before.second.memory + (before.second.end - before.first) == next.second.memory;
   }
 
-  /// visit(first, end, memory of first), for the part of every window that lies within.
+  /// Calls visit(first, end, memory of first) for the part of every window that lies in [address, address + size).
   template <class Visit>
   void for_each_window(Bytes address, Bytes size, Visit visit) const {
     auto window = windows_.upper_bound(address);

@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Time in which at least one of some waits goes on.
+/// Total time in which at least one wait goes on.
 class Waits {
  public:
   void add(Nanos begin, Nanos end) {

@@ -11,14 +11,14 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 /// The life of a run's output: from its run to the end of the run `last`.
 struct Life {
   VersionId version;
-  std::size_t last = 0;  ///< kNone: to the end
-  bool comes_back = false;
+  std::size_t last = 0;     ///< kNone: to the end of the step
+  bool comes_back = false;  ///< a later run writes the version again
 };
 
 /// The lives of all outputs, in the order of the runs.
 std::vector<Life> lives_of(const Trace& trace, std::span<const OpId> runs) {
   std::vector<Life> lives;
-  std::vector<std::size_t> current(trace.versions().size(), kNone);  // by version: in lives
+  std::vector<std::size_t> current(trace.versions().size(), kNone);  // by version: index in lives
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const Use& use : trace.uses(runs[i]))
       if (use.in.valid() && current[use.in.index()] != kNone) lives[current[use.in.index()]].last = i;
@@ -53,7 +53,7 @@ bool writes_anew(const Trace& trace) {
 
 Plan plan_of_runs(const Trace& trace, std::span<const OpId> runs) {
   const std::vector<Life> lives = lives_of(trace, runs);
-  std::vector<std::vector<std::size_t>> ends(runs.size());  // by run: lives
+  std::vector<std::vector<std::size_t>> ends(runs.size());  // by run: indices of the lives that end with it
   for (std::size_t i = 0; i < lives.size(); ++i)
     if (lives[i].last != kNone) ends[lives[i].last].push_back(i);
   Plan plan;

@@ -12,10 +12,10 @@ namespace tidepool {
 /// Whether a step runs on one stream and each op writes whole new buffers: nothing in place, no views, no sources.
 bool writes_anew(const Trace& trace);
 
-/// The plan that runs ops in this order, each op of the program at least once and for the first time in its order. An
-/// output lives until its last reader before the op's next run; without a reader, until its own op ends. A buffer that
-/// outlives the step lives from its last run to the end; one from before the step lives until the end. Bytes are
-/// counted, not placed.
+/// The plan that runs ops in the order of `runs`. Every op of the program is there at least once, and the first runs
+/// are in program order. An output lives until its last reader before the op's next run; without a reader, until its
+/// own op ends. A buffer that outlives the step lives from its last run to the end; one from before the step lives
+/// until the end. Bytes are counted, not placed.
 /// @param trace  writes_anew()
 Plan plan_of_runs(const Trace& trace, std::span<const OpId> runs);
 

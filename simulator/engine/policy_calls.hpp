@@ -15,8 +15,8 @@
 
 namespace tidepool {
 
-/// Keeps for every policy the list of versions that have changed since it looked, and measures the wall time of calls
-/// if the run asks for that. It decides nothing.
+/// Keeps, for every policy, the list of versions that have changed since the policy last read it, and measures the wall
+/// time of calls if the run asks for that. It decides nothing.
 class PolicyCalls {
  public:
   using Policies = std::vector<std::unique_ptr<Policy>>;

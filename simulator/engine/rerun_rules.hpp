@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// A stage is the time between two consecutive first runs of ops of the program, with the later of the two.
+/// A stage begins after the first run of an op of the program, and ends with the first run of the next op.
 struct RerunRules {
   bool in_order = false;       ///< in a stage ops run again at most once each, and in the order of the program
   std::int32_t most_runs = 0;  ///< of one op in an iteration; 0: any number

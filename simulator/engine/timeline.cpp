@@ -81,7 +81,7 @@ void Timeline::hold(Bytes size) {
   if (held_ > totals_.peak) totals_.peak = held_;
 }
 
-/// The moment at which all bytes of a new place may be written.
+/// The moment from which all bytes of a new place may be written.
 Moment Timeline::claim(Bytes offset, Bytes size) {
   if (map_.empty()) return free_from_.take(offset, size);
   Moment last;
@@ -129,8 +129,8 @@ void Timeline::end_place(VersionId v) {
   state.held = {};
 }
 
-/// Ends a place whose bytes may be written from `free_from` on. If a swap-out cut into parts frees it, each part may be
-/// written when its copy has ended.
+/// Ends a place whose bytes may be written from `free_from` on. If a swap-out in several pieces frees the place, each
+/// piece may be written when its copy has ended.
 void Timeline::leave_place(VersionId v, const Moment& free_from) {
   const VersionState& state = states_[v.index()];
   const auto [count, size] = machine_.cut(trace_.size(v));

@@ -21,14 +21,14 @@
 namespace tidepool {
 
 /// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
-/// A lane does one action after the other; a lane waits for another one if it needs its result.
-/// A run starts when its stream is free, its inputs are ready, and the last users of its output places have ended.
-/// A copy starts when its engine is free, its content and its place are ready, and the op before it has ended.
-/// If both directions of the link are busy, they slow each other down (Links). The times in the states of versions with
-/// copies under way are then lower bounds: the times without that slowdown. Memory is strict: a place is taken from the
-/// action that gives it until a drop or free, and the next user of its bytes waits for the last op or copy that
-/// touched them. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus
-/// O(log n) for places whose last use is still under way.
+/// A lane does one action after the other; a lane waits for another one if it needs its result. A run starts when its
+/// stream is free, its inputs are ready, and the last users of its output places have ended. A copy starts when its
+/// engine is free, its content and its place are ready, and the op before it has ended. If both directions of the link
+/// are busy, they slow each other down (Links). The times in the states of versions with copies under way are then
+/// lower bounds: the times without that slowdown. Memory is strict: a place is in use from the action that gives it
+/// until a drop or free, and the next user of its bytes waits for the last op or copy that touched them. apply() trusts
+/// the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus O(log n) for places whose last use is still
+/// under way.
 class Timeline {
  public:
   /// An op whose end waits for ops on other devices.
@@ -43,14 +43,15 @@ class Timeline {
            Bytes capacity = kNoLimit);
 
   void apply(const Action& action);
-  /// By op; must outlive the timeline. For a rank of a job, before the first action.
+  /// Sets the waits for other devices of a job's rank, by op. `ops` must outlive the timeline. Call before the first
+  /// action.
   void hold(std::vector<Held>& ops) { held_ops_ = &ops; }
 
   /// Time at which the stream of an op is free (of all streams for no op).
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
   /// Time at which a stream has finished all of its work so far.
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
-  /// Whether the latest copy of `v` to the host has certainly ended at `time`, a time of now().
+  /// Whether the latest copy of `v` to the host has certainly ended at `time`, which is a result of now().
   bool has_left(VersionId v, Nanos time);
   /// Whether the host, or the storage beyond it, has memory for `v` now.
   bool fits_on_host(VersionId v) const;
@@ -60,16 +61,16 @@ class Timeline {
   Bytes held() const { return held_; }
   /// The cost of the actions so far; makespan is the last end of any lane.
   Totals totals() const;
-  /// The state in which the iteration begins whose first run has not been applied yet. O(ops + what existed before).
+  /// The state in which the next iteration begins; none of its runs has been applied yet. O(ops + buffers).
   Boundary boundary();
-  /// Overhead of the iteration so far: recomputation and stalls. With several streams or launches, which also wait for
-  /// each other in a step of `baseline` without policies, it is the time beyond the baseline.
+  /// Overhead of the iteration so far. With one stream and no launch time: recomputation and stalls. Otherwise, lanes
+  /// also wait for each other in a step without policies; then it is the time beyond `baseline`.
   Nanos overhead(Nanos baseline) const;
   std::int64_t recompute_count() const { return totals_.recompute_count; }
   const Stall& stall() const { return totals_.stall; }
-  /// The number of parts of copies that the link has got in a direction; 0 if copies do not slow each other down.
+  /// Number of pieces of copies in a direction of the link; 0 if copies do not slow each other down.
   std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
-  /// Begin and end of a part, by its number in its direction, from 1. Apply nothing afterwards.
+  /// Beginning and end of a piece, by its number in its direction, from 1. Apply nothing afterwards.
   std::pair<Nanos, Nanos> piece_span(Direction direction, std::uint32_t number) {
     if (!links_.ended(direction, number)) links_.drain();
     return links_.span(direction, number);
@@ -99,7 +100,7 @@ class Timeline {
   /// Whether an action that could begin at `time` must wait for the host to launch or submit it.
   void note_host(Nanos time) { host_delayed_ |= host_ > time; }
 
-  /// The copies that a version's times depend on, besides its state; used only if copies slow others down.
+  /// The copies under way on which a version's times depend; used only if copies slow each other down.
   struct UnderWay {
     Copies ready, last_use;
     std::uint32_t to_host = 0;  // the latest copy to the host
@@ -119,12 +120,12 @@ class Timeline {
   StorageTier storage_;
   Links links_;
   std::vector<Held>* held_ops_ = nullptr;
-  const bool slows_kernels_;         // copies do
+  const bool slows_kernels_;         // copies slow kernels down
   const bool disturbed_;             // times of copies are found by links_: see needs_links()
   std::vector<UnderWay> under_way_;  // by version; empty unless disturbed_
   Nanos iteration_start_;
   MemoryMap map_;
-  Availability free_from_;     // by the memory that addresses are mapped to
+  Availability free_from_;     // keyed by the memory to which addresses are mapped
   CountedMemory counted_;      // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
@@ -132,7 +133,7 @@ class Timeline {
   struct Scratch {
     VersionId version;
     Bytes offset, size;
-    Moment free_from;  // of counted bytes
+    Moment free_from;  // only for bytes without addresses
   };
   std::vector<Scratch> scratch_;      // for the next run
   std::vector<Moment> piece_places_;  // of the copy that is being cut

@@ -18,7 +18,7 @@ class Recorder {
   void add(std::int64_t number) { out_.push_back(number); }
   void add(Bytes bytes) { add(bytes.count()); }
   void add(Nanos time) { add(std::max(time - origin_, Nanos{}).count()); }
-  /// A copy under way is identified by the number of copies that must end up to and including it.
+  /// A copy under way is written as the number of copies under way up to and including it.
   void add(const Moment& moment) {
     const auto [time, open] = links_.simplified(moment);
     add(time);
