@@ -68,7 +68,7 @@ class Finder {
 
   void look_at(const Buffer& buffer, BufferId id, const std::vector<Touch>& touches, bool handed_on) {
     const bool carried = repeats_ && buffer.born_before && buffer.outlives;
-    std::int64_t written = Absence::kAlways;  // position of the writing op; content from before is on the host
+    std::int64_t written = Absence::kAlways;  // position of the writing op; kAlways: the host has content from before
     OpId producer;                            // only if it is in this iteration
     if (carried)
       for (const Touch& touch : touches)
@@ -103,7 +103,7 @@ class Finder {
     }
     const Touch& first = touches.front();
     if (carried) {
-      // From the last use to the first one of the next iteration. A buffer that is never written keeps its copy on the
+      // From the last use to the first use in the next iteration. A buffer that is never written keeps its copy on the
       // host.
       if (first.reads)
         add(buffer, {content, buffer.size, free_from, n_ + first.op, written, n_ + first.op, producer, {}, {}});
@@ -137,7 +137,7 @@ class Finder {
   const Trace& trace_;
   const bool repeats_;
   const std::int64_t n_;
-  std::vector<Bytes> more_;  // by op: change of the needed bytes at it
+  std::vector<Bytes> more_;  // by op: the change in needed bytes
   Absences result_;
 };
 

@@ -20,14 +20,14 @@ struct Absence {
   Bytes size = {};
   std::int64_t first = 0;  ///< it may be absent during the ops [first, last)
   std::int64_t last = 0;
-  std::int64_t copied_from = 0;  ///< a copy to the host may begin at this op's start, once the content is complete, and
-                                 ///< while ops read it; kAlways: the host has a copy, unless the content began on the
-                                 ///< device
+  std::int64_t copied_from = 0;  ///< the op at whose start the content is complete and a copy to the host may begin;
+                                 ///< ops may read it meanwhile; kAlways: the host has a copy, unless the content began
+                                 ///< on the device
   std::int64_t due = 0;          ///< the op that needs it again (the number of ops: the end); kNever: none does
   OpId producer = {};            ///< the op that made its content; none for content from before the step
   BufferId buffer = {};
-  /// Index in Absences::beginnings: the host has those of its bytes that began there; if `due` is kNever, only these
-  /// may be absent when the step ends. None if the place where the buffer began does not matter.
+  /// Index in Absences::beginnings; none if it does not matter where the buffer began. The host has those bytes of the
+  /// content that began there; if `due` is kNever, only these bytes may be absent when the step ends.
   std::optional<std::size_t> beginning = {};
 
   bool operator==(const Absence&) const = default;
@@ -42,18 +42,18 @@ struct Beginning {
   bool operator==(const Beginning&) const = default;
 };
 
-/// A step as a program of transfers. Content that no op will read counts as absent already, and so does the initial
-/// content of a buffer that the step allocates: a new allocation brings it back.
+/// The load and the possible absences of a step. Content that no op will read counts as absent already. So does the
+/// initial content of a buffer that the step allocates: a new allocation brings it back.
 struct Absences {
   std::vector<Nanos> starts;      ///< by op, in a step without waiting; the last entry is the end
-  std::vector<Bytes> load;        ///< by op: bytes of content in use or needed later, absent or not
+  std::vector<Bytes> load;        ///< by op: bytes of all content in use or needed later, also if it is absent
   std::vector<Absence> absences;  ///< in no order
   std::vector<Beginning> beginnings = {};
 };
 
 /// For a trace with one stream. With `repeats`, content that exists before and after the step is carried over from each
-/// iteration to the next. Without, content from before the step may have begun on the host, and content that outlives
-/// the step must be on the device at its end unless it is from before the step. O(uses log uses).
+/// iteration to the next. Without `repeats`, content from before the step may have begun on the host; content that
+/// outlives the step must be on the device at its end, unless it is from before the step. O(uses log uses).
 Absences find_absences(const Trace& trace, bool repeats);
 
 }  // namespace tidepool

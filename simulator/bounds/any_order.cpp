@@ -1,11 +1,11 @@
 // The bounds "order-load" and "order-swap": they hold for every order of the ops that keeps their dependencies.
 //
 // An op k divides the other ops into those that run before it in every order, those that run after it in every order,
-// and the rest. Content exists while k runs if it existed before the step or an op of the first kind makes it, and if
-// an op of the second kind reads it or the step hands it on. If nothing may leave, this content and the buffers of k
-// fit into the capacity together. If content may be copied, the part that does not fit is on the host at that time: the
-// step copied out what it had made before k, and copies in after k what is read later. All ops of the first kind run
-// before k, too, and all ops of the second kind after it.
+// and the rest. Content exists while k runs if both of these hold: it existed before the step or an op of the first
+// kind makes it; and an op of the second kind reads it or it is an output of the step. If nothing may leave the device,
+// this content and the buffers of k must fit together. If content may be copied, the part that does not fit is on the
+// host while k runs. Before k, the step copies out the content that it has made, in addition to all ops of the first
+// kind. After k, it copies in the content that is read later, in addition to all ops of the second kind.
 #include <fmt/format.h>
 
 #include <algorithm>

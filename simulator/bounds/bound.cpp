@@ -18,7 +18,7 @@ std::vector<BoundInfo>& registry() {
 /// Whether `b` is a better bound than `a`.
 bool worse(const Bound& a, const Bound& b) {
   if (a.feasible != b.feasible) return a.feasible;
-  if (!a.feasible) return a.name < b.name;  // of several proofs prefer "working-set", the simplest
+  if (!a.feasible) return a.name < b.name;  // "working-set", the simplest proof, has the last name
   if (a.makespan != b.makespan) return a.makespan < b.makespan;
   return a.name > b.name;
 }

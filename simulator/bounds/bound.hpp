@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// The plans that a bound is asked about: those that replay() accepts for this trace at this capacity, that run the ops
+/// The plans for which a bound must hold: those that replay() accepts for this trace at this capacity, that run the ops
 /// for the first time in the order of the trace (unless `order`), and whose other actions are those allowed here.
 struct BoundQuery {
   const Trace& trace;
@@ -22,8 +22,8 @@ struct BoundQuery {
   bool swap = false;   ///< plans may copy versions to the host and back
   bool remat = false;  ///< plans may recompute: run ops again
   Assumptions assume = {};
-  int iterations = 1;   ///< the bound is on the time of the last one of so many
-  bool steady = false;  ///< the bound is on the mean time of an iteration of an endlessly repeated step instead
+  int iterations = 1;   ///< number of iterations; the bound is on the time of the last one
+  bool steady = false;  ///< the step is repeated without end; the bound is on the mean time of its iterations
   /// Plans may also put the ops into another order that OrderedStep accepts, with ops on lists divided or whole.
   bool order = false;
 };
@@ -31,7 +31,7 @@ struct BoundQuery {
 /// A certified answer: no plan that the query admits ends earlier than `makespan`, or no plan exists at all.
 struct Bound {
   std::string name = {};  ///< name of the bound that gave the answer
-  std::string with = {};  ///< actions of the plans that it holds for, as with_text() writes them
+  std::string with = {};  ///< actions of the plans for which it holds, as with_text() writes them
   bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
   Nanos makespan = {};
   std::string proof = {};  ///< one line for the reader: why it holds
@@ -46,11 +46,13 @@ struct BoundInfo {
   std::string summary;
   bool swap = true;   ///< it holds for plans that swap ...
   bool remat = true;  ///< ... and for plans that recompute; it is only asked about plans for which it holds
-  /// Takes milliseconds for a trace of 10^4 ops, and is computed for every run. Others only run in `tidepool bound`.
+  /// It takes milliseconds for a trace of 10^4 ops, and is computed for every run. False: only `tidepool bound`
+  /// computes it.
   bool quick = true;
-  bool steady = false;  ///< it can answer steady queries; others are not asked
-  bool order = false;   ///< it holds for every order of the ops; others are not asked if plans may change the order
-  /// Returns none if the bound has no answer. If `with` is empty, the bound holds for all that BoundInfo says.
+  bool steady = false;  ///< it can answer steady queries; false: it is not asked
+  bool order = false;   ///< it holds for every order of the ops; false: it is not asked if plans may change the order
+  /// Returns none if the bound has no answer. If `with` is empty, the bound holds for all plans that `swap` and `remat`
+  /// allow.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
 
@@ -64,8 +66,8 @@ std::vector<const BoundInfo*> all_bounds();
 
 enum class BoundEffort : std::uint8_t { kQuick, kAll };
 
-/// All bounds that hold for the query's plans, the best one last: infeasibility is better than any time, a later time
-/// better than an earlier one; then comes the earlier name. Each has its `name`.
+/// All bounds that hold for the query's plans, the best one last. Infeasibility is better than any time, and a later
+/// time is better than an earlier one. Of equal times, the one with the earlier name is last. `name` is set in each.
 std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 
 /// The best one of compute_bounds(); none if no bound has an answer.

@@ -28,7 +28,7 @@ class FluidProgram {
         out_rate_{query.out_rate * kByte / kNano},
         in_rate_{query.in_rate * kByte / kNano} {
     for (const Absence& absence : step.absences) total_ += mebibytes(absence.size);
-    // An upper limit on the time that a plan needs to lose: it copies every buffer, one after the other, and runs every
+    // Upper limit on the time that the best plan loses: a plan may copy all buffers one after the other, and run every
     // op again for each absence.
     longest_ = total_ / out_rate_ + total_ / in_rate_ +
                milliseconds(step.starts.back()) * (1 + static_cast<double>(query.remat ? step.absences.size() : 0));
@@ -91,7 +91,8 @@ class FluidProgram {
     };
     return {.d2h = share(out_rows_, out_rate_), .h2d = share(in_rows_, in_rate_), .recompute = share(work_rows_, 1)};
   }
-  /// Adds rows that define the change of `stock` at each slot. In a repeated step it is carried over, unless `anew`.
+  /// Adds rows that define the change of `stock` at each slot. In a repeated step the stock is carried over, unless
+  /// `anew`.
   Column changes(const Column& stock, bool anew = false) {
     Column rows;
     for (std::size_t k = 0; k < slots_; ++k) {
@@ -111,9 +112,9 @@ class FluidProgram {
     if (end <= begin) program_.add(changes[0], variable, -factor);  // it wraps around
   }
 
-  /// Finds absences whose content can be recomputed. An op of this iteration can do so until its end. Content absent
-  /// beyond that may be recomputed before and copied out again: this is an extra absence from the end on, after those
-  /// of the step.
+  /// Finds absences whose content can be recomputed. An op can run again only until its iteration ends. Content that
+  /// stays absent beyond that end may be recomputed before it and copied out again: this part is an extra absence,
+  /// listed after those of the step.
   void find_recomputable() {
     for (std::size_t g = 0; g < step_.absences.size(); ++g) {
       const Absence& absence = step_.absences[g];
@@ -125,7 +126,7 @@ class FluidProgram {
       absences_.back().first = n_;
     }
   }
-  /// The absence of which absence g is the part beyond the end; none if g is an absence of the step.
+  /// The absence whose part beyond the end is absence g; none if g is an absence of the step.
   std::optional<std::size_t> beyond(std::size_t g) const {
     if (g < step_.absences.size()) return std::nullopt;
     return beyond_[g - step_.absences.size()];
@@ -138,8 +139,8 @@ class FluidProgram {
     return absence.beginning && absence.copied_from == Absence::kAlways && !from_beginning(absence);
   }
 
-  /// Absences grouped by content, without content that the host always has; in a group by the time since its copy may
-  /// begin.
+  /// Absences grouped by content, without content that the host always has. In a group, they are sorted by the number
+  /// of ops from the first possible copy to the absence.
   std::vector<std::vector<std::size_t>> by_content() const {
     const auto wait = [&](std::size_t g) { return absences_[g].first - copied_from(absences_[g]); };
     std::map<std::pair<BufferId, std::size_t>, std::vector<std::size_t>> found;
@@ -154,7 +155,7 @@ class FluidProgram {
     return groups;
   }
 
-  /// The variable for bytes of an absence that must be copied to the host, since they did not come from there.
+  /// The variable for bytes of an absence that must be copied to the host, because they did not begin there.
   std::uint32_t leaves(std::size_t g) {
     const Absence& absence = absences_[g];
     if (!may_lack_copy(absence)) return copied_[g];
@@ -176,7 +177,8 @@ class FluidProgram {
     }
   }
 
-  /// Adds the bytes copied out for the absences of one content. Each absence adds its bytes beyond the earlier ones.
+  /// Adds the bytes copied out for the absences of one content. Each absence adds its bytes beyond those of earlier
+  /// absences.
   void copy_out(const std::vector<std::size_t>& group) {
     const Absence& last = absences_[group.back()];
     const Queue& queue = may_lack_copy(last) ? queues_.back() : queues_.front();
@@ -201,7 +203,7 @@ class FluidProgram {
   }
 
   /// Contents that wait for their copies to the host. Contents from before the step have a queue of their own: they
-  /// could leave long before others, and in one queue they would hide bytes of others that are in flight.
+  /// could leave long before others, and in one queue they would hide bytes of others that are being copied.
   struct Queue {
     Column out, waiting, early;     // by slot
     Column changes, early_changes;  // rows

@@ -1,4 +1,4 @@
-// A linear program with copies as a fluid; its least stall is a bound that no plan can beat.
+// A linear program in which any part of a buffer can be copied, like a fluid. Its least stall is a bound.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct FluidQuery {
 
 struct FluidBound {
   bool feasible = true;
-  double stall = 0;                        ///< ns: no plan stalls and recomputes for less
+  double stall = 0;                        ///< ns: no plan stalls and recomputes for less time
   Resource limited_by = {};                ///< the resource behind most of it: see fluid_bound()
   std::vector<double> copied, recomputed;  ///< by absence: bytes in a best solution; empty if the time ran out
 };
@@ -34,8 +34,8 @@ struct FluidBound {
 ///   z_c      bytes of content c that are copied out: at least y_g of each of its absences. An absence adds its bytes
 ///            beyond those of earlier absences to z_c, and also to E_k until it begins
 ///   h_b      bytes of a buffer from before the step that begin on the host, if the step is not repeated. They come in
-///            by the first op that reads it, and no others of it are absent before that. The first content needs no
-///            copy of them: z_c >= y_g - h_b. Of its bytes absent at the end, all but h_b must come in by then
+///            before the first op that reads the buffer; no other bytes of it are absent before that op. They need no
+///            copy out of the first content: z_c >= y_g - h_b. Of bytes absent at the end, all but h_b come in by then
 /// with  Q_k = Q_(k-1) - o_(k-1) + (sum of z_c that may be copied from k on) - O_k,
 ///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
 ///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise after it, with o_k and i_k,
@@ -43,11 +43,11 @@ struct FluidBound {
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
 /// Recomputation takes r_g / size of the producer's time (less if the producer makes more than g), between the start of
 /// the absence and its end or the end of the iteration. If an absence goes on beyond the iteration, x_g <= r_g of the
-/// recomputed bytes are copied out for that part; they add to z_c and come in like y_g. The program does not tell bytes
-/// apart: first come, first served.
+/// recomputed bytes are copied out for that part; they add to z_c and come in like y_g. The program does not
+/// distinguish bytes: it copies those first that may be copied first.
 ///
-/// The multipliers tell the resource behind a time w_k > 0: its column costs 1, to which the three rows that contain it
-/// (O_k, I_k and recomputation) contribute. If the solver ran out of time, all w_k count alike.
+/// The multipliers show the resource behind a time w_k > 0. Its cost of 1 is the sum of the shares of the three rows
+/// that contain it (O_k, I_k and recomputation). If the solver ran out of time, all w_k have the same weight.
 FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits = {});
 
 }  // namespace tidepool

@@ -1,13 +1,13 @@
 // The bounds "gap-lp" and "gap-cover": the recomputation that a whole step needs, by a linear or an integer program,
 // for plans that never swap and may run any op again any number of times.
 //
-// Take two uses of a version more than one op apart. Between them the version is kept all the time, or its op runs
-// again to remake it, which costs the version's share of the op. (The shares of an op's outputs add up to its cost, and
-// gaps of one version follow each other, so nothing is paid twice.) The versions kept during an op fit beside its
-// working set. If gaps may be kept in part, this is a linear program, and no plan costs less than its optimum. The
-// bound is the value that the multipliers of its rows prove by weak duality. It sees several instants at once, unlike
-// knapsack and min-cut, but not the inputs of ops that run again, unlike min-cut. If gaps are kept whole or not at all,
-// branch and bound proves more; this relies on the solver.
+// Take an idle interval of a version (`Gap`): two uses more than one op apart. Either the version is kept all the time
+// between them, or its op runs again, which costs the version's share of the op. (The shares of an op's outputs add up
+// to its cost, and gaps of one version follow each other, so nothing is paid twice.) The versions kept during an op fit
+// beside its working set. If gaps may be kept in part, this is a linear program, and no plan costs less than its
+// optimum. The bound is the value that the multipliers of its rows prove by weak duality. Unlike knapsack and min-cut,
+// it covers several instants at once. Unlike min-cut, it ignores the inputs of ops that run again. If gaps are kept
+// whole or not at all, branch and bound proves more; this relies on the solver.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Gaps {
     }
     std::vector<std::size_t> before(taken.size() + 1);  // number of rows before each instant
     std::int64_t sum = 0;
-    bool same_gaps = false;  // as the previous row has
+    bool same_gaps = false;  // whether the instant has the gaps of the last row
     for (std::size_t i = 0; i < taken.size(); ++i) {
       sum += change[i];
       same_gaps = same_gaps && !changes[i];
@@ -60,7 +60,7 @@ class Gaps {
     std::erase_if(gaps_, [](const Gap& gap) { return gap.first == gap.last; });
   }
 
-  /// No plan recomputes less, in ns. The variables are the bytes kept at each instant, and for each gap the part in
+  /// A bound on recomputation, in ns. The variables are the bytes kept at each instant, and for each gap the part in
   /// which its version is absent. The bytes kept change only where gaps begin and end, so each gap has just two
   /// entries.
   /// @param whole  gaps are kept whole or not at all
@@ -92,7 +92,7 @@ class Gaps {
     const LinearProgram::Solution solution = program.solve(limits);
     const double proved = solution.bound * most_cost;
     if (!(proved > 0)) return 0;
-    // Take off what rounding of the coefficients, or the solver's tolerance of zero, may have added.
+    // Subtract the error that rounding of the coefficients, or the solver's tolerance of zero, may have added.
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(proved * (1 - (whole ? 1e-6 : 1e-9))) - 1);
   }
 

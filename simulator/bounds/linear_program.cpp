@@ -81,7 +81,7 @@ LinearProgram::Solution LinearProgram::solve_relaxed(const Limits& limits) const
                                 static_cast<CoinBigIndex>(entry_.size())};
   ClpSimplex model;
   model.setLogLevel(0);
-  // CLP takes the size of the matrix from its entries; set it, as the last rows or variables may have none.
+  // CLP takes the size of the matrix from its entries. Set it, because the last rows or variables may have no entries.
   CoinPackedMatrix full{matrix};
   full.setDimensions(static_cast<int>(rows()), static_cast<int>(variables()));
   model.loadProblem(full, lower_.data(), upper_.data(), cost_.data(), row_lower_.data(), row_upper_.data());
@@ -169,8 +169,8 @@ LinearProgram::Solution LinearProgram::solve_integer(const Limits& limits) const
 }
 
 double LinearProgram::dual_bound(std::span<const double> duals) const {
-  // Lagrange: sum_i y_i b_i + sum_j min over the bounds of (c_j - sum_i y_i a_ij) x_j, where b_i is the lower or upper
-  // limit of row i, as y_i's sign tells. `size` is the sum of all magnitudes, which limits the rounding error.
+  // Lagrange: sum_i y_i b_i + sum_j min over the bounds of (c_j - sum_i y_i a_ij) x_j, where b_i is the lower limit of
+  // row i if y_i > 0, else the upper one. `size` is the sum of all magnitudes, which limits the rounding error.
   double bound = 0, size = 0;
   std::vector<double> reduced{cost_}, magnitude(cost_.size(), 0);
   std::vector<double> multiplier{duals.begin(), duals.end()};

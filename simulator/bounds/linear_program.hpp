@@ -55,10 +55,10 @@ class LinearProgram {
   /// The same without the demand that variables are integers.
   Solution solve_relaxed(const Limits& limits) const;
 
-  /// The bound that any multipliers of the rows prove: no solution, integer or not, costs less. It holds for rough
-  /// multipliers from any solver, up to the rounding of this one sum, which is taken off (Neumaier and Shcherbina 2004,
-  /// equation 5). A variable without bounds needs exact multipliers, else the answer is -infinity: give every variable
-  /// bounds.
+  /// The bound that any multipliers of the rows prove: no solution, integer or not, costs less. It holds for inexact
+  /// multipliers from any solver. Only this one sum is rounded, and the rounding error is subtracted (Neumaier and
+  /// Shcherbina 2004, equation 5). A variable without bounds needs exact multipliers, else the answer is -infinity:
+  /// give every variable bounds.
   double dual_bound(std::span<const double> duals) const;
 
  private:

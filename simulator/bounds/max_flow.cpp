@@ -32,7 +32,7 @@ void MaxFlow::restore(const State& state) {
   flow_ = state.flow;
 }
 
-/// Computes distances to the sink, up to the source's. @return  whether a path leads from the source to the sink
+/// Computes distances to the sink, up to that of the source. @return  whether a path leads from the source to the sink
 bool MaxFlow::measure() {
   std::fill(distance_.begin(), distance_.end(), kFar);
   queue_.assign(1, kSink);

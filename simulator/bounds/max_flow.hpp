@@ -26,7 +26,7 @@ class MaxFlow {
   /// Increases the flow to its maximum. @return  the total flow
   std::int64_t run();
 
-  /// After run(): whether a node is on the sink's side of the minimum cut with the fewest nodes there.
+  /// After run(): whether a node is on the sink's side of a minimum cut, the one with the fewest nodes on that side.
   bool with_sink(Node node) const { return distance_[node] != kFar; }
 
   /// A saved flow, to return to later. Saving and restoring cost O(edges).

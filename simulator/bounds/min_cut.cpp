@@ -10,7 +10,7 @@ namespace {
 constexpr std::int32_t kParts = 20;        // parts into which a range is divided for a closer search
 constexpr std::int32_t kFewParts = 6;      // the same for each of several windows
 constexpr std::size_t kMostStretches = 8;  // windows whose bounds are added
-constexpr std::int64_t kLeastShare = 20;   // a window counts if its promise is at least 1/20 of the largest
+constexpr std::int64_t kLeastShare = 20;   // a window counts if its largest knapsack bound is at least 1/20 of all
 
 /// Instants [first, last), and the op up to which recomputation counts.
 struct InstantRange {
@@ -30,7 +30,7 @@ class InstantSearch {
         stretch_{stretch},
         asked_(static_cast<std::size_t>(stretch.last - stretch.first)) {}
 
-  /// @param parts  into which the range is divided, and later each closer range around the best instant
+  /// @param parts  number of parts of the range, and later of each closer range around the best instant
   MinCutPlan run(std::int32_t parts) {
     std::int32_t first = stretch_.first, last = stretch_.last;
     best_.instant = first;
@@ -78,7 +78,7 @@ class InstantSearch {
   const std::vector<std::int64_t>& promise_;
   const InstantRange stretch_;
   std::vector<bool> asked_;
-  double price_ = 0;  // of the last instant; that of the next one is similar
+  double price_ = 0;  // of the last instant; the price of the next one is similar
   MinCutPlan best_;
 };
 
@@ -95,7 +95,7 @@ std::vector<InstantRange> stretches_of(const std::vector<std::int64_t>& promise)
   return stretches;
 }
 
-/// Keeps the windows with the largest promises, if not too small beside the largest. Each then extends to the next one.
+/// Keeps the windows with the largest promises, without those far below the largest. Each then extends to the next one.
 void keep_largest(std::vector<InstantRange>& stretches, std::int32_t end) {
   std::stable_sort(stretches.begin(), stretches.end(),
                    [](const InstantRange& a, const InstantRange& b) { return a.promise > b.promise; });

@@ -17,11 +17,11 @@ struct MinCutPlan {
 };
 
 /// Computes the cut at instants with a large knapsack bound: first over the whole step, then more closely around the
-/// best. It tries about 60 instants, with a few flows each; most are given up early.
+/// best. It tries about 60 instants, with a few flows each, and gives most of them up early.
 ///
 /// Memory may be short in several windows of the step and not between them (micro-batches). Then each of the largest
-/// windows is searched by itself, for recomputation before the next one begins, and their bounds add up. `instant` and
-/// `choice` are still those of the best single instant. Deterministic.
+/// windows is searched by itself. Its bound only counts recomputation before the next window begins, so these bounds
+/// add up. `instant` and `choice` are still those of the best single instant. Deterministic.
 MinCutPlan min_cut_plan(const RecomputeModel& model, Bytes capacity);
 
 }  // namespace tidepool

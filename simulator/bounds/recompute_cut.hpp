@@ -14,7 +14,7 @@ namespace tidepool {
 /// resident or made by an op that runs again, and so are the inputs of these ops.
 struct CutPoint {
   std::int64_t cost = 0;   ///< sum over the ops that run again, each once
-  std::int64_t bytes = 0;  ///< of the versions that stay, without the working set of the instant
+  std::int64_t bytes = 0;  ///< sum over the versions that stay, without the working set of the instant
 };
 
 /// When op `instant` has run for the first time, any plan without swaps has a set R of versions in memory
@@ -32,7 +32,7 @@ class RecomputeCut {
   /// @param until  counts only ops that run again before this op, for uses up to it; none: up to the end
   RecomputeCut(const RecomputeModel& model, std::int32_t instant, std::optional<std::int32_t> until = {});
 
-  /// Bytes of all versions that the program needs later: with that much room nothing runs again.
+  /// Bytes of all versions that the program needs later: if they all fit, nothing runs again.
   std::int64_t needed_bytes() const { return needed_bytes_; }
   /// The fewest bytes that must stay, whatever runs again. One flow.
   std::int64_t least_bytes() const;
@@ -52,7 +52,7 @@ class RecomputeCut {
   };
   /// @param room        bytes of the capacity beside the instant's working set
   /// @param price       first price to try, in ns per byte; 0: unknown
-  /// @param unless_over gives up if this instant cannot prove more than so many ns
+  /// @param unless_over  in ns; gives up if this instant cannot prove more
   Answer bound(std::int64_t room, double price = 0, std::int64_t unless_over = 0);
 
   /// The cheapest choice that fits, of those that the last bound() found. None if nothing must run again, or nothing

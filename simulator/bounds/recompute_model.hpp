@@ -1,4 +1,5 @@
-// A trace as input of bounds on recomputation: what must be in memory when, and what recomputing it costs.
+// A trace as input of bounds on recomputation: the versions that must be in memory at each time, and the cost to
+// recompute them.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ namespace tidepool {
 
 /// Demands on every plan without swaps. An instant is the moment at which an op of the program has run for the first
 /// time. The model demands less than real plans must do; it assumes that
-///     - the bytes that a buffer holds when it is allocated come back when it is allocated again,
-///     - a version that the program has freed or overwritten may be kept, or recomputed, in a place of its own,
+///   - the bytes that a buffer holds when it is allocated come back when it is allocated again,
+///   - a version that the program has freed or overwritten may be kept, or recomputed, in a place of its own,
 ///   - random ops can be run again at the cost of their first run,
 ///     - replaying views costs nothing.
 /// Content from before the step, and content that sources bring, cannot be recomputed.
 class RecomputeModel {
  public:
   /// @param trace   outlives the model
-  /// @param stream  ops on this stream cost their durations, all others cost nothing: time that one lane recomputes
-  ///                bounds the step, a sum over several lanes does not
+  /// @param stream  ops on this stream cost their durations, all others cost nothing: a step takes at least the
+  ///                recomputation of one lane, but not that of several lanes together
   RecomputeModel(const Trace& trace, const Assumptions& assume, StreamId stream);
 
   /// The stream whose ops take the most time in all, the first one of equals.

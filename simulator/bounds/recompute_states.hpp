@@ -9,7 +9,7 @@ namespace tidepool {
 
 struct RecomputeStates {
   bool feasible = true;     ///< false: no plan exists
-  bool exact = false;       ///< `least` is the optimum over the paths that the search allows
+  bool exact = false;       ///< `least` is the length of a shortest path
   std::int64_t least = 0;   ///< ns: no plan without swaps recomputes less
   std::int64_t states = 0;  ///< number of states that were expanded
 };
@@ -28,7 +28,8 @@ struct RecomputeStates {
 /// For a step of one stream, alone or repeated: each iteration begins with the versions from before the step in
 /// memory.
 /// @param most_work  limit on the number of states and of sets that stay
-/// @return  nothing proved if more than 64 versions have uses beyond the next op
+/// @return  proves nothing if the step has more than 64 versions, without views, empty versions and initial content of
+/// buffers that it allocates
 RecomputeStates recompute_states(const Trace& trace, Bytes capacity, std::int64_t most_work);
 
 }  // namespace tidepool

@@ -25,7 +25,7 @@ bool RerunCurve::add_line(double z) {
   return !known;
 }
 
-/// The largest of 0 and all lines, for z up to `upto`, as pieces.
+/// The curve for z up to `upto`, as pieces: the largest of 0 and all lines.
 RerunCost RerunCurve::cost(double upto) const {
   std::vector<RerunCost::Piece> pieces;
   Line now;

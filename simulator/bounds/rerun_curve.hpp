@@ -1,4 +1,4 @@
-// The least time of reruns after an instant, with all that they read, as a function of the bytes that are not there.
+// The least time of reruns after an instant, with those that make their inputs, as a function of the missing bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace tidepool {
 
-/// Of the content that the program needs after an instant, some is resident then, or on the host and copied in later,
-/// and the rest is made by ops that run again. What these ops read is resident, copied in, or made again too. Let S be
-/// the bytes of all content that is resident or copied in, and z = (bytes needed later) - S. For every price, the
-/// minimum cut of RecomputeCut proves that the reruns take at least a + price * z. The curve C(z) is the largest of
-/// such lines. Lines are found where they matter: each is the best one at the z that was the cheapest choice before.
+/// The program needs some content after an instant. Each such version is resident at that instant, or it is copied in
+/// later, or an op that runs again makes it. The same holds for the inputs of these ops. Let S be the bytes of all
+/// content that is resident or copied in, and z = (bytes needed later) - S. For every price, the minimum cut of
+/// RecomputeCut proves that the reruns take at least a + price * z. The curve C(z) is the largest of such lines. Lines
+/// are found where they matter: each is the best one at the z that was the cheapest choice before.
 class RerunCurve {
  public:
   RerunCurve(const RecomputeModel& model, std::int32_t instant);
 
   const RecomputeCut& cut() const { return cut_; }
 
-  /// A lower bound of the time lost if `excess` bytes of what is needed later are not resident: the least of
-  /// before(excess - z) + max(after(excess - z), C(z)).
+  /// A lower bound of the time lost if `excess` bytes of the content needed later are not resident: the least of
+  /// before(excess - z) + max(after(excess - z), C(z)) over z.
   LostTime least(double excess, const Before& before, const Ramp& after);
 
  private:
@@ -33,7 +33,7 @@ class RerunCurve {
   RerunCost cost(double upto) const;
 
   RecomputeCut cut_;
-  double most_;  // more bytes cannot be brought back by reruns
+  double most_;  // the most bytes that reruns can bring back
   std::vector<Line> lines_;
   double price_ = 0;
 };

@@ -1,4 +1,4 @@
-// Resources behind lost time, as bounds prove it.
+// Resources that cause lost time, as bounds prove.
 #pragma once
 
 #include <algorithm>

@@ -60,8 +60,8 @@ class Collector {
   }
   bool repeatable(OpId op) const { return remat_ && trace_.op(op).kind != OpKind::kSource; }
 
-  /// How the end of the step needs the content that a buffer hands on. Content that nothing reads may begin on the
-  /// host.
+  /// The demand of the end of the step on an output in this buffer. A buffer whose first content nothing reads may
+  /// begin on the host.
   StepContent::End end_of(BufferId id) const {
     const VersionId first = trace_.first_version(id);
     if (!trace_.buffer(id).born_before) return repeats_ ? StepContent::End::kHost : StepContent::End::kDevice;
@@ -82,7 +82,7 @@ class Collector {
   void add(VersionId v) {
     const Version& version = trace_.version(v);
     const bool initial = version.kind == VersionKind::kInitial;
-    if (initial && carried(v) && last_[version.buffer.index()] != v) return;  // part of the last op's content
+    if (initial && carried(v) && last_[version.buffer.index()] != v) return;  // the buffer's last version stands for it
     StepContent content{.version = v, .buffer = version.buffer, .size = trace_.size(v)};
     if (initial) {
       content.origin = carried(v) ? StepContent::Origin::kAlways : StepContent::Origin::kBefore;

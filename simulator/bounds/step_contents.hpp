@@ -9,14 +9,14 @@
 namespace tidepool {
 
 /// One content of a buffer, from the op that makes it to the last op that may use it. Positions count ops. The end of
-/// the step has a position of its own after the last op, so a step of n ops has n + 1. In a repeated step they go on:
-/// position n + 1 + k is op k of the next iteration.
+/// the step has a position of its own after the last op, so a step of n ops has n + 1. In a repeated step the positions
+/// go on: position n + 1 + k is op k of the next iteration.
 struct StepContent {
   static constexpr std::int64_t kBefore = -1;
 
   struct Use {
     std::int64_t position = 0;
-    bool held = false;  ///< it still exists after the op; else the op replaces it
+    bool held = false;  ///< the content still exists after the op; false: the op replaces it
   };
   enum class Origin : std::uint8_t {
     kOp,      ///< an op of the step makes it, perhaps in the previous iteration
@@ -27,7 +27,7 @@ struct StepContent {
     kNone,    ///< the end of the step does not need it
     kDevice,  ///< it is on the device when the step ends
     kHost,    ///< it is on the device or on the host
-    kBegan    ///< it is on the device; it may be on the host if its buffer began there
+    kBegan    ///< it is on the device, or on the host if its buffer began there
   };
 
   VersionId version = {};

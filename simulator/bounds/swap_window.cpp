@@ -1,6 +1,6 @@
 // The bounds "swap-window", "hybrid-window" and "hybrid-cut": the cost of bytes absent at one instant (see window.hpp).
-// They assume that ops run on one stream, and any number of reruns. The first two are closed forms. "hybrid-cut" also
-// counts what reruns read: each such content is resident, copied, or made again by reruns that minimum cuts count.
+// They are for steps of one stream, and hold for any number of reruns. The first two are closed forms. "hybrid-cut"
+// also counts the inputs of reruns: each input is resident, copied, or made again by reruns that minimum cuts count.
 #include <fmt/format.h>
 
 #include <string_view>

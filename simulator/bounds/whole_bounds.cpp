@@ -1,5 +1,5 @@
 // The bounds "swap-whole" and "hybrid-whole": a program of whole buffers for small steps (see whole_program.hpp), for
-// one step that begins as the plan chooses, or for the mean iteration of an endlessly repeated step.
+// one step whose initial content may begin on the host, or for the mean iteration of an endlessly repeated step.
 #include <fmt/format.h>
 
 #include "simulator/bounds/bound.hpp"
@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// Contents times positions: the number of variables is in proportion to it.
+/// The number of positions of all contents together. The number of variables is in proportion to it.
 std::int64_t extent(const StepContents& step) {
   std::int64_t sum = 0;
   for (const StepContent& content : step.contents) sum += content.last - content.made;

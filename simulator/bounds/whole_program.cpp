@@ -31,7 +31,7 @@ struct Sum {
   }
 };
 
-/// Variables by segment or instant, from the first on.
+/// Variables of successive segments or instants, from `first` on.
 struct Line {
   std::int64_t first = 0;
   std::vector<Variable> variables = {};
@@ -80,7 +80,7 @@ class Program {
   WholeBound solve() const {
     if (!feasible_) return {.feasible = false, .stall = 0, .lost = {}};
     const LinearProgram::Solution relaxed = program_.solve_relaxed({});
-    if (relaxed.status == LinearProgram::Status::kInfeasible) return {};  // the solver gives no proof of it
+    if (relaxed.status == LinearProgram::Status::kInfeasible) return {};  // the solver does not prove it
     WholeBound bound{.feasible = true, .stall = in_nanos(relaxed.bound, 1e-9), .lost = lost_time(relaxed)};
     if (query_.most_nodes == 0) return bound;
     // The result of branch and bound holds within the solver's tolerances.
@@ -126,7 +126,7 @@ class Program {
       largest = std::max({largest, out_time_.back(), in_time_.back()});
     }
     unit_ = largest;
-    // In the worst case every op waits for all copies, and all ops run once more for every op.
+    // Upper limit: before every op, the step waits for all copies and runs all ops again.
     longest_ = (work + copies) * static_cast<double>(n_ + 1) / unit_;
     for (std::vector<double>* times : {&out_time_, &in_time_})
       for (double& time : *times) time /= unit_;

@@ -127,8 +127,8 @@ class WindowSearch {
            static_cast<double>(turn) * period_;
   }
 
-  /// The bytes absent during op p; fills ready_ and due_. An absence that began in the previous iteration is shifted by
-  /// one period.
+  /// The bytes absent during op p. away_at() also fills ready_ and due_. An absence that began in the previous
+  /// iteration is shifted by one period.
   struct AwayThen {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
@@ -163,13 +163,13 @@ class WindowSearch {
         due_[index(absence.due - turn)] += size;
       if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // of another iteration
       away.lost.push_back({absence.producer, size});
-      away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // computed again before the step ends
+      away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // it can be recomputed until the step ends
     }
     return away;
   }
   std::size_t index(std::int64_t position) const { return static_cast<std::size_t>(position - first_); }
 
-  /// The bound of one instant; infinite if all that may be absent is not enough.
+  /// The bound of one instant; infinite if the op does not fit even with all content absent that may be.
   LostTime at(std::int64_t p) {
     const AwayThen away = away_at(p);
     const double excess = to_double(excess_of(step_.load[static_cast<std::size_t>(p)] - query_.capacity, away));
@@ -220,7 +220,7 @@ class WindowSearch {
     return query_.repeats ? once(p, away, in, least) : least(out, in);
   }
 
-  /// The op before which the last rerun that brings needed content back takes place.
+  /// The op before which the last rerun takes place that makes needed content.
   std::int64_t last_rerun(std::int64_t p, const std::vector<RecomputeCut::Content>& contents) const {
     std::int64_t last = p;
     for (const RecomputeCut::Content& content : contents)
@@ -244,8 +244,8 @@ class WindowSearch {
     return to_double(needed - (all - absent));
   }
 
-  /// Adds content that may be on the host during op p though no absence covers p: content that only reruns read, and
-  /// content that must be handed on though the next iteration does not read it, which may stay on the host.
+  /// Adds content that may be on the host during op p although no absence covers p: content that only reruns read, and
+  /// outputs of the step that the next iteration does not read.
   void add_contents(std::int64_t p, const std::vector<RecomputeCut::Content>& contents, AwayThen& away) {
     const auto covers = [&](const Absence& absence) {
       return (absence.first <= p && p < absence.last) || p + n_ < absence.last;

@@ -1,4 +1,4 @@
-// Window bound: the time that it costs to have content absent at one instant, in closed form.
+// Window bound: the time that a step loses because content is absent at one instant, in closed form.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,23 @@
 
 namespace tidepool {
 
-/// Asks for a lower bound on the waiting time of any step that copies content over two links or recomputes it.
+/// The query for a lower bound on the time that any plan loses by copies over two links or by recomputation.
 struct WindowQuery {
   Bytes capacity;
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
   bool swap = true, remat = false;
   bool repeats = false;  ///< for the mean of many iterations
   bool whole = false;    ///< the bytes absent at an instant are a sum of whole buffers
-  /// With `remat`: looks also at what ops that run again read, by minimum cuts. Outlives the search.
+  /// With `remat`: also counts the inputs of ops that run again, by minimum cuts. Must outlive the search.
   const RecomputeModel* model = nullptr;
 };
 
 struct WindowBound {
-  bool feasible = true;     ///< false: all that may be absent is not enough
+  bool feasible = true;     ///< false: an op does not fit even if all content is absent that may be
   double stall = 0;         ///< ns that ops wait for copies or run again
   std::int64_t at = 0;      ///< the op with the largest cost, or an op that cannot run
   std::size_t windows = 0;  ///< number of windows of ops whose costs add up to `stall`
-  LostTime lost = {};       ///< `stall`, before the rounding is taken off
+  LostTime lost = {};       ///< `stall` by resource, before the rounding error is subtracted
 };
 
 /// The largest mean rate, in bytes per ns, at which a link can move these absences or parts of them, latency
@@ -39,27 +39,28 @@ double fastest_out(const Machine& machine, std::span<const Absence> absences);
 double fastest_in(const Machine& machine, std::span<const Absence> absences);
 
 /// While op p runs, E = load - capacity bytes are absent. They were copied out before it, each after its content was
-/// complete. Of the content that is complete only at time a or later, all but the bytes complete before must leave
-/// within [a, t_p]. That takes (E - bytes complete before a) / rate, and lengthens this window if it is too short.
-/// Likewise content that is due at time b or earlier must come back within [t_p, b]. As a function of E both costs are
-/// max(0, E / rate - m), where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
+/// complete. Of these E bytes, all but those that were complete before time a must leave within [a, t_p]. That takes (E
+/// - bytes complete before a) / rate, and lengthens this window if the window is too short. Likewise content that is
+/// due at time b or earlier must come back within [t_p, b]. As a function of E both costs are max(0, E / rate - m),
+/// where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
 ///
 /// In a step that is not repeated, content from before it that was read before p is on the host only if it began there,
-/// and then it was copied in before that read. If x bytes of it began there, x bytes came in and E - x went out, each
-/// within its time. At the best x both links have moved E bytes together, which gives a third expression of the same
-/// form. `whole` rounds E up to the least sum of sizes that may be absent, if these are few.
+/// and then it was copied in before that read. If x bytes of it began there, x bytes came in and E - x bytes went out,
+/// each in its own window. At the best x both links have moved E bytes together, which gives a third expression of the
+/// same form. `whole` rounds E up to the least sum of sizes that may be absent, if these are few.
 ///
 /// Content that is recomputed need not be copied. For z bytes of it, their producers run for at least C(z), a knapsack
 /// by time per byte. The bound of p is the wait before p, plus the larger of C and the wait after p, at the best z.
 /// Bounds of windows that do not overlap add up.
 ///
 /// With a model, at most 33 of the instants are also bounded with the curve of RerunCurve as C(z): inputs of ops that
-/// run again are resident, copied in, or made again. The bytes that are there may then be of content that the program
-/// does not need any more. Such content was copied out after it was made, and comes in before the last rerun. Reruns
-/// that bring needed content back take place before its next use, so the last use of such content ends the window.
+/// run again are resident, copied in, or made again. Then content may also be resident, or on the host, that the
+/// program needs no more and only reruns read. On the host, it was copied out after it was made, and comes in before
+/// the last rerun. Reruns that bring needed content back take place before its next use, so the last of these uses ends
+/// the window.
 ///
-/// Doubles replace exact arithmetic; one ns and a millionth are taken off for the rounding. O(ops + absences) for each
-/// of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than 10^5
+/// The arithmetic is in doubles; one ns and a millionth are subtracted for the rounding error. O(ops + absences) for
+/// each of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than 10^5
 /// absences. With recomputation O(absences log) each.
 WindowBound window_bound(const Absences& step, const WindowQuery& query);
 

@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// max(0, bytes / rate - slack) ns, between the instant and the position `reach`.
+/// A time of max(0, bytes / rate - slack) ns, lost between the instant and the position `reach`.
 struct Ramp {
   double rate = 1, slack = std::numeric_limits<double>::infinity();
   std::int64_t reach = 0;
@@ -36,7 +36,7 @@ struct Before {
 class RerunCost {
  public:
   struct Piece {
-    double time, bytes;  ///< the next so many bytes cost this time; bytes > 0
+    double time, bytes;  ///< the next `bytes` bytes, more than 0, cost `time` ns
   };
   /// @param pieces  least time per byte first
   explicit RerunCost(std::vector<Piece> pieces) : pieces_{std::move(pieces)} {}

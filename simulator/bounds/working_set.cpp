@@ -1,9 +1,9 @@
-// The bound "working-set": below the largest working set, nothing runs.
+// The bound "working-set": no plan exists below the largest working set.
 //
 // When an op runs, its inputs have content and its outputs have places. All places differ, except that an output may
-// take the place of the version that it replaces. At the end of the step all versions that it hands on are in memory;
-// plans that swap may leave versions from before the step on the host. Plans that do not swap have these in memory when
-// the step begins, and keep versions that no op can recompute as long as they are needed.
+// take the place of the version that it replaces. At the end of the step all its outputs are in memory; plans that swap
+// may leave outputs in buffers from before the step on the host. Plans that do not swap have all content from before
+// the step in memory when the step begins, and keep versions that no op can recompute as long as they are needed.
 #include "simulator/bounds/working_set.hpp"
 
 #include <fmt/format.h>
