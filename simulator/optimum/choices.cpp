@@ -61,9 +61,9 @@ void Choices::begin() {
   place_one(move, move.subject, s_->placed & ~(s_->repeated ? step_.carried_first & s_->on_host : 0));
 }
 
-/// Versions worth swapping out. While the lane to the host is idle, these are only outputs of the last run: any other
-/// could have left before that run, without delaying anything. If copies keep the host busy, they delay its next
-/// launches.
+/// Versions worth swapping out. While the lane to the host is idle and copies delay nothing else, these are only the
+/// outputs of the last run: any other version could have left before that run. Copies that keep the host busy do delay
+/// its next launches.
 Set Choices::worth_leaving() const {
   const Nanos now = s_->base(step_);
   const bool in_nobodys_way = step_.streams == 1 && !step_.disturbed && step_.submit == Nanos{};
@@ -89,7 +89,8 @@ void Choices::swap() {
     move.subject = static_cast<std::uint8_t>(v);
     place_one(move, v, kept_for_pending());
   });
-  // While a place waits for its op, only moves that let later places wait have a reason to come before that op.
+  // While an empty place waits for its op, a swap-in has a reason to come before that op only if its drops make later
+  // places wait.
   if (pending != 0)
     moves_.erase(std::remove_if(moves_.begin() + static_cast<std::ptrdiff_t>(first), moves_.end(),
                                 [&](const Move& each) { return !still_used(each.drops); }),
@@ -110,8 +111,8 @@ void Choices::alloc_undefined() {
   });
 }
 
-/// If bytes are counted on one stream, all places that begin wait for all that ended before. So a place for an op is
-/// better taken before a copy under way frees memory for another place.
+/// If bytes are counted on one stream, a new place waits for all places that ended before. So it may be better to take
+/// the place for an op before a copy under way frees memory for another place.
 void Choices::alloc_early() {
   if (step_.freedom.addresses || step_.chooses_bytes() || !step_.freedom.swap) return;
   if (!still_used(s_->filled) || (s_->on_host & ~s_->placed & step_.useful[s_->position]) == 0) return;
@@ -143,7 +144,7 @@ void Choices::await() {
   });
 }
 
-/// Versions that must stay because a place is waiting for an op that reads them.
+/// Versions that must stay: empty places that wait for their op, and the inputs of that op.
 Set Choices::kept_for_pending() const {
   const Set pending = s_->placed & ~s_->filled;
   Set kept = pending;
@@ -218,8 +219,8 @@ void Choices::choose_writes(Move& move, std::size_t output) {
     make_room(move, wanted, kept);
 }
 
-/// Whether a version is on its way back on a link whose directions slow each other down. It must stay then, since a
-/// time of the State can only wait for copies of one direction.
+/// Whether a version is on its way back on a link whose directions slow each other down. Such a version must stay,
+/// since a time of the State can only wait for copies of one direction.
 bool Choices::is_coming(std::size_t v) const { return step_.disturbed && SharedLink::is_mark(s_->ready[v]); }
 
 /// Versions that may be dropped without making the rest of the step impossible at once.
@@ -246,7 +247,8 @@ Nanos Choices::first_use(const Move& move) const {
   return s_->base(step_);
 }
 
-/// Adds the move for every time by which bytes for its places can be free, with every minimal set of drops for this.
+/// Adds the move for every time by which bytes for its places can be free, with every minimal set of drops that frees
+/// them by then.
 void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   if (wanted == Bytes{}) return add(move);
   const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };

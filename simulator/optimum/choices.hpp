@@ -8,9 +8,8 @@
 namespace tidepool::optimum {
 
 /// Every move that may lead to a plan of least time. Moves are left out if another plan is at least as good: a place
-/// ends only if its room is needed, no more places end than needed, and only versions that are needed are brought back.
-/// If places choose bytes, "room" is bytes that may be written by some time, for each such time; see FreeBytes.
-/// O(moves).
+/// ends only if its memory is needed, no more places end than needed, and only needed versions are brought back. If
+/// places choose bytes (see FreeBytes), this is so for every time from which the chosen bytes may be written. O(moves).
 class Choices {
  public:
   explicit Choices(const TinyStep& step) : step_{step} {}
@@ -49,8 +48,8 @@ class Choices {
   std::vector<Move> moves_;
 };
 
-/// Whether a copy from the host could also have been issued after the run that has just ended. Then it should be, since
-/// it holds its room only from then on.
+/// Whether a copy from the host could also have been issued after the run that has just ended. That plan is better,
+/// since the version then takes memory later.
 bool came_too_early(const TinyStep& step, const State& state);
 
 /// Whether all versions that the rest of the step needs are resident, on the host, or can be recomputed from such ones.

@@ -10,8 +10,8 @@
 namespace tidepool::optimum {
 
 /// Free bytes that some op or copy may still use, by the time from which they may be written. All other free bytes may
-/// be written at any time. A place takes any free bytes: those that may be written latest, but for `leaves` bytes that
-/// may be written sooner than all that it takes. Other choices of bytes with the same last time leave later ones.
+/// be written at any time. A place may choose its bytes. In the order of these times, it skips the first `leaves` bytes
+/// and takes the next ones. Every other choice with the same last time leaves bytes that may be written only later.
 class FreeBytes {
  public:
   struct Piece {
@@ -32,8 +32,8 @@ class FreeBytes {
   std::vector<Piece> pieces_;  ///< in the order of time
 };
 
-/// Whether no byte of the first may be written later than that of the second with the same rank. Pieces are pairs of
-/// words, time and size, in the order of time; both have the same number of free bytes.
+/// Whether each byte of the first may be written no later than the byte of the second with the same rank. Pieces are
+/// pairs of words, time and size, in the order of time; both have the same number of free bytes.
 bool never_later(std::span<const std::int64_t> first, std::span<const std::int64_t> second);
 
 }  // namespace tidepool::optimum

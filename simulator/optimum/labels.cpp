@@ -17,8 +17,8 @@ std::uint64_t hash_of(std::span<const std::int64_t> words) {
   return hash;
 }
 
-/// The earliest time of the host that matters. The host's time adds up, so it may matter even if it is before all
-/// others, but not if it is earlier by more than the work that the host can get before the next op runs.
+/// The earliest time of the host that matters. The host's work adds up, so its time may matter even if it is before all
+/// others. It does not matter if it is earlier by more than the work that the host can get before the next op runs.
 Nanos least_of_host(const TinyStep& step, Nanos base) {
   return base - (step.submit + step.launch) * static_cast<std::int64_t>(2 * kMostVersions);
 }

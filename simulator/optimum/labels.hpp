@@ -1,4 +1,4 @@
-// The partial plans that the search has found, without those that another one dominates.
+// The partial plans that the search has found, without those that another partial plan dominates.
 #pragma once
 
 #include <cstdint>

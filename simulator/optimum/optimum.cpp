@@ -115,11 +115,11 @@ Optimum find_optimum(const OptimumQuery& query) {
   Optimum found = by_bytes.run();
   if (!query.addresses && counted.chooses_bytes() && found.feasible &&
       iteration_ends(query.trace, query.machine, query.capacity, found.plan).back() != found.makespan)
-    return {.makespan = found.makespan, .plan = {}, .states = found.states};  // the device has not chosen these bytes
+    return {.makespan = found.makespan, .plan = {}, .states = found.states};  // the device would choose other bytes
   if (!query.addresses || !found.feasible) return found;
-  // On one stream without copies, no plan with places is faster than the best plan by counted bytes, and this plan
-  // mostly has places. With copies this does not hold: counted bytes that a copy frees must be waited for, while a
-  // place beside them is free at once.
+  // On one stream without copies, no plan with addresses is faster than the best plan by counted bytes, and mostly
+  // there are addresses for that plan. With copies this does not hold: every counted place waits for the bytes that a
+  // copy frees, while a place at other addresses is free at once.
   const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};
   const TinyStep placed{
       query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};

@@ -36,10 +36,10 @@ struct Optimum {
 /// Searches partial plans in the order of the earliest time at which they can end. Exponential in the size of the step:
 /// ten ops take between a millisecond and minutes.
 ///
-/// On several streams without addresses, the device gives a place the bytes that may be written soonest, also where its
-/// op starts late and others would do. Plans can change this by the order of drops, so all orders would have to be
-/// tried. Instead, the search lets each place choose its bytes, which no plan can beat. If the device then chooses the
-/// same ones, the answer is exact; else it is only a bound.
+/// On several streams without addresses, the device gives a place the bytes that may be written soonest, even if its op
+/// starts late and other bytes would do. Plans can change this by the order of drops, so all orders would have to be
+/// tried. Instead, the search lets each place choose its bytes; no plan can be faster than that. If the device would
+/// choose the same bytes, the answer is exact; otherwise it is only a bound.
 /// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 Optimum find_optimum(const OptimumQuery& query);
 

@@ -4,7 +4,8 @@
 
 namespace tidepool::optimum {
 
-/// Content that ends with an iteration has no further use, except on the host for the step's outputs.
+/// Begins the next iteration. Content that ends with this one has no further use, except copies on the host of the
+/// step's outputs. @return  false if some content has ended without use
 bool Purpose::next_iteration(const TinyStep& step, const State& before) {
   Purpose next;
   Set stays = 0;
@@ -50,7 +51,7 @@ bool Purpose::note(const TinyStep& step, const State& before, const Move& move, 
     case MoveKind::kNext:
       return next_iteration(step, before);
   }
-  // If directions slow each other down, doing less may delay other copies.
+  // If the directions slow each other down, a plan without this content may delay other copies.
   if (step.disturbed) return true;
   const Set gone = before.filled & ~after.filled, forgotten = before.on_host & ~after.on_host;
   return (gone & (brought | recomputed)) == 0 && (forgotten & copied_out) == 0;

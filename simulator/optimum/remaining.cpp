@@ -20,7 +20,7 @@ Set reruns_of(const TinyStep& step, const State& state, Set absent) {
   return ops;
 }
 
-/// The earliest time at which each stream, and everything, can be done.
+/// The earliest times at which each stream, and all lanes together, can be done.
 struct Ends {
   std::array<Nanos, kMostStreams> stream = {};
   Nanos all;

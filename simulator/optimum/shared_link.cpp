@@ -62,7 +62,7 @@ void finish(State& state, std::size_t i, Nanos time) {
       copy.after = std::max(copy.after, time), copy.after_mark = Nanos{};
 }
 
-/// Finds the next event. @return  false if there is none
+/// Advances to the next event. @return  false if there is none
 bool find_event(const TinyStep& step, State& state) {
   SharedLink& link = state.link;
   const std::array<Nanos, 2> events{next_event(step, link, 0), next_event(step, link, 1)};

@@ -22,7 +22,7 @@ struct SharedLink {
     std::array<Copy, kMostVersionsShared> waiting = {};  ///< the first may be under way
     std::uint8_t count = 0;
     bool moves = false;      ///< the first is past its latency
-    std::int64_t left = 0;   ///< of its data at `clock`: millionths of a nanosecond at the full rate
+    std::int64_t left = 0;   ///< its data left at `clock`, in millionths of a nanosecond at the full rate
     std::int64_t ended = 0;  ///< number of earlier copies
     Nanos last_end;          ///< end of the last of these
   };

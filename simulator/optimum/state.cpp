@@ -58,7 +58,7 @@ void Mover::emit(Verb verb, std::size_t subject, std::size_t unit_at) {
   actions_->push_back(action);
 }
 
-/// The time at which a copy is issued that is decided now.
+/// The time at which the plan issues a copy that is decided now.
 Nanos Mover::now() const {
   if (s_.position < step_.ops()) return s_.stream[step_.op[s_.position].stream];
   return *std::max_element(s_.stream.begin(), s_.stream.begin() + static_cast<std::ptrdiff_t>(step_.streams));
@@ -114,8 +114,8 @@ void Mover::drop(std::size_t v) {
   if (!wanted) s_.on_host &= ~bit(v);
 }
 
-/// Versions that are not needed again and whose places are no longer used: they are freed when their room is needed. If
-/// places choose bytes, those that are still used are freed, too: it makes no place wait.
+/// Versions to be freed at once: those that are not needed again, and whose places no op or copy still uses. If places
+/// choose bytes, places that are still used are freed too, since this makes no other place wait.
 Set Mover::dead() const {
   Set dead = 0;
   if (step_.chooses_bytes()) return s_.filled & ~step_.useful[s_.position];
@@ -174,7 +174,7 @@ void Mover::await(std::size_t v) {
   if (has(s_.filled, v)) stream = std::max(stream, known(s_.ready[v]));
 }
 
-/// If outputs choose bytes, they choose together.
+/// Gives places to the outputs of a run. If places choose bytes, the outputs choose theirs together.
 /// @return  the time from which all of the bytes that they choose may be written
 Nanos Mover::give_outputs_places(const TinyOp& op, const Move& move) {
   Nanos chosen = kLongAgo;
@@ -193,7 +193,7 @@ Nanos Mover::give_outputs_places(const TinyOp& op, const Move& move) {
     const std::size_t v = op.outputs[i].version;
     if (move.writes[i] != Writes::kOwnPlace || has(s_.placed, v)) continue;
     emit(Verb::kAlloc, v, move.unit_at[i]);
-    // Of several outputs, any one may have the bytes that may be written first, for its copy.
+    // If there are several outputs, this one may get the bytes that may be written first, so its copy need not wait.
     const Nanos its_own = choose > 1 && op.outputs[i].update ? kLongAgo : chosen;
     give_place(v, step_.chooses_bytes() ? its_own : claim(v, move, i), move.unit_at[i]);
   }
@@ -220,7 +220,7 @@ Nanos Mover::start_of(std::size_t k, const Move& move, Nanos places_free) {
       wait_for(s_.last_use[static_cast<std::size_t>(out.parent)]);
     if (move.writes[i] == Writes::kScratch && !step_.chooses_bytes()) wait_for(claim(out.version, move, i));
   }
-  // The Timeline keeps orders up to the op of the program that ran last.
+  // The Timeline applies order edges to first runs, and to reruns of the op that ran for the first time last.
   if (k + 1 >= s_.position) for_each(op.after, [&](std::size_t other) { wait_for(s_.op_end[other]); });
   return start;
 }

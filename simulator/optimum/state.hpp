@@ -19,7 +19,7 @@ enum class MoveKind : std::uint8_t {
   kSwapIn,
   kAlloc,  ///< version `subject` gets an empty place before its op runs, or one with undefined content
   kRun,    ///< op `subject` runs
-  kAwait,  ///< its stream waits for the copies of version `subject`
+  kAwait,  ///< the stream of the next op waits for the copies of version `subject`
   kNext,   ///< the next iteration begins
 };
 
@@ -52,7 +52,7 @@ struct State {
   Set on_host = 0;
   Set may_stay = 0;           ///< outputs that need not be on the device when the step ends
   std::uint8_t position = 0;  ///< number of ops of the program that have run
-  std::uint8_t begun = 0;     ///< number of initial versions for which it is decided where they begin
+  std::uint8_t begun = 0;     ///< number of initial versions whose place at the beginning is decided
   bool repeated = false;      ///< this is not the first iteration
   std::array<Nanos, kMostStreams> stream = {};
   Nanos h2d, d2h, host;
@@ -63,7 +63,7 @@ struct State {
   std::array<std::uint8_t, kMostVersions> unit_at = {};
   std::array<Nanos, kMostUnits> free_from = {};  ///< with addresses: the same, by unit
 
-  SharedLink link;  ///< if its directions slow each other down
+  SharedLink link;  ///< only used if its directions slow each other down
 
   /// The earliest time at which anything may still begin.
   Nanos base(const TinyStep& step) const;
@@ -88,7 +88,7 @@ class Mover {
 
   /// @return  the versions that the move frees at its end
   Set apply(const Move& move);
-  /// In a later iteration, skips versions from before the step whose begin the previous iteration has decided.
+  /// In a later iteration, skips versions from before the step whose place the previous iteration has decided.
   void skip_carried();
 
  private:

@@ -21,8 +21,7 @@ namespace {
 
 using Moves = std::vector<Move>;
 
-/// Searches over begins of iterations: states in which an iteration may begin, all ways to reach them, and the time
-/// from one to the next.
+/// A search over the states in which an iteration may begin, all ways to reach them, and the time from one to the next.
 class IterationSearch {
  public:
   IterationSearch(const TinyStep& step, std::int64_t most_states)
@@ -32,10 +31,11 @@ class IterationSearch {
 
   enum class End : std::uint8_t { kNothingLeft, kFound, kGaveUp };
 
-  /// With the shift of an iteration's time: searches a sequence of iterations after which the state recurs, but
-  /// earlier. It begins at time 0 without copies under way, with everything on the host and any part of it also on the
-  /// device: no state with the same content on the device is better. A cycle whose mean is below the shift can begin
-  /// such that all of its iterations begin before 0, so sequences that do not are not continued.
+  /// Every iteration moves all times earlier by TinyStep::shift. Searches a sequence of iterations after which the
+  /// state recurs at an earlier time: its mean time is below the shift. The sequence begins at time 0 without copies
+  /// under way, with all content on the host and any part of it also on the device: no state with the same content on
+  /// the device is better. A cycle whose mean is below the shift can be begun so that all later iterations begin before
+  /// 0. So the search does not continue sequences in which one begins later.
   /// @param improves  whether repeating found(), from start() on, is good enough to end the search
   template <class Improves>
   End find_cycle(Improves improves) {
@@ -52,7 +52,7 @@ class IterationSearch {
     });
   }
 
-  /// A way from the begin of a run to an iteration that begins with the same content in the same places.
+  /// Searches moves from the beginning of a run to an iteration that begins with the same content in the same places.
   End find_way(const State& to) {
     reach(State{}, kNone, Move{}, Purpose{}, false);
     return search(false, [&](Labels::Number label) {
@@ -65,7 +65,7 @@ class IterationSearch {
   }
 
   const Moves& found() const { return found_; }
-  /// The begin of the cycle that was found.
+  /// The state in which the found cycle begins.
   const State& start() const { return start_; }
 
  private:
@@ -86,7 +86,7 @@ class IterationSearch {
     bool begins = false;  ///< whether it begins an iteration
   };
 
-  /// Decides where the content of carried[i] and of later entries is when an iteration begins.
+  /// Tries all places of the content of carried[i] and of later entries at the beginning of an iteration.
   void begin_anywhere(std::size_t i, State state) {
     if (++tried_ > most_states_) return;
     if (i == step_.carried.size()) {
@@ -167,7 +167,7 @@ class IterationSearch {
 
   const TinyStep& step_;
   const std::int64_t most_states_;
-  std::int64_t tried_ = 0;  ///< begins that were tried, whole and in part
+  std::int64_t tried_ = 0;  ///< initial states that were tried, complete and partial ones
   Labels labels_;
   Choices choices_;
   std::vector<Step> came_;  ///< by label
@@ -182,7 +182,8 @@ struct Settled {
   Nanos time;                        ///< time from one to the other
 };
 
-/// None if this does not happen soon, as when streams that do not wait for each other drift apart.
+/// Repeats the moves until the state recurs. None if it does not recur soon, for example if streams that do not wait
+/// for each other drift apart.
 std::optional<Settled> settle(const TinyStep& step, State state, const Moves& moves) {
   constexpr std::int64_t kMost = 300;
   std::map<std::vector<std::int64_t>, std::pair<std::int64_t, Nanos>> met;
@@ -227,7 +228,7 @@ class CycleSearch {
         settles = settled.has_value();
         if (!settled) return true;
         const Mean mean{settled->time, (settled->last - settled->first) * iterations_of(search.found())};
-        if (!(mean < best)) return false;  // only lanes that nothing waits for were done earlier
+        if (!(mean < best)) return false;  // only lanes for which nothing waits were done earlier
         best = reduced(mean);
         return true;
       });
@@ -291,7 +292,7 @@ class CycleSearch {
     if (!step_.chooses_bytes()) return true;
     const std::vector<Nanos> ends = iteration_ends(query_.trace, query_.machine, query_.capacity, found.plan);
     if (ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)] == found.cycle) return true;
-    found.feasible = false;  // the device has not chosen these bytes
+    found.feasible = false;  // the device would choose other bytes
     found.cycle = {}, found.iterations = 0, found.plan = {};
     return false;
   }

@@ -20,15 +20,15 @@ struct SteadyOptimum {
   Nanos mean() const { return iterations == 0 ? Nanos{} : cycle / iterations; }
 };
 
-/// Searches for a cycle with less mean time than the best known one, until there is none. Initial content of an
-/// iteration is where the previous one has left it, with its copies under way. A cycle is a sequence of iterations
-/// after which the state recurs. On several streams without addresses, places choose their bytes as in find_optimum();
-/// if the device chooses others for the cycle that was found, nothing is known.
+/// Searches for a cycle with less mean time than the best known one, until there is none. The initial content of an
+/// iteration is where the previous iteration has left it, and its copies may be under way. A cycle is a sequence of
+/// iterations after which the state recurs. On several streams without addresses, places choose their bytes as in
+/// find_optimum(); if the device would choose other bytes for the cycle that was found, there is no answer.
 /// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 SteadyOptimum find_steady_optimum(const OptimumQuery& query);
 
 /// The end of each iteration of a plan: the time at which all lanes have done their work so far.
-/// @param capacity  of the device, in whose memory places without addresses choose bytes
+/// @param capacity  device memory, in which places without addresses choose bytes
 std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, Bytes capacity, const Plan& plan);
 
 }  // namespace tidepool

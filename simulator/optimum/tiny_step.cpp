@@ -145,7 +145,7 @@ void TinyStep::find_needs() {
       for (std::size_t k = position; k < ops(); ++k) later |= op[k].makes;
       useful[position] = find_useful(wanted) & ~later;
     }
-    // Content that a later iteration reads must live until its begin, whether named as an output or not.
+    // Content that a later iteration reads must live until that iteration begins, even if it is no output.
     if (!freedom.steady || round > 0) break;
     for (const auto& [first, last] : carried)
       if (has(useful[0], first)) outputs |= bit(last);

@@ -95,7 +95,7 @@ struct TinyStep {
   std::vector<std::int8_t> producer;      ///< an op; -1: none
   std::vector<std::uint8_t> before_step;  ///< versions that existed before the step
   Set undefined = 0;                      ///< initial versions of buffers that the step allocates
-  Set outputs = 0;                        ///< versions that must be on the device, or on the host, when the step ends
+  Set outputs = 0;                        ///< versions that must be on the device or on the host when the step ends
   Nanos submit, launch;                   ///< host time for a copy and for an op
   Nanos shift;                            ///< see scale()
   Set regenerable = 0;                    ///< made by ops that may run again
@@ -103,8 +103,8 @@ struct TinyStep {
   std::vector<Set> outputs_of;            ///< by version from before the step: outputs in the same buffer
   std::vector<std::array<std::uint8_t, 2>>
       carried;               ///< first and last version of each buffer that lives through the step
-  Set carried_first = 0;     ///< the former
-  std::vector<Set> needed;   ///< by number of ops run: versions read later or handed on, and made by no such op
+  Set carried_first = 0;     ///< the first versions in `carried`
+  std::vector<Set> needed;   ///< by number of ops run: versions that the rest of the step needs and does not make
   std::vector<Set> useful;   ///< likewise: needed versions, and versions from which they may be recomputed
   std::vector<Set> may_run;  ///< likewise: streams on which something may still run
   std::size_t streams = 1;

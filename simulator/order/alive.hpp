@@ -27,15 +27,16 @@ class OpSets {
   std::vector<std::uint64_t> bits_;
 };
 
-/// The most ops of a step that reachable_ops() is called for: its sets then take 100 MB together.
+/// Most ops of a step for which reachable_ops() is called. Its sets for both directions then take 100 MB together.
 inline constexpr std::size_t kMostReached = 20'000;
 
-/// By op: the ops that run before it (or after it) in every order, itself left out.
+/// By op: the ops that run before it (or after it) in every order, without the op itself.
 /// @param edges  Dependencies::before, or Dependencies::after with `forward` false
 OpSets reachable_ops(const std::vector<std::vector<std::uint32_t>>& edges, bool forward);
 
-/// A lower bound on the peak of every order, if nothing is dropped or copied to the host: while an op runs, a buffer is
-/// alive that the op needs, or that an earlier and a later op need, where earlier and later hold in every order.
+/// A lower bound on the peak of every order, if nothing is dropped or copied to the host: while an op runs, two kinds
+/// of buffers are alive. The op needs the first kind. The second kind is needed both before it and after it, in every
+/// order. (A buffer from before the step is needed before every op, and one that outlives the step after every op.)
 /// O(ops * (dependencies + buffers)).
 Bytes alive_bound(const Lifetimes& lifetimes, const Dependencies& dependencies);
 

@@ -92,7 +92,7 @@ class Collector {
   const Trace& trace_;
   std::vector<LastUses> uses_;  // by buffer
   Dependencies found_;
-  std::map<std::uint32_t, Reason> reasons_;  // of one op, by the other one
+  std::map<std::uint32_t, Reason> reasons_;  // of the present op, by the op that must come before it
   std::uint32_t last_random_ = LastUses::kNone, last_collective_ = LastUses::kNone, wall_ = LastUses::kNone;
   Reason wall_reason_ = Reason::kHost;
 };

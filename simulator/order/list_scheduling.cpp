@@ -18,7 +18,7 @@ class Live {
   explicit Live(const Lifetimes& lifetimes) : lifetimes_{lifetimes} {
     for (std::uint32_t b = 0; b < lifetimes.trace().buffers().size(); ++b) left_.push_back(lifetimes.count(b));
   }
-  /// Bytes by which the live ones change when `op` runs.
+  /// The change in live bytes when `op` runs.
   Bytes growth(std::uint32_t op) const {
     Bytes sum;
     for (const std::uint32_t b : lifetimes_.needed_by(op)) {

@@ -6,8 +6,8 @@
 
 namespace tidepool {
 
-/// Always takes the ready op after which the fewest bytes are alive; of equal ones, the first recorded.
-/// O(ops * ready ops * uses).
+/// Always takes the ready op after which the fewest bytes are alive; among equals, the first recorded. O(ops * ready
+/// ops * uses).
 OpOrder least_growth_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 /// The recorded order, but an op that frees more bytes than it allocates runs as early as possible. It brings the ops

@@ -8,7 +8,7 @@ namespace {
 
 using Ops = std::vector<std::uint32_t>;
 
-/// Moves all of `group`, positions in `order`, in front of position `to` (or behind it), keeping their order.
+/// Moves all ops of a group in front of position `to` (or behind it). They keep their order.
 Ops moved(const Ops& order, const std::vector<bool>& in_group, std::size_t to, bool behind) {
   Ops result, group;
   for (const std::uint32_t op : order)

@@ -22,7 +22,7 @@ Dependencies dependencies_or_refuse(const Trace& trace) {
   }
 }
 
-/// Refuses what is not an order of all ops that keeps their dependencies.
+/// Refuses an order that does not have every op once, or does not keep the dependencies.
 void check(const StepOrder& order, const Trace& trace) {
   const std::size_t count = trace.ops().size();
   std::vector<std::size_t> position(count, count);

@@ -34,14 +34,14 @@ class OrderedStep {
   std::vector<VersionId> versions_;
 };
 
-/// An order that a rule has made, for a plan. Its rule is "divided" where only ops on lists of tensors are divided.
-/// @param apart  whether it is one of split_foreach()'s ops
+/// An order that a rule has made, for a plan. Its rule is "divided" if the order only divides ops on lists of tensors.
+/// @param apart  whether the ops are those that split_foreach() gives
 StepOrder step_order(OpOrder order, bool apart);
 
 /// Whether OrderedStep can put the ops of a step into another order: it has one stream and is one iteration.
 bool can_be_reordered(const Trace& trace);
 
-/// The step whose ops and versions the actions of a plan name: the recorded one, or that in the plan's order.
+/// The step whose ops and versions the actions of a plan name: the recorded step, or the step in the plan's order.
 class PlannedStep {
  public:
   /// @param recorded  outlives this object

@@ -18,7 +18,7 @@ class Rebuild {
   /// Outputs of the new trace: all of the old one, or those whose buffers have not been freed.
   enum class Outputs : std::uint8_t { kAll, kAlive };
 
-  /// @param left_out  by buffer: whether it is left out, as unused ones from before the step are; empty: none is
+  /// @param left_out  by buffer from before the step: whether it is left out; empty: none is
   explicit Rebuild(const Trace& trace, const std::vector<bool>& left_out = {});
 
   void alloc(BufferId buffer);

@@ -13,7 +13,8 @@ namespace tidepool {
 /// @param most_moves  as for move_ops(); the exact search visits ten times as many sets of ops
 OpOrder lowest_peak_order(const Lifetimes& lifetimes, const Dependencies& dependencies, int most_moves = kMostMoves);
 
-/// The order by one of the rules "recorded", "least", "eager", "latest" and "lowest", the last with that many moves.
+/// The order by one of the rules "recorded", "least", "eager", "latest" and "lowest".
+/// @param most_moves  for "lowest", as in lowest_peak_order()
 /// @throws InputError  "no rule named 'last', did you mean 'least'?; known: ..."
 OpOrder order_by(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies,
                  int most_moves = kMostMoves);

@@ -14,8 +14,8 @@
 namespace tidepool {
 namespace {
 
-/// Bytes that live in each section. The items at a position between two sections are some of those of a section beside
-/// it, so they are assigned with that section.
+/// Bytes that live in each section. Positions between two sections are left out: their items also live in a section
+/// beside them, and are assigned with it.
 std::vector<Bytes> breadths(const Instance& instance, const Sections& sections) {
   std::vector<Bytes> breadth(std::size_t{sections.count()} + 1);
   for (std::uint32_t i = 0; i < instance.items.size(); ++i)

@@ -22,7 +22,7 @@ struct PackingEvent {
   bool operator==(const PackingEvent&) const = default;
 };
 
-/// All of them, in order.
+/// All events of an instance, in order.
 std::vector<PackingEvent> events_of(const Instance& instance);
 
 }  // namespace tidepool

@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// One more size at the end of a window.
+/// Adds one more size to the hash of a window.
 std::uint64_t mix(std::uint64_t hash, Bytes size) {
   hash = (hash ^ static_cast<std::uint64_t>(size.count())) * 0x9e3779b97f4a7c15U;
   return hash ^ (hash >> 29);
@@ -57,7 +57,8 @@ std::size_t Follower::accept(std::size_t position) {
   return position;
 }
 
-/// The next place at or behind the cursor, or the first of all, where the last requests are planned.
+/// The last position of a window of the plan that equals the last requests: the next one at or behind the cursor, or
+/// else the first of all.
 std::optional<std::size_t> Follower::by_window() const {
   if (recent_.size() < kWindow) return {};
   std::uint64_t hash = 0;

@@ -13,10 +13,10 @@ namespace tidepool {
 /// Matches the requests of a running job with the planned ones by their sizes. If a request has another size than the
 /// next planned one, there are three rules:
 ///  1. Requests were left out: if one of the next kAhead planned requests has this size, the first of them matches. If
-///     the request after that fits the position before this jump, but not the one behind it, the jump is undone.
-///  2. The job jumped to another place in the plan: if its last kWindow requests are a window of the plan, it is taken
-///     to be there. (A rolling hash over all windows of the plan finds the next candidate; then the sizes are
-///     compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.
+///     the next request has the size planned before this jump, but not the size planned behind it, the jump is undone.
+///  2. The job jumped to another place in the plan: if its last kWindow requests are a window of the plan, its position
+///     is the end of that window. (A rolling hash over all windows of the plan finds the next candidate; then the sizes
+///     are compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.
 ///  3. The request is extra: it is not in the plan.
 /// After the last planned request the next step begins, with the first request that is not `existing`. O(1) per
 /// request, O(kAhead) where the job deviates.
@@ -26,10 +26,10 @@ class Follower {
   static constexpr std::size_t kAhead = 64;
 
   /// @param requests  of one step, in order; must stay alive
-  /// @param existing  how many of the first are asked for only once
+  /// @param existing  number of requests at the beginning that are made only once
   Follower(const std::vector<PlannedRequest>& requests, std::size_t existing);
 
-  /// The planned request that the job's next one is taken for; none if it is extra.
+  /// The planned request that matches the job's next request; none if that request is extra.
   std::optional<std::size_t> next(Bytes size);
 
   /// The number of planned requests before the next one whose place overlaps [address, address + size); at most `most`.

@@ -23,13 +23,13 @@ std::vector<std::uint32_t> order_items(const Instance& instance, const Less& les
   return order;
 }
 
-/// Positions from an item's first to its last one, gaps included.
+/// Number of positions from an item's first to its last one, gaps included.
 std::int64_t span_of(const Instance& instance, const Item& item);
 
 /// The layout with its outcome against the capacity; its lower bound is the load.
 Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits);
 
-/// The lowest of the layouts that it is given, the first among equals.
+/// The lowest of the layouts that offer() receives, the first among equals.
 class BestLayout {
  public:
   BestLayout(const Instance& instance, const PackingLimits& limits);
@@ -37,7 +37,7 @@ class BestLayout {
   void offer(std::vector<Bytes> offsets);
   /// Whether to stop: there is a layout, and either it reaches the load, so that none is lower, or the time is over.
   bool done() const { return height_ && (*height_ == load_ || end_.reached()); }
-  /// At least one layout was offered.
+  /// The lowest layout. Call after offer().
   Layout take() { return judged(instance_, std::move(offsets_), limits_); }
 
  private:

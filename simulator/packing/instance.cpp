@@ -35,7 +35,8 @@ void check_item(const Instance& instance, const Item& item) {
   }
 }
 
-/// No layout needs more than everything stacked on the highest fixed item, with each alignment wasted once.
+/// Refuses sizes that could overflow. No layout needs more than all items stacked on the highest fixed one, each with
+/// its alignment wasted once.
 void check_total(const Instance& instance) {
   Int128 highest = 0, sum = 0;
   for (const Item& item : instance.items) {
@@ -119,7 +120,7 @@ Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment)
   const std::span<const Buffer> buffers = trace.buffers();
   std::vector<std::int64_t> births(buffers.size(), 0);
   const std::vector<std::int64_t> ends = stream_ends(trace, device);
-  // What existed before begins in front of the first event, which may be its end.
+  // Buffers from before the trace begin in front of the first event, since that event may end one.
   const std::int64_t shift = std::find(ends.begin(), ends.end(), 0) != ends.end() ? 1 : 0;
   std::int64_t position = shift;
   for (const BufferEvent event : buffer_events(trace, device)) {

@@ -63,8 +63,9 @@ void check(const Instance& instance);
 Bytes load_of(const Instance& instance);
 
 /// The lifetimes of the buffers of one device of a trace, in program order, with their ids. Positions count the
-/// device's allocs and frees. A buffer that exists before the trace lives from 0, one that outlives it until behind the
-/// last position, and one that several streams use until the last of them has used it (see stream_ends()).
+/// device's allocs and frees. A buffer that exists before the trace lives from 0. A buffer that outlives the trace
+/// lives until behind the last position. A buffer that several streams use lives until the last of them has used it
+/// (see stream_ends()).
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kFormat = 1;
 constexpr std::int64_t kMostRequests = std::int64_t{1} << 31;
 
-/// @return  how many requests follow
+/// @return  the number of requests that follow
 std::size_t read_header(JsonFields& fields, LayoutFile& file) {
   if (const std::int64_t format = fields.required_integer("tidepool_layout"); format != kFormat)
     throw InputError{fmt::format("layout format {}; this tidepool reads format {}", format, kFormat)};

@@ -1,5 +1,5 @@
-// A planned layout in a file, for later steps. It has JSON lines: the first describes the plan, each other is a request
-// in program order; buffers that exist before the step come first:
+// A planned layout in a file, for later steps. It has JSON lines. The first line describes the plan. Each other line is
+// a request, in program order; requests of buffers that exist before the step come first:
 //
 //   {"tidepool_layout":1,"trace_hash":"...","alignment_bytes":512,"height_bytes":1536,"lower_bound_bytes":1536,
 //    "proof":"load","existing":1,"requests":2}                                                         (one line)

@@ -18,7 +18,7 @@ LayoutPlaces::LayoutPlaces(LayoutFile layout, Bytes fallback, Bytes capacity, bo
       existing_.emplace(request.size, request.offset);
 }
 
-/// Whether the plan keeps its place free of everything in the step. O(requests).
+/// Whether no planned request of the step overlaps the place of `existing`. O(requests).
 bool LayoutPlaces::outlives_step(const PlannedRequest& existing) const {
   const auto first = layout_.requests.begin() + static_cast<std::ptrdiff_t>(layout_.existing);
   return std::none_of(first, layout_.requests.end(), [&](const PlannedRequest& request) {

@@ -14,10 +14,10 @@
 namespace tidepool {
 
 /// Requests are recognised by their sizes alone, in order (class Follower). A request that is recognised gets its
-/// planned place. One that is not, or whose place is in use, gets the lowest place in the fallback region,
-/// [height, height + fallback); else the hole in the planned region that the plan needs last; else the lowest place
-/// beyond both. A step whose requests all get their planned places needs `height`. A step that deviates needs at most
-/// height + fallback, unless a request is counted as `beyond`.
+/// planned place. A request that is not recognised, or whose place is in use, gets the lowest place in the fallback
+/// region, [height, height + fallback); else the hole in the planned region that the plan needs last; else the lowest
+/// place beyond both. A step whose requests all get their planned places needs `height`. A step that deviates needs at
+/// most height + fallback, unless a request is counted as `beyond`.
 ///
 /// A live job allocates the buffers that exist before the step in an order of its own. Until the job is found to be in
 /// the step, a request of the size of such a buffer gets that buffer's place, if it is free.
@@ -54,7 +54,7 @@ class LayoutPlaces {
   Bytes fallback_, capacity_;
   HoleMap holes_;
   Follower follower_;
-  std::multimap<Bytes, Bytes> existing_;  ///< planned offsets of what exists throughout the step, by size
+  std::multimap<Bytes, Bytes> existing_;  ///< planned offsets of buffers that exist throughout the step, by size
   bool in_step_;                          ///< the buffers that exist before the step have been allocated
   std::size_t last_ = 0;                  ///< planned request that was recognised last
   std::size_t in_order_ = 0;              ///< requests in a row that followed each other as planned

@@ -13,10 +13,10 @@ namespace tidepool {
 /// instances that were tried.
 inline constexpr int kDefaultEffort = 250;
 
-/// One-pass orders give a first layout, and bounds a first lower bound. A complete search from the ground up
-/// (ExactSearch) then looks for layouts of heights between the two, by changing rules. Small instances get many short
-/// runs, first at the height of the lower bound. Large ones get a few long runs, first somewhat above the bound. A run
-/// that neither finds a layout nor is cut short proves that no layout of its height exists.
+/// One-pass orders give a first layout, and height_bound() a first lower bound. A complete search from the ground up
+/// (ExactSearch), with a different rule in each run, then looks for layouts of heights between the two. Small instances
+/// get many short runs, first at the height of the lower bound. Large ones get a few long runs, first somewhat above
+/// the bound. A run that neither finds a layout nor is cut short proves that no layout of its height exists.
 ///
 /// If the first eighth of the search does not end it, instances of few items get two more searches: in the order of the
 /// best layout with changes, and in a window of time that grows (WindowSearch).
@@ -26,8 +26,8 @@ inline constexpr int kDefaultEffort = 250;
 /// eighth of the search does not find the least height, other planners run, and the search goes on below the lowest
 /// layout of all. It can be stopped at any time: the best layout so far is valid. If the caller says which height is
 /// enough, it looks for none that is lower.
-/// @param effort  work after which the search ends if there is no time limit: millions of sections looked at, plus, for
-///                each, a quarter of the sum of sections that the items live in
+/// @param effort  work after which the search ends if there is no time limit. The unit is 10^6 sections looked at, plus
+///                a quarter of the pairs of an item and a section in which it lives
 /// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over before
 ///                all have run; each gets at most a quarter of a time limit
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,

@@ -37,8 +37,8 @@ void Minimiser::set_aside() {
   part_ = part_of(problem_, rest_);
 }
 
-/// Many short runs: a run that succeeds often does so early. An eighth of the work goes into long runs, which may prove
-/// that no layout of their height exists. After the first part, three quarters go into searches that start from
+/// Makes many short runs, since successful runs are often short. An eighth of the work goes into long runs, which may
+/// prove that no layout of their height exists. After the first part, three quarters go into searches that start from
 /// layouts. If there are many pieces, half of the work goes into improve().
 void Minimiser::search_small() {
   constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8;
@@ -104,7 +104,8 @@ void Minimiser::search_large() {
   }
 }
 
-/// Either searches for the pieces of large areas alone or repairs the best layout, whichever has worked less so far.
+/// Either searches for the pieces of large areas alone or repairs the best layout: the one of the two with less work so
+/// far.
 void Minimiser::improve(Improvement& improvement) {
   if (improvement.repair.work() < improvement.coarse.work())
     attempt_repair(improvement.repair);
@@ -112,7 +113,8 @@ void Minimiser::improve(Improvement& improvement) {
     attempt_coarse(improvement.coarse, improvement.turn++);
 }
 
-/// Looks for the largest pieces in the height of the bound or above it, and fills the holes with the others.
+/// Looks for a layout of the largest pieces, at the height of the bound or somewhat above it, and fills the holes with
+/// the other pieces.
 void Minimiser::attempt_coarse(CoarseSearch& coarse, std::size_t turn) {
   constexpr std::array<double, 8> kPieces{0.4, 0.3, 0.2, 0.5, 0.35, 0.1, 0.45, 0.25};  // of all
   constexpr std::array<std::int64_t, 3> kShares{0, 2, 4};
@@ -180,7 +182,8 @@ std::uint32_t Minimiser::guided_middle(const std::vector<std::int64_t>& best, st
   return life.first + random_.below(life.last - life.first);
 }
 
-/// Grows a window of a low layout; if it does not become the whole, completes it to a higher one.
+/// Looks for a low layout of a window that grows. If the window does not become the whole, completes its layout to a
+/// higher one.
 void Minimiser::attempt_windows(WindowSearch& windows, ExactSearch& completion) {
   constexpr std::uint64_t kFailures = 2'000;
   constexpr double kSmallest = 1.0 / 64;
@@ -213,7 +216,7 @@ std::int64_t Minimiser::target(std::int64_t share) const {
 }
 
 /// Looks for a layout of a height `share` eighths of the way from the bound to the best.
-/// @param failures, work  ends of the run
+/// @param failures, work  limits of the run
 Minimiser::Answer Minimiser::attempt(ExactSearch& search, std::int64_t share, std::uint64_t failures,
                                      std::uint64_t work, SearchRule rule) {
   const std::int64_t height = target(share);

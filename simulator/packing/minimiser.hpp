@@ -73,13 +73,13 @@ class Minimiser {
   double effort_;
   std::span<const std::unique_ptr<Planner>> others_;
   EndOfTime end_, early_;
-  std::uint64_t cells_ = 0;  // pieces by section
+  std::uint64_t cells_ = 0;  // pairs of a piece and a section in which it lives
   std::uint64_t work_ = 0;   // of all searches
   Sections sections_;
   PackingProblem problem_;
   PackingProblem part_;                 // the pieces that do not live in all sections; only they are searched for
   std::vector<std::uint32_t> rest_;     // their numbers in problem_
-  std::int64_t base_ = 0;               // on top of all others
+  std::int64_t base_ = 0;               // height of all other pieces; these lie above
   double step_ = 0.25;                  // share of the gap by which a repair lowers the best layout
   RandomNumbers random_{1};             // of the guides
   std::size_t guided_ = 0, grown_ = 0;  // attempts so far

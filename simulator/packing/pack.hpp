@@ -19,13 +19,13 @@ struct Packing {
   std::string message;             ///< the request that found no place
   bool addresses = true;           ///< false: the pool only counts bytes, and the height is the load
   std::int64_t buffers = 0;
-  std::int64_t events = 0;  ///< places given and taken back
+  std::int64_t events = 0;  ///< number of places given and taken back
   Bytes load;               ///< largest sum of live bytes
   Bytes placed;             ///< of a pool: largest sum of places that are taken, as the pool rounds them
   Bytes height;             ///< largest address in use or most reserved at once, until the end or the failure
   Bytes lower_bound;        ///< no placement is lower: the load, or what a planner proved
-  std::string proof;        ///< why no placement is lower than that: "load", ...
-  Nanos wall;               ///< in the pool or planner, all of the above
+  std::string proof;        ///< proof of the lower bound: "load", ...
+  Nanos wall;               ///< wall time in the pool or planner
 
   std::vector<Count> counts;        ///< Pool::counts(), of the last device
   std::vector<LayoutFile> layouts;  ///< of a planner for a trace, by device
@@ -33,7 +33,7 @@ struct Packing {
 
   /// Height over the lower bound; 0 if there is nothing to place.
   double gap() const;
-  /// Proved: no placement of these lifetimes is lower.
+  /// Whether it is proved that no placement of these lifetimes is lower.
   bool optimal() const { return outcome == Outcome::kOk && addresses && height == lower_bound; }
 };
 

@@ -26,11 +26,11 @@ struct SteadyLoop {
   std::int64_t last = 0;
   std::vector<Arc> arcs;                   ///< by birth
   std::vector<std::uint32_t> persistent;   ///< buffers that live before and after the whole part
-  std::vector<std::uint32_t> left_behind;  ///< buffers of its first iteration that are not freed in it: a leak, or the
-                                           ///< part is too short; a loop that has any cannot be planned
+  std::vector<std::uint32_t> left_behind;  ///< buffers of its first iteration that the part does not free: a leak, or
+                                           ///< the part is too short; a loop that has any cannot be planned
 
   bool found() const { return length > 0 && left_behind.empty(); }
-  /// Iterations after which the places repeat: as many as the longest life touches.
+  /// Number of iterations after which the places repeat: the longest life in iterations, rounded up.
   std::int64_t copies() const;
 };
 
@@ -40,9 +40,9 @@ SteadyLoop find_loop(const Trace& trace, std::uint16_t device);
 
 /// An instance of all buffers of copies() iterations, and then the persistent ones. Positions are events on a circle of
 /// copies() * length. A buffer that lives across the end of the circle is an item with two intervals; so a layout
-/// serves every iteration, whichever event is taken for its first. Item k * arcs + i is arc i in iterations k, k +
-/// copies(), ... The persistent buffers are fixed at the bottom, one above the other. This loses nothing: in any
-/// layout, they can be moved to the bottom and the buffers below them up by as much.
+/// serves every iteration, whichever event is the first. Item k * arcs + i is arc i in iterations k, k + copies(), ...
+/// The persistent buffers are fixed at the bottom, one above the other. This loses nothing: in any layout, they can
+/// move to the bottom, and the buffers below them up by the same bytes.
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment);
 

@@ -1,4 +1,4 @@
-// Serves the offsets that a planner found, as a pool.
+// A pool that serves the offsets of a planner.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,19 @@ struct PlannedPlaces {
   Bytes height;                ///< of the highest device
 };
 
-/// Plans them, or takes the plan from the most recent ones: the runs of a sweep differ in capacity, and the plan is the
-/// same for each.
-/// @param owner  the planner's name and options, which with the trace's hash say which plans are the same
+/// Plans all places, or takes the plan from a cache of the most recent plans: the runs of a sweep differ in capacity,
+/// and the plan is the same for each.
+/// @param owner  the planner's name and options; plans with the same owner and trace hash are the same
 std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
                                                     Planner& planner);
 
 /// Every buffer gets its planned offset if that is free and inside the capacity. A buffer that comes back after an
 /// eviction, or finds such a buffer in its place, gets the lowest hole above the plan's height that fits, so that it
-/// stays out of the plan's way; else the smallest hole below (lowest address among equals). Cost per request: O(log n).
+/// does not take a planned place; else the smallest hole below (lowest address among equals). Cost per request: O(log
+/// n).
 class PlannedPool final : public Pool {
  public:
-  /// @param owner    the planner's name and options, which with the trace's hash say which plans are the same
+  /// @param owner    as in planned_places()
   /// @param options  has "alignment"
   PlannedPool(std::string owner, std::unique_ptr<Planner> planner, const Options& options);
 

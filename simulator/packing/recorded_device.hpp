@@ -44,7 +44,7 @@ class RecordedDevice final : public Device {
   SegmentDevice counted_;
   std::span<const Bytes> addresses_;
   std::size_t given_ = 0;
-  std::map<Bytes, Bytes> modelled_;  // where counted_ has it
+  std::map<Bytes, Bytes> modelled_;  // by recorded address: the address in counted_
 };
 
 }  // namespace tidepool

@@ -16,10 +16,10 @@ struct SectionRange {
   bool operator==(const SectionRange&) const = default;
 };
 
-/// A section is a set of items that live together and to which no item could be added: an end that follows a beginning
-/// closes one. Two items live together at some position exactly if they share a section, and there are at most as many
-/// sections as intervals (Moffitt & Pollack, "Optimal rectangle packing: a meta-CSP approach", ICAPS 2006, call them
-/// maximal cliques of the interval graph). Items of no bytes are in none.
+/// A section is a set of items that live together and to which no item could be added: each end that follows a
+/// beginning closes a section. Two items live together at some position exactly if they share a section, and there are
+/// at most as many sections as intervals (Moffitt & Pollack, "Optimal rectangle packing: a meta-CSP approach", ICAPS
+/// 2006, call them maximal cliques of the interval graph). Items of no bytes are in none.
 class Sections {
  public:
   explicit Sections(const Instance& instance);

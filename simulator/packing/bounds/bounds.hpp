@@ -16,9 +16,9 @@ struct HeightBound {
 /// The largest sum of sizes in a section: pieces that live in one section lie one above the other in every layout.
 HeightBound load_bound(const PackingProblem& problem);
 
-/// A bound for sections with fixed pieces. Below the highest fixed piece, the others have only the holes between fixed
-/// ones, and only those holes that take the smallest of them. Bytes that exceed these holes lie above the highest fixed
-/// piece, whose top is itself a bound.
+/// A bound for sections with fixed pieces. Below the highest fixed piece, the other pieces have only the holes between
+/// fixed pieces that are large enough for the smallest of them. What exceeds these holes lies above the highest fixed
+/// piece; the top of that piece is itself a bound.
 HeightBound fixed_bound(const PackingProblem& problem);
 
 /// The highest of all bounds.

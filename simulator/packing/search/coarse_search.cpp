@@ -25,7 +25,7 @@ CoarseSearch::CoarseSearch(const PackingProblem& problem)
   add([&](std::uint32_t i) { return std::pair{sections(i), size(i)}; });
 }
 
-/// In ascending order.
+/// The pieces that the exact search places, in ascending order.
 std::vector<std::uint32_t> CoarseSearch::choose(double share, std::uint64_t most_cells) const {
   auto wanted = static_cast<std::size_t>(share * static_cast<double>(problem_->pieces.size()));
   std::vector<std::uint32_t> chosen;

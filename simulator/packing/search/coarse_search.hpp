@@ -24,7 +24,7 @@ class CoarseSearch {
     std::int64_t capacity;  ///< of the pieces that are searched for
     std::int64_t below;     ///< the layout must be lower than this
     std::uint64_t cells;    ///< most pairs of a piece and a section in the exact search
-    std::uint64_t visits;   ///< of each such pair, before the exact search ends
+    std::uint64_t visits;   ///< most visits of each such pair in the exact search
   };
   /// @param share        the part of the pieces that the exact search places, besides fixed ones and those that found
   ///                     no place before
@@ -49,7 +49,7 @@ class CoarseSearch {
   const PackingProblem* problem_;
   EjectionSearch ejection_;
   std::vector<std::vector<std::uint32_t>> orders_;  // of the pass: by area, by size, by sections
-  std::vector<std::uint64_t> sections_of_;          // by piece: in how many it lives
+  std::vector<std::uint64_t> sections_of_;          // by piece: number of sections in which it lives
   std::vector<std::uint8_t> hard_;                  // by piece: fixed, or found no place
   std::size_t turn_ = 0;                            // of the fills
   std::uint64_t work_ = 0;

@@ -10,8 +10,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kLarge = 512;    // sections
-constexpr std::uint32_t kSamples = 512;  // of a floor's sections are compared
+constexpr std::uint32_t kLarge = 512;    // sections of a large problem, at least
+constexpr std::uint32_t kSamples = 512;  // sections of one floor that are compared, about
 
 }  // namespace
 
@@ -71,7 +71,7 @@ bool ExactSearch::search(Part whole) {
   return true;
 }
 
-/// Goes on with the parts that an alternative left. @return  whether all are solved
+/// Enters the next part that the alternative left. @return  whether all parts are solved
 bool ExactSearch::descend(Frame& frame) {
   if (frame.next_part == parts_.size()) return true;
   const std::size_t self = frames_.size() - 1;
@@ -290,7 +290,7 @@ bool ExactSearch::movable(std::uint32_t section) const {
 }
 
 /// Number of branches at the section: pieces that can lie at the floor, and one more if the floor may rise. Counts no
-/// further than `most`. In large problems, a section that had more branches than that is not counted anew while its
+/// further than `most`. In large problems, a section with more than `most` branches is not counted again while its
 /// floor stays.
 std::uint32_t ExactSearch::count_ways(std::uint32_t section, double most) const {
   std::uint32_t ways = skyline_.slack(section) > 0 ? 1 : 0;

@@ -18,10 +18,10 @@ namespace tidepool {
 struct SearchRule {
   enum class Section : std::uint8_t {
     kFewest,    ///< with the fewest ways to go on, then the lowest
-    kWeighted,  ///< the same with sections that failed often counting more
+    kWeighted,  ///< the same, but sections that failed often count more
     kLowest,    ///< the lowest, then the one with the fewest ways
-    kTight,     ///< first those that can waste nothing, then as kWeighted
-    kTightest   ///< least waste, then as kWeighted
+    kTight,     ///< first sections without slack, then as kWeighted
+    kTightest   ///< the one with the least slack, then as kWeighted
   };
   enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest, kGuided };  ///< kGuided: see guide()
   Section section = Section::kFewest;
@@ -30,15 +30,14 @@ struct SearchRule {
   std::uint64_t shuffle = 0;  ///< if not 0, it changes the order among pieces that differ little
 };
 
-/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another piece. So the
-/// search takes a section whose floor is no higher than anything that its pieces could rest on. Either one of its
-/// pieces lies on this floor (a branch for each piece), or none does and the floor rises to the next level at which one
-/// of them can rest (the last branch, rarely possible in sections without slack). No two branches have a solution in
-/// common. The search cuts off states that exceed the capacity in some section, and states that failed before, whatever
-/// the order of placements that led to them. Parts of the problem that share no section any more are solved one by one.
-/// In a part with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some
-/// solution has it there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals,
-/// decomposition.
+/// Depth-first. In every solution, pieces can be pushed down until each rests on the ground or on another piece. So the
+/// search takes a section whose floor is the lowest level at which its pieces could rest. Either one of its pieces lies
+/// on this floor (a branch for each piece), or none does and the floor rises to the next level at which one of them can
+/// rest (the last branch, rarely possible in sections without slack). No two branches have a solution in common. The
+/// search cuts off states that exceed the capacity in some section, and states that failed before, whatever the order
+/// of placements that led to them. Parts of the problem that share no section any more are solved one by one. In a part
+/// with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some solution has it
+/// there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
 class ExactSearch {
  public:
   enum class Answer : std::uint8_t { kFound, kNone, kLimit };
@@ -114,7 +113,7 @@ class ExactSearch {
     std::int64_t floor = -1;
     std::uint32_t ways = 0;
   };
-  mutable std::vector<Count> counts_;  // by section: the last time it was counted
+  mutable std::vector<Count> counts_;  // by section: the result of its last count
 };
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// An instance reduced to what decides about heights: sections instead of positions, units instead of bytes.
+// An instance reduced to the facts that decide heights: sections instead of positions, units instead of bytes.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct PackingProblem {
 
 PackingProblem reduce(const Instance& instance, const Sections& sections);
 
-/// A problem of the chosen pieces. Of the sections that they live in, those whose pieces are part of another section's
-/// are dropped, and the others keep their order. `kind` is counted anew.
+/// A problem of the chosen pieces. A section in which they live is dropped if all of its pieces also live in one other
+/// section; the other sections keep their order. `kind` is counted anew.
 PackingProblem part_of(const PackingProblem& problem, std::span<const std::uint32_t> chosen);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Sequences of rules and lengths of a search that begins again and again.
+// Sequences of rules and of run lengths for a search that starts again and again.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tidepool {
 /// The rules in the order in which they are tried.
 std::vector<SearchRule> search_rules();
 
-/// The same rules, but first those that begin with the sections of the least waste.
+/// The same rules, but first those that prefer sections with the least slack.
 std::vector<SearchRule> tight_rules_first();
 
 /// 1, 1, 2, 1, 1, 2, 4, ...: lengths of runs that are within a constant factor of the best choice, whatever the

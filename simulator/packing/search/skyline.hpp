@@ -32,11 +32,12 @@ class Skyline {
   std::int64_t slack(std::uint32_t section) const { return capacity_ - floor_[section] - rest_[section]; }
   /// Number of pieces that wait in the section.
   std::uint32_t waiting(std::uint32_t section) const { return count_[section]; }
-  /// The k-th of them.
+  /// The k-th piece that waits in the section.
   std::uint32_t waiter(std::uint32_t section, std::uint32_t k) const { return cells_[begin_[section] + k].piece; }
   /// Whether some waiting piece lives in the section and in the one before it.
   bool joined(std::uint32_t section) const { return joint_[section] > 0; }
-  /// A hash of the states of the pieces whose first section this is; see state_key.
+  /// A hash of the waiting pieces whose first section this is, and of their `low`. ExactSearch adds these up to the key
+  /// of a state.
   std::uint64_t key_low(std::uint32_t section) const { return key_low_[section]; }
   std::uint64_t key_high(std::uint32_t section) const { return key_high_[section]; }
 
@@ -49,7 +50,7 @@ class Skyline {
   bool settle(std::span<const SectionRange> sections);
   std::uint32_t failed() const { return failed_; }
 
-  /// The next offset above `low` at which a piece can rest on something, or a bound below it.
+  /// A lower bound on the next offset above `low` at which a piece can rest on another one.
   std::int64_t next_rest(std::uint32_t piece) const;
 
   std::size_t mark() const { return trail_.size(); }
@@ -86,10 +87,10 @@ class Skyline {
   std::vector<std::int64_t> floor_, rest_;
   std::vector<std::uint32_t> witness_, count_, joint_;
   std::vector<std::uint64_t> key_low_, key_high_;
-  std::vector<std::uint32_t> begin_;                // of the section's cells
+  std::vector<std::uint32_t> begin_;                // by section: first index in cells_
   std::vector<Cell> cells_;                         // by section: first those that wait
   std::vector<std::uint32_t> place_in_;             // by piece and section: where its cell is
-  std::vector<std::uint32_t> start_begin_;          // of the section's starts
+  std::vector<std::uint32_t> start_begin_;          // by section: first index in starts_
   std::vector<std::uint32_t> starts_;               // by section: pieces of which a range begins there
   std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: fixed ones beside it, ascending; empty if none is fixed
 
