@@ -37,7 +37,7 @@ struct Absence {
 /// its first read, and the host has a copy of it between later reads. If it began on the device, the host has none.
 struct Beginning {
   Bytes size = {};
-  std::int64_t due = 0;  ///< the first op that uses the buffer; it reads it
+  std::int64_t due = 0;  ///< the first op that uses the buffer; this op reads it
 
   bool operator==(const Beginning&) const = default;
 };

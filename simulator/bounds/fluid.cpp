@@ -132,7 +132,7 @@ class FluidProgram {
     return beyond_[g - step_.absences.size()];
   }
 
-  /// The op from which on a copy to the host may begin; kAlways: no copy is needed.
+  /// The op from whose start on a copy to the host may begin; kAlways: no copy is needed.
   std::int64_t copied_from(const Absence& absence) const { return may_lack_copy(absence) ? 0 : absence.copied_from; }
   /// Whether the content is from before the step and is on the host only if it began there.
   bool may_lack_copy(const Absence& absence) const {

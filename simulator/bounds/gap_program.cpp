@@ -22,7 +22,7 @@ namespace tidepool {
 namespace {
 
 constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found by then still give a bound
-// Limits of branch and bound. Wall time is not limited, so its answer is the same in every run; both keep it to
+// Limits of branch and bound. Wall time is not limited, so the answer is the same in every run; these limits keep it to
 // seconds.
 constexpr int kMostNodes = 1'000;
 constexpr std::size_t kMostWhole = 1'000;  // gaps; with more, the integer program is left out

@@ -1,4 +1,4 @@
-// Recomputation that each instant proves, because not all content with later uses fits.
+// Bounds on recomputation for each instant: some of the content with later uses does not fit.
 #pragma once
 
 #include <cstdint>

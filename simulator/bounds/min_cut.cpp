@@ -10,7 +10,7 @@ namespace {
 constexpr std::int32_t kParts = 20;        // parts into which a range is divided for a closer search
 constexpr std::int32_t kFewParts = 6;      // the same for each of several windows
 constexpr std::size_t kMostStretches = 8;  // windows whose bounds are added
-constexpr std::int64_t kLeastShare = 20;   // a window counts if its largest knapsack bound is at least 1/20 of all
+constexpr std::int64_t kLeastShare = 20;   // windows count whose promise is at least 1/20 of the largest promise
 
 /// Instants [first, last), and the op up to which recomputation counts.
 struct InstantRange {

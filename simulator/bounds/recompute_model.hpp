@@ -16,7 +16,7 @@ namespace tidepool {
 ///   - the bytes that a buffer holds when it is allocated come back when it is allocated again,
 ///   - a version that the program has freed or overwritten may be kept, or recomputed, in a place of its own,
 ///   - random ops can be run again at the cost of their first run,
-///     - replaying views costs nothing.
+///   - replaying views costs nothing.
 /// Content from before the step, and content that sources bring, cannot be recomputed.
 class RecomputeModel {
  public:

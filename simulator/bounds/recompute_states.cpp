@@ -141,7 +141,7 @@ class StateSearch {
                        [&](Set there) { return (state.there & ~there) == 0; });
   }
 
-  /// @return  false if it takes too much work
+  /// Finds the states that follow a state. @return  false if it takes too much work
   bool leave(const State& state) {
     left_[state.next].push_back(state.there);
     work_ += static_cast<std::int64_t>(1 + left_[state.next].size() / 8);
@@ -169,8 +169,7 @@ class StateSearch {
     return drop(droppable, 0, excess, Bytes{}, there, [&](Set stays) { reach(state.cost + cost, next, stays); });
   }
 
-  /// Tries all minimal ways to drop at least `excess` bytes: no dropped version can be
-  /// spared.
+  /// Tries all minimal ways to drop at least `excess` bytes: each dropped version is needed for that.
   bool drop(const std::vector<std::uint32_t>& from, std::size_t first, Bytes excess, Bytes least, Set there,
             const std::function<void(Set)>& found) {
     if (++work_ > most_work_) return false;

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The program needs some content after an instant. Each such version is resident at that instant, or it is copied in
+/// The program needs some versions after an instant. Each of them is resident at that instant, or it is copied in
 /// later, or an op that runs again makes it. The same holds for the inputs of these ops. Let S be the bytes of all
 /// content that is resident or copied in, and z = (bytes needed later) - S. For every price, the minimum cut of
 /// RecomputeCut proves that the reruns take at least a + price * z. The curve C(z) is the largest of such lines. Lines

@@ -17,7 +17,7 @@ struct WholeQuery {
 };
 
 struct WholeBound {
-  bool feasible = true;  ///< false: the step does not fit even if all content is absent that may be
+  bool feasible = true;  ///< false: the step does not fit even when everything is absent that may be absent
   double stall = 0;      ///< ns: no plan stalls and recomputes for less
   LostTime lost;         ///< the program's lost time by resource
 };

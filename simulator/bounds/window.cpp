@@ -169,7 +169,7 @@ class WindowSearch {
   }
   std::size_t index(std::int64_t position) const { return static_cast<std::size_t>(position - first_); }
 
-  /// The bound of one instant; infinite if the op does not fit even with all content absent that may be.
+  /// The bound of one instant; infinite if the op does not fit even when everything is absent that may be absent.
   LostTime at(std::int64_t p) {
     const AwayThen away = away_at(p);
     const double excess = to_double(excess_of(step_.load[static_cast<std::size_t>(p)] - query_.capacity, away));

@@ -24,7 +24,7 @@ struct WindowQuery {
 };
 
 struct WindowBound {
-  bool feasible = true;     ///< false: an op does not fit even if all content is absent that may be
+  bool feasible = true;     ///< false: an op does not fit even when everything is absent that may be absent
   double stall = 0;         ///< ns that ops wait for copies or run again
   std::int64_t at = 0;      ///< the op with the largest cost, or an op that cannot run
   std::size_t windows = 0;  ///< number of windows of ops whose costs add up to `stall`
@@ -40,9 +40,9 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences);
 
 /// While op p runs, E = load - capacity bytes are absent. They were copied out before it, each after its content was
 /// complete. Of these E bytes, all but those that were complete before time a must leave within [a, t_p]. That takes (E
-/// - bytes complete before a) / rate, and lengthens this window if the window is too short. Likewise content that is
-/// due at time b or earlier must come back within [t_p, b]. As a function of E both costs are max(0, E / rate - m),
-/// where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
+/// - c) / rate, where c are the bytes complete before a, and lengthens this window if the window is too short. Likewise
+/// content that is due at time b or earlier must come back within [t_p, b]. As a function of E both costs are max(0, E
+/// / rate - m), where m = min over a of ((t_p - a) + c / rate) does not depend on E.
 ///
 /// In a step that is not repeated, content from before it that was read before p is on the host only if it began there,
 /// and then it was copied in before that read. If x bytes of it began there, x bytes came in and E - x bytes went out,

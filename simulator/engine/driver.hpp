@@ -29,8 +29,9 @@ namespace tidepool {
 /// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked, in argument
 /// order: first the resident ones, then the absent ones, each with its own absent inputs, recursively. Then its outputs
 /// get places, the op runs, and the locks are released. Versions that were brought back only for this, and that the
-/// program does not need later, are dropped. If no place is found, the driver waits for a copy-out that is under way,
-/// else asks the policies in the order of the chain, else the run is out of memory.
+/// program does not need later, are dropped. If no place is found, the driver waits for a copy to the host that is
+/// under way. If there is none, it asks the policies in the order of the chain. If none of them answers, the run is out
+/// of memory.
 ///
 /// Content that cannot be recomputed may be lost for good: it is freed or overwritten in place, as the output of a
 /// source, or a draft or before_run() drops it because the program does not read it again and it does not outlive the

@@ -221,7 +221,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   if (!all_stays_) check_limit();
 }
 
-/// Records the content that the program's run of an op replaced in place as lost, if no copy of it is left.
+/// Records as lost the content that an op of the program has just replaced in place, if no copy of it is left.
 void Driver::after_replacing(OpId op) {
   for (const VersionId made : trace_.made(op)) {
     const VersionId replaced = trace_.version(made).parent;

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// The copy, among those for which an op may wait, that ends last.
+/// The last to end of the copies for which an op may wait.
 struct Last {
   VersionId version;
   Nanos end;

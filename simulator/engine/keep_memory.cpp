@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Arrays of up to 32 MiB use this memory; up to 256 MiB of it may be free.
+/// Arrays of up to 32 MiB come from this memory; the C library keeps up to 256 MiB of it while it is free.
 [[maybe_unused]] const bool kKept =
     mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
 

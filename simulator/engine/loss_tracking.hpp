@@ -12,7 +12,7 @@
 namespace tidepool {
 
 /// Keeps VersionState::regenerable up to date. A loss is reported in two steps: before() while the content is still
-/// there, after() once it is gone. All losses by one op at one time count as one; next() begins another one.
+/// there, after() once it is gone. All losses by one op at one time count as one loss; next() begins the next loss.
 class LossTracking {
  public:
   /// @param op  the op of the program that is prepared or run
@@ -42,7 +42,8 @@ class LossTracking {
   void after(VersionId v);
 
  private:
-  /// Whether the outputs of an op must be told of the present loss: only once, even if several of its inputs are lost.
+  /// Whether the present loss must still be recorded for the outputs of an op: only once, even if several inputs are
+  /// lost.
   bool tells(OpId reader) { return std::exchange(told_[reader.index()], loss_) != loss_; }
 
   const Trace& trace_;
@@ -50,7 +51,7 @@ class LossTracking {
   const std::uint32_t& op_;
   PolicyCalls& policies_;
   std::vector<bool> lost_;           // by version: absent and not regenerable
-  std::vector<std::uint32_t> told_;  // by op: the last loss that its outputs were told of
+  std::vector<std::uint32_t> told_;  // by op: the last loss that was recorded for its outputs
   std::uint32_t loss_ = 0;
   bool anything_dropped_ = false;
 };

@@ -8,7 +8,7 @@
 namespace tidepool {
 
 /// Storage for copies that do not fit into host memory; data goes straight from the device and back. One queue for
-/// writes and one for reads; neither shares anything with the link to the host. Copies are not cut into parts.
+/// writes and one for reads; neither shares anything with the link to the host. Copies are not cut into pieces.
 class StorageTier {
  public:
   StorageTier(const Storage& storage, Nanos start) : storage_{storage}, written_{start}, read_{start} {}

@@ -89,8 +89,7 @@ void Choices::swap() {
     move.subject = static_cast<std::uint8_t>(v);
     place_one(move, v, kept_for_pending());
   });
-  // While an empty place waits for its op, a swap-in has a reason to come before that op only if its drops make later
-  // places wait.
+  // While an empty place waits for its op, a swap-in before that op is useful only if its drops make later places wait.
   if (pending != 0)
     moves_.erase(std::remove_if(moves_.begin() + static_cast<std::ptrdiff_t>(first), moves_.end(),
                                 [&](const Move& each) { return !still_used(each.drops); }),

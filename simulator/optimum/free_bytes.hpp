@@ -20,7 +20,7 @@ class FreeBytes {
   };
 
   const std::vector<Piece>& pieces() const { return pieces_; }
-  /// Free bytes that may be written from `time` on. @param free  all free bytes
+  /// Free bytes that may be written at `time`. @param free  all free bytes
   Bytes until(Nanos time, Bytes free) const;
   void release(Bytes size, Nanos from);
   /// Takes `size` bytes. @param free  all free bytes, at least `leaves` and `size` together

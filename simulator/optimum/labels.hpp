@@ -31,7 +31,7 @@ class Labels {
   bool never_worse(Number first, Number second) const;
   /// The times of a state that matter, each relative to the earliest time at which anything may begin.
   static std::vector<std::int64_t> offsets(const TinyStep& step, const State& state);
-  /// Whether a state that dominates it has been added since.
+  /// Whether a state that dominates this one has been added later.
   bool beaten(Number number) const { return labels_[number].beaten; }
   std::size_t size() const { return labels_.size(); }
 

@@ -36,7 +36,7 @@ struct Move {
   MoveKind kind = MoveKind::kRun;
   std::uint8_t subject = 0;
   std::array<Writes, kMostOutputs> writes = {};         ///< kRun: by output
-  std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< begins of places, by output; [0] for other kinds
+  std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< first units of places, by output; [0] for other kinds
   Set drops = 0;
   Bytes leaves = {};  ///< if places choose bytes: free bytes that may be written sooner, and that are left to others
   /// Versions that are freed at the move's end, and whether they are known. They are found when the move is applied for

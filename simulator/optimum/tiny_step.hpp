@@ -66,7 +66,7 @@ struct TinyStep {
   /// step that is too large or a machine with unsupported features
   TinyStep(const Trace& trace, const Machine& machine, Bytes capacity, Freedom freedom);
 
-  /// Multiplies every time by `factor`, and moves the begin of each new iteration earlier by `shift`.
+  /// Multiplies every time by `factor`, and moves the beginning of each new iteration earlier by `shift`.
   void scale(std::int64_t factor, Nanos shift);
 
   std::size_t ops() const { return op.size(); }

@@ -14,8 +14,8 @@ enum class Fit : std::uint8_t { kFirst, kBest };
 
 /// A segment tree over the sections. An item belongs to the O(log n) nodes that make up its ranges. Every node has two
 /// lists of disjoint address ranges: those of its own items, and those of all items at it or below it. A query looks at
-/// the nodes that make up its ranges and at the nodes above them. Cost of both operations: O(log n) lists, of which the
-/// parts in question are merged.
+/// the nodes that make up its ranges and at the nodes above them. Both operations read O(log n) lists and merge the
+/// relevant parts of them.
 class Occupancy {
  public:
   explicit Occupancy(std::uint32_t sections);

@@ -31,7 +31,7 @@ struct LoopPacking {
 /// Packs every device; sizes are sums over them.
 /// @param loops     find_loop() of each device of the trace
 /// @param segments  see pack()
-/// @throws InputError  for a planner where a device has buffers and no loop, with the reason
+/// @throws InputError  with the reason, if the pool is a planner and a device has buffers but no loop
 LoopPacking pack_loop(const Trace& trace, std::span<const SteadyLoop> loops, const PoolInfo& pool,
                       const Options& options, const PackingLimits& limits, std::span<const Bytes> segments);
 

@@ -42,7 +42,7 @@ SteadyLoop find_loop(const Trace& trace, std::uint16_t device);
 /// copies() * length. A buffer that lives across the end of the circle is an item with two intervals; so a layout
 /// serves every iteration, whichever event is the first. Item k * arcs + i is arc i in iterations k, k + copies(), ...
 /// The persistent buffers are fixed at the bottom, one above the other. This loses nothing: in any layout, they can
-/// move to the bottom, and the buffers below them up by the same bytes.
+/// move to the bottom, and the buffers below them up by the same distance.
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment);
 

@@ -24,8 +24,8 @@ struct PlannedPlaces {
 std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
                                                     Planner& planner);
 
-/// Every buffer gets its planned offset if that is free and inside the capacity. A buffer that comes back after an
-/// eviction, or finds such a buffer in its place, gets the lowest hole above the plan's height that fits, so that it
+/// Every buffer gets its planned offset if that is free and inside the capacity. A buffer that returns after an
+/// eviction, or whose place such a buffer has taken, gets the lowest hole above the plan's height that fits, so that it
 /// does not take a planned place; else the smallest hole below (lowest address among equals). Cost per request: O(log
 /// n).
 class PlannedPool final : public Pool {

@@ -233,7 +233,7 @@ void ExactSearch::join_gaps(std::size_t first_part, std::size_t from) {
   parts_.insert(parts_.end(), united.begin(), united.end());
 }
 
-/// A piece that lives in all sections of the part, if these have one floor.
+/// A piece that lives in all sections of the part, if all of them have the same floor.
 std::optional<std::uint32_t> ExactSearch::level_span(Part part) const {
   if (part.last - part.first > 1 || problem_->has_fixed || problem_->has_alignment) return {};
   const SectionRange range = ranges_[part.first];

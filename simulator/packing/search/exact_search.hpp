@@ -45,7 +45,7 @@ class ExactSearch {
   explicit ExactSearch(const PackingProblem& problem);
 
   /// Failed states are kept for later calls with the same capacity.
-  /// @param failures     ends the search: how many states may turn out to lead nowhere
+  /// @param failures     most states that may lead nowhere; then the search ends
   /// @param interrupted  asked now and then; true ends it, too
   Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
 
