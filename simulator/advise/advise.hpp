@@ -10,20 +10,20 @@
 
 namespace tidepool {
 
-/// One change of the script, with what the simulation says about it.
+/// One change of the script, with its simulated effect.
 struct Change {
   std::string kind;                         ///< one of kinds_of_changes()
   std::vector<std::string> modules = {};    ///< empty for a change of the whole step
   std::vector<std::string> operators = {};  ///< for a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< text to paste: Python, or for a plan the commands
-  Bytes peak;                               ///< largest sum of bytes alive
-  bool peak_is_least = false;               ///< the mechanism may need more: a compiler orders the ops that run again
+  Bytes peak;                               ///< largest sum of resident bytes
+  bool peak_is_least = false;               ///< `peak` is a lower bound: a compiler orders the ops that run again
   std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for a budget and a plan
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
   int parts = 0;                            ///< for a smaller batch: number of micro-batches
-  std::optional<Bytes> reserved = {};       ///< for a setting of the allocator: the most that it reserves
-  std::optional<Nanos> bound = {};  ///< no plan with the same actions (copy, recompute) is faster at this capacity
+  std::optional<Bytes> reserved = {};       ///< for a setting of the allocator: most bytes that it reserves
+  std::optional<Nanos> bound = {};  ///< no plan with the same actions (swap, recompute) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model): apply(*models) for a job of several models, and apply(model,
@@ -34,10 +34,10 @@ struct Change {
 struct Advice {
   Bytes base_peak;
   Bytes base_allocated;                 ///< allocated_peak() of the step as it is
-  std::optional<Bytes> reserved = {};   ///< PyTorch's allocator by default, if only it needs more than the capacity
+  std::optional<Bytes> reserved = {};   ///< by PyTorch's default settings, if only these need more than the capacity
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
-  /// The changes that fit: first those with a certain peak, the fastest first. If none fits, the nearest changes. Empty
-  /// if the step fits as it is.
+  /// The changes that fit; changes with a certain peak come first, in each group the fastest first. If none fits: the
+  /// changes whose peaks are nearest to the capacity. Empty if the step fits as it is.
   std::vector<Change> changes;
 };
 
@@ -50,7 +50,7 @@ struct AdvisedStep {
 /// Chooses, among the iterations that have modules and train, the first one with the largest peak.
 AdvisedStep step_to_advise(Trace trace);
 
-/// The words by which the commands of a plan name their inputs.
+/// The names of the inputs in the commands that make a plan.
 struct PlanWords {
   std::string trace;    ///< path of the trace
   std::string machine;  ///< name of a machine, or path of its file
@@ -61,15 +61,15 @@ const std::vector<std::string>& kinds_of_changes();
 
 /// The kinds of changes and the planners to try.
 struct AdviceOptions {
-  std::vector<std::string> kinds;     ///< of kinds_of_changes()
+  std::vector<std::string> kinds;     ///< some of kinds_of_changes()
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
 };
 
-/// A sentence about data that advice needs and the step lacks, with how to record it; empty if nothing is missing.
+/// A sentence that names the data that advice needs and the step lacks, and how to record them; empty if none lacks.
 std::string missing_for_advice(const Trace& step);
 
 /// @param words  the file and the machine as the user gave them
-/// @param spec   pool, capacity and machine; `policy` is not looked at
+/// @param spec   pool, capacity and machine; `policy` is not used
 /// @throws InputError  missing_for_advice()
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);
 

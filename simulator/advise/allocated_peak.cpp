@@ -7,7 +7,7 @@
 namespace tidepool {
 
 Bytes allocated_peak(const Trace& step) {
-  constexpr int kSteps = 2;  // the second one finds the cache of the first
+  constexpr int kSteps = 2;  // the second step begins with the blocks that the first one left in the cache
   const PoolInfo& pool = find_pool("pytorch");
   return pack(repeat_lifetimes(step, kSteps), pool, Options{pool.name, pool.options, {}}, {}).placed;
 }

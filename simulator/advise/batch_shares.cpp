@@ -43,7 +43,7 @@ void BatchShares::find_cut(PassSpan passes) {
   }
 }
 
-/// Keeps the size of gradients in another precision, too: only a cast to a parameter's gradient reads them.
+/// Also keeps the size of a gradient in another precision: its last use is a cast to a parameter's gradient.
 void BatchShares::spare_gradients(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     if (step_.steps()[i].kind != StepKind::kRun) continue;
@@ -65,7 +65,8 @@ void BatchShares::spare_gradients(PassSpan passes) {
   }
 }
 
-/// Cuts the workspaces of ops that work on the batch, except cuBLAS's: those of aten::mm, addmm, bmm and of gemms.
+/// Cuts the workspaces of ops that work on the batch, except those of cuBLAS: workspaces of aten::mm, addmm, bmm and
+/// gemm kernels.
 void BatchShares::cut_workspaces(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     const Step& step = step_.steps()[i];

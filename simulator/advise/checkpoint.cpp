@@ -59,7 +59,7 @@ class Follower {
           continue;
         seen[buffer.index()] = true;
         result_.inputs.push_back(buffer);
-        // Only uses that the framework told prove a write; an address among a kernel's parameters does not.
+        // Only a use that the framework reports proves a write; an address among a kernel's parameters does not.
         for (const At& at : uses_.of(buffer).uses)
           writes_to_input_ =
               writes_to_input_ || (at.writes && at.position >= call().first && at.position < call().pass.forward_end);
@@ -67,7 +67,7 @@ class Follower {
     }
   }
 
-  /// Finds the first and the last backward op that need what the call saved.
+  /// Finds the first and the last backward op that need buffers which the call saved.
   void find_backward() {
     result_.again = StepUses::kNowhere;
     const auto needs = [&](std::size_t position, bool own) {
@@ -104,7 +104,7 @@ class Follower {
 
   bool is_kept(std::size_t op) const { return std::binary_search(result_.kept.begin(), result_.kept.end(), op); }
 
-  /// Lets a kept output end in the second run if it would be freed before. A workspace is not kept.
+  /// Extends the life of a kept output into the second run if the program frees it earlier. Workspaces are not kept.
   void find_kept_end(BufferId buffer) {
     const StepUses::Life& life = uses_.of(buffer);
     if (trace_.buffer(buffer).kind == BufferKind::kWorkspace) return;
@@ -133,8 +133,8 @@ class Follower {
     }
   }
 
-  /// Finds where the second run stops, which is where the last tensor is saved: after the op that makes the tensor, or
-  /// before an op that saves a tensor that it reads.
+  /// Finds the position at which the second run stops. It stops when the last tensor is saved: after the op that makes
+  /// this tensor, or before the op that reads and saves it.
   void find_stop() {
     result_.again_stop = call().first;
     for (const CheckpointedCall::End& end : result_.again_ends)

@@ -15,12 +15,12 @@
 
 namespace tidepool {
 
-/// How a step changes if one call of a module is checkpointed. Positions are in Trace::steps().
+/// The effect on a step if one call of a module is checkpointed. Positions are in Trace::steps().
 ///
-/// Buffers that its forward makes and would keep for backward are freed after their last use in forward. The first
-/// backward op that needs any of them runs the call again, up to the last op that saves something; these buffers then
-/// live as long as backward needs them. The call's inputs live until backward has left the module. Selective
-/// checkpointing keeps all outputs of some operators, also those that backward does not need, until the second run.
+/// Buffers that the call makes in forward and saves for backward are freed after their last use in forward. Before the
+/// first backward op that needs any of them, the call runs again, up to the last op that saves a tensor. The buffers
+/// then live as long as backward needs them. The call's inputs live until backward has left the module. Selective
+/// checkpointing keeps all outputs of some operators until the second run, even those that backward does not need.
 struct CheckpointedCall {
   /// The new end of a buffer: it is freed after the step at this position.
   struct End {
@@ -30,7 +30,7 @@ struct CheckpointedCall {
   ModuleCall call;
   std::size_t again = 0;        ///< the call runs again before the step at this position
   std::size_t again_stop = 0;   ///< position at which the second run stops
-  std::size_t left = 0;         ///< position of the last op of its backward that needs a buffer of the forward
+  std::size_t left = 0;         ///< position of the call's last backward op that needs a buffer of forward
   std::vector<End> ends;        ///< new ends of buffers of the first run
   std::vector<End> again_ends;  ///< ends of buffers that outlive the second run; all others end with it
   std::vector<BufferId> inputs;
@@ -40,7 +40,7 @@ struct CheckpointedCall {
   std::vector<End> kept_ends = {};
 };
 
-/// Operators whose outputs selective checkpointing keeps, as in "aten::mm".
+/// Operators whose outputs selective checkpointing keeps, for example "aten::mm".
 using KeptOperators = std::set<std::string, std::less<>>;
 
 /// The name of an operator without its overload and without the number of a part: "aten::mm" of "aten::mm.out".

@@ -1,4 +1,4 @@
-// The choice of modules to checkpoint, so that a step fits a capacity at little cost.
+// Choice of modules to checkpoint, so that a step fits a capacity at little cost.
 #pragma once
 
 #include <string>
@@ -26,10 +26,12 @@ class CheckpointSearch {
 
   bool has_modules() const { return !modules_.empty(); }
 
-  /// Choices that fit the capacity, least time to run again first. A greedy search adds, one by one, the module that
-  /// lowers the peak at the least cost, and then removes needless ones. From each family (module_families()) it takes
-  /// the fewest first modules that fit, or every second one. If no choice fits, the one with the least peak; empty if
-  /// none lowers it. Each step of the search is a dozen simulations of O(steps).
+  /// Choices that fit the capacity; those with the least time to run again come first. A greedy search begins with no
+  /// module, and once more with the best family. It adds, one by one, the module that lowers the peak at the least
+  /// cost, and then removes needless modules. Each family
+  /// (module_families()) gives two choices: its fewest first modules that fit, and every second module. If no choice
+  /// fits: the choice with the least peak; empty if none lowers the peak. Each step of the search runs about a dozen
+  /// simulations of O(steps).
   std::vector<CheckpointChoice> choices(Bytes capacity) const;
 
  private:

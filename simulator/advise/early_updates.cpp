@@ -86,8 +86,8 @@ class Mover {
   }
 
  private:
-  /// Whether hooks can make the updates: each one reads one gradient and does not change it. If one needs several or
-  /// changes one, the script clips or scales gradients between backward and the optimizer's step.
+  /// Whether hooks can make the updates: each update reads one gradient and does not change it. If an update reads
+  /// several gradients or changes one, the script clips or scales gradients between backward and the optimizer's step.
   bool each_on_its_own() {
     std::map<std::uint32_t, std::size_t> gradients;  // by group
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
@@ -172,7 +172,7 @@ class Mover {
 }  // namespace
 
 std::optional<EarlyUpdates> update_early(const Trace& trace) {
-  if (has_several_backward_passes(trace)) return std::nullopt;  // hooks would update after each one
+  if (has_several_backward_passes(trace)) return std::nullopt;  // hooks would update after each pass
   const Trace divided = split_foreach(trace);
   return Mover{divided}.move();
 }

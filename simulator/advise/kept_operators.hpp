@@ -8,10 +8,10 @@
 
 namespace tidepool {
 
-/// Sets of operators to keep, each larger than the one before: operators with the most time per byte of output come
-/// first. Random operators go together, since they share a generator. Operators are left out if they have no new
-/// output, if their outputs are changed in place, or if they take less than a hundredth of the forward pass. At most
-/// eight sets; none if the ops are kernels.
+/// Sets of operators to keep, each larger than the one before; operators with the most time per byte of output come
+/// first. All random operators are kept or none, since they share a generator. Operators are left out if they have no
+/// new output, if their outputs are changed in place, or if they take less than a hundredth of the forward pass's time.
+/// At most eight sets; none if the ops are kernels.
 std::vector<KeptOperators> operators_to_keep(const Trace& trace);
 
 }  // namespace tidepool

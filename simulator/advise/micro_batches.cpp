@@ -30,7 +30,7 @@ std::optional<PassSpan> passes_of(const Trace& step) {
   return passes;
 }
 
-/// Bytes per ns of the optimizer's ops; 0: no such op has a time.
+/// Bytes per ns that the optimizer's ops read and write; 0: none of them has a time.
 double optimizer_rate(const Trace& step) {
   double bytes = 0, time = 0;
   for (std::size_t i = 0; i < step.ops().size(); ++i) {

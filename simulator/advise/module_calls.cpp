@@ -50,8 +50,8 @@ Passes passes_of(const Trace& trace) {
   std::set<StringId> seen;                                  // modules
   const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
   const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
-  // Whether a forward op outside of all modules comes before the next backward op, as one that makes the gradient of a
-  // loss. What runs again within a backward pass is in modules.
+  // Whether a forward op outside of all modules comes before the next backward op; for example, the op that makes the
+  // gradient of a loss. Ops that run again within a backward pass are in modules.
   const auto has_loss = [&](std::size_t position) {
     for (std::size_t i = position; i < trace.steps().size(); ++i) {
       if (trace.steps()[i].kind != StepKind::kRun) continue;
@@ -60,8 +60,8 @@ Passes passes_of(const Trace& trace) {
     }
     return false;
   };
-  // What runs again does so within a backward pass and has run before; it does not begin and end with the ops with
-  // which the first pass begins and ends, as a micro-batch does.
+  // Whether the op at a position begins a new forward pass. An op that runs again has run before, and does so within a
+  // backward pass. A micro-batch begins and ends with the same ops as the first pass; ops that run again do not.
   const auto begins_pass = [&](std::size_t position) {
     if (found.passes.empty() || is_over || !seen.contains(op_at(position).module) || has_loss(position)) return true;
     const std::vector<std::size_t>& first = found.passes.front().ops;
@@ -100,8 +100,8 @@ Passes passes_of(const Trace& trace) {
   return found;
 }
 
-/// The pass whose backward pass is the first one with an op of the call's module after the call: a later one than that
-/// of the call where its output is detached, as in a GAN. If none has one, the pass of the call.
+/// The first pass, from the call's pass on, whose backward pass has an op of the call's module. It is later than the
+/// call's pass if the call's output is detached, as in a GAN. If no backward pass has such an op: the call's pass.
 Pass pass_of_backward(const Trace& trace, const Passes& found, const ModuleCall& call) {
   for (const Passes::One& each : found.passes) {
     if (each.pass.forward_end < call.pass.forward_end) continue;

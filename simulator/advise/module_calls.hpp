@@ -21,7 +21,7 @@ struct ModuleCall {
   std::string module;      ///< dotted path
   std::size_t first = 0;   ///< position in Trace::steps() of the first allocation for its first op
   std::size_t behind = 0;  ///< position after its last op
-  Pass pass;               ///< of its backward, which may be a later pass than the one of its ops
+  Pass pass;               ///< the pass with its backward ops; may be later than the pass with its forward ops
 };
 
 /// The texts of a list in the trace's metadata; none if there is no list with this key.
@@ -30,22 +30,22 @@ std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::
 /// Whether a dotted path is the module or lies in it.
 bool lies_in(std::string_view path, std::string_view module);
 
-/// The position in Trace::steps() after the adjacent ops of the module that begin with the op at `position`.
+/// The position in Trace::steps() after the module's call that the op at `position` is in.
 std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position);
 
 /// The position of the first allocation for the op at `position`.
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
 /// Whether a step has more than one backward pass: several forward passes with a backward pass each, or several
-/// backward passes of one graph. Between the latter are ops that recordings count as optimizer work, if only the one
-/// that makes the gradient of the loss.
+/// backward passes of one graph. Between two backward passes of one graph, a recording shows optimizer ops: at least
+/// the op that makes the gradient of the loss counts as one.
 bool has_several_backward_passes(const Trace& trace);
 
-/// The modules that are called at most once in each forward pass of a step, a call for each such pass, by name and
-/// position. Several micro-batches are several passes, as are the parts of a GAN's step. These modules are left out:
-/// those that run again in backward, since they are checkpointed already; containers, which are never called; and
-/// modules outside of the model, such as a loss, whose paths begin like no named parameter's. If the recording does not
-/// name containers, modules whose ops all lie in numbered modules are taken for containers.
+/// The calls of the modules that are called at most once in each forward pass of a step; one call a pass, ordered
+/// by name and position. Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are
+/// modules that run again in backward, since they are checkpointed already; containers, which are never called; and
+/// modules outside of the model, such as a loss: no named parameter's path begins like theirs. If the recording does
+/// not name containers, a module whose ops all lie in numbered modules is taken for a container.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

@@ -75,7 +75,7 @@ Trace with_copies(const Trace& trace, const std::vector<SavedTensor>& saved, con
 }  // namespace
 
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least) {
-  // Position of the last forward op of the backward op's module that uses the buffer.
+  // The position of the last forward op that uses the buffer and is in the module of the backward op at `by`.
   const auto saver = [&](BufferId buffer, std::size_t by) {
     const std::vector<StepUses::At>& all = uses.of(buffer).uses;
     const auto found = std::find_if(all.rbegin(), all.rend(), [&](const StepUses::At& at) {
@@ -85,7 +85,7 @@ std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses,
     return found == all.rend() ? StepUses::kNowhere : found->position;
   };
   std::vector<SavedTensor> saved;
-  std::map<std::uint32_t, std::size_t> before, now;  // buffers read by the last and by this op -> index in `saved`
+  std::map<std::uint32_t, std::size_t> before, now;  // buffers that the last op and this op read -> index in `saved`
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     if (trace.steps()[i].kind != StepKind::kRun) continue;
     now.clear();
@@ -118,8 +118,8 @@ OffloadedStep::OffloadedStep(const Trace& trace, const StepUses& uses, std::vect
   for (const auto& [buffer, of_buffer] : by_buffer) find_end(BufferId{buffer}, of_buffer);
 }
 
-/// The position after which the original of a buffer leaves the device: that of its last use by an op that reads no
-/// copy of it.
+/// Finds the position after which the original of a buffer is freed on the device: the last use by an op that does not
+/// read a copy of it.
 void OffloadedStep::find_end(BufferId buffer, const std::vector<const SavedTensor*>& saved) {
   const StepUses::Life& life = uses_.of(buffer);
   if (life.alloc == StepUses::kNowhere || life.free == StepUses::kNowhere) return;  // the script holds it
@@ -131,7 +131,7 @@ void OffloadedStep::find_end(BufferId buffer, const std::vector<const SavedTenso
   std::size_t last = next_op(trace_, life.alloc), last_copied = 0;
   for (const StepUses::At& at : life.uses) (copied(at.position) ? last_copied : last) = at.position;
   if (last > last_copied) return;
-  // A buffer that is freed only when backward is in another module was held by something else.
+  // Another reference holds a buffer that is freed only when backward is in another module.
   for (std::size_t i = last_copied + 1; i < life.free; ++i)
     if (trace_.steps()[i].kind == StepKind::kRun && module_at(trace_, i) != module_at(trace_, last_copied)) return;
   end_[buffer.index()] = op_at(trace_, last).phase == Phase::kForward ? uses_.released(trace_, buffer, last) : last;

@@ -1,4 +1,4 @@
-// A step in which tensors that modules save for backward wait in host memory, with the times of their copies.
+// Step in which tensors that modules save for backward are in host memory until backward, with the times of the copies.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,9 @@ struct SavedTensor {
 };
 
 /// The tensors that the hooks would get in each module, without parameters, gradients and tensors smaller than `least`.
-/// Traces do not record which op saves a tensor, so this counts backward ops that read a buffer that a forward op of
-/// their module uses; adjacent ones that read the same buffer count as one. Ordered by first need in backward. O(uses).
+/// Traces do not record which op saves a tensor. A tensor counts as saved if a backward op reads a buffer that a
+/// forward op of the same module uses; adjacent backward ops that read the same buffer count once. Ordered by
+/// the first read in backward. O(uses).
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least);
 
 /// A program that copies some saved tensors to the host. Each copy runs on the stream of the op beside it, and the op

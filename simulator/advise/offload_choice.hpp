@@ -1,4 +1,4 @@
-// The choice of modules whose saved tensors go to the host, so that a step fits a capacity with few copies.
+// Choice of modules whose saved tensors are copied to the host, so that a step fits a capacity with few copies.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ class OffloadSearch {
   OffloadSearch(const OffloadSearch&) = delete;  // choices point into it
   OffloadSearch& operator=(const OffloadSearch&) = delete;
 
-  /// Choices that fit, least copy time first: of each family (module_families()), the smallest number of
-  /// first modules that fits. If no choice fits, only the one with the least peak; empty if none lowers the
-  /// peak.
+  /// Choices that fit, with the least copy time first. Each family (module_families()) gives one choice: the smallest
+  /// number of its first modules that fits. If no choice fits: only the choice with the least peak; empty if none
+  /// lowers the peak.
   std::vector<OffloadChoice> choices(Bytes capacity) const;
 
   OffloadedStep step(const OffloadChoice& choice) const { return {trace_, uses_, choice.saved}; }

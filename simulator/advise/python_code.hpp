@@ -1,5 +1,6 @@
-// Python files that change a job as advised: most have apply(model), which changes a model. `models` are those of a job
-// of several (models_of()): then it is apply(*models), and names of modules begin with that of their model.
+// Python files that change a job as advised; most have a function apply(model), which changes the model. `models` names
+// the models of a job with several (models_of()): the function is then apply(*models), and module names begin with the
+// name of their model.
 #pragma once
 
 #include <string>
@@ -12,18 +13,18 @@ namespace tidepool {
 /// Code that wraps modules in torch.utils.checkpoint.
 std::string checkpoint_code(const std::vector<std::string>& modules, const std::vector<std::string>& models);
 
-/// The same, but outputs of these operators are kept.
+/// checkpoint_code() that keeps the outputs of these operators.
 std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators,
                            const std::vector<std::string>& models);
 
 /// Code that compiles the model with a budget of activation memory, 0 to 1.
 std::string budget_code(double budget, const std::vector<std::string>& models);
 
-/// Updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
+/// Code that updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
 std::string early_update_code();
 
-/// Keeps on the host the tensors that modules save for backward, except parameters, buffers and tensors smaller than
-/// `least`.
+/// Code that keeps the tensors that modules save for backward on the host, except parameters, buffers and tensors
+/// smaller than `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least, const std::vector<std::string>& models);
 
 /// A function micro_batches(batch), which cuts a batch into parts, and the loop over the parts.

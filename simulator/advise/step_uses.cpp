@@ -57,7 +57,7 @@ StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNo
 
 void StepUses::find_casts(const Trace& trace) {
   is_cast_.resize(lives_.size());
-  std::size_t end = 0;  // position at which autocast ends, as far as known
+  std::size_t end = 0;  // latest known position at which autocast ends
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     const Step& step = trace.steps()[i];
     if (step.kind == StepKind::kFree && is_cast_[step.id]) {

@@ -9,12 +9,12 @@
 
 namespace tidepool {
 
-/// Whether a use counts. An address among a kernel's parameters does not, if the framework told the kernel's uses.
+/// Whether a use counts. An address among a kernel's parameters does not, if the framework reports the kernel's uses.
 bool counts(std::span<const Use> uses, const Use& use);
 
 BufferId buffer_of(const Trace& trace, const Use& use);
 
-/// Whether the content is there without the forward pass, as for a parameter.
+/// Whether the content exists before the forward pass: parameters, gradients and optimizer states.
 bool stays(BufferKind kind);
 
 /// Lifetimes and uses of all buffers, made once for all calls. Positions are in Trace::steps().
@@ -22,11 +22,11 @@ class StepUses {
  public:
   struct At {
     std::size_t position = 0;
-    bool writes = false;  ///< as it is known; a guess does not count
+    bool writes = false;  ///< a known write; a guess does not count
   };
   struct Life {
     std::size_t alloc, free;  ///< positions of its steps; kNowhere: none
-    std::vector<At> uses;     ///< without addresses found by chance beside the uses that the framework told
+    std::vector<At> uses;     ///< the uses for which counts() is true
   };
   static constexpr std::size_t kNowhere = SIZE_MAX;
 
@@ -34,8 +34,8 @@ class StepUses {
   const Life& of(BufferId buffer) const { return lives_[buffer.index()]; }
 
   /// The step after which Python drops the last reference to a buffer of the forward pass whose last use there is the
-  /// op at `position`. A module's input lives until the module returns. A parameter that autocast casts lives in its
-  /// cast form until autocast ends; the trace shows that end by the free of the last cast that backward does not need.
+  /// op at `position`. A module's input lives until the module returns. A cast that autocast makes of a parameter lives
+  /// until autocast ends; the free of the last cast that backward does not need marks this end in the trace.
   std::size_t released(const Trace& trace, BufferId buffer, std::size_t position) const;
 
  private:

@@ -27,7 +27,7 @@ std::vector<LoggedSegment> parse_segments(const std::string& path, std::string_v
 /// Replays the alloc and free steps of a trace with recorded addresses through CnMem and compares every address.
 /// @param initial   size of CnMem's first segment
 /// @param segments  the device's segments, in order. If empty, they are inferred: the first segment begins at the first
-///                  address of the trace, each further one at the block that makes CnMem ask for it
+///                  address of the trace, each later segment at the block for which CnMem requests the segment
 /// @throws InputError  for a trace without addresses
 AuditReport audit_cnmem(const Trace& trace, Bytes initial, std::span<const LoggedSegment> segments);
 

@@ -22,8 +22,8 @@ struct StartPiece {
   MappedFor about;
 };
 
-/// Settles whether uncertain pages at the begin of the log are small or large: pages adjacent to others of their stream
-/// and pool are like these; the rest are large.
+/// Decides whether uncertain pages at the begin of the log are small or large. They are of the kind of adjacent pages
+/// of their stream and pool; pages without such neighbours are large.
 void settle(std::vector<StartPiece>& pieces) {
   const auto touches_below = [&](std::size_t i) {
     return pieces[i - 1].place.offset + pieces[i - 1].place.size == pieces[i].place.offset;
@@ -108,7 +108,7 @@ class RangeWalk {
     return std::max(found_[range].top, place.offset + place.size) - first <= length_of(key);
   }
 
-  /// @return the range that the new piece is in, kNative if it is in none
+  /// @return the range that the new piece is in; kNative if it is in no range
   std::size_t add(const Block& place, const MappedFor& about, std::optional<std::size_t> event) {
     if (place.size <= Bytes{}) return kNative;
     const auto piece = mapped_.add(place, kNative);

@@ -30,24 +30,24 @@ struct ExpandableRange {
   std::vector<Block> mapped;         ///< when the log begins: disjoint, in address order
 };
 
-/// Walks a device's events forwards. Neighbouring pages of one key that are mapped at the same time are in one range:
-/// it begins at the lowest of them and ends where other memory is mapped meanwhile, at the latest after `longest`
-/// bytes, rounded up to pages. If the log does not say whether pages are small or large, they are like adjacent pages
-/// of their stream and pool, and large if there are none.
+/// Walks a device's events forwards. Neighbouring pages of one key that are mapped at the same time are in one range.
+/// It begins at the lowest of these pages. It ends where other memory is mapped in the same time, at the latest after
+/// `longest` bytes, rounded up to pages. If the log does not say whether pages are small or large, they are of the kind
+/// of adjacent pages of their stream and pool, and large if they have no such neighbours.
 /// @param start  mapped memory at the begin of the log
 /// @param maps   the owner of the pages of each kSegmentMap event, in order
 /// @return       ranges in the order of their begins; those older than the log come first, in address order
 std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
-/// An estimate of the size of ranges: all are equally long, and drivers reserve one next to the other. The least
-/// distance from the begin of a range to that of the next; kOpenEnd if no range follows another.
+/// An estimate of the size of ranges: the least distance from the begin of a range to the begin of the next; kOpenEnd
+/// if no range follows another. All ranges have the same size, and drivers reserve them side by side.
 Bytes range_distance(const std::vector<ExpandableRange>& ranges);
 
 /// The owner of a segment.
 MappedFor mapped_for(const SnapshotSegment& segment);
-/// The owner of pages that an event maps or unmaps, by their size: pages of large segments come in multiples of their
-/// size. Small ones that are unmapped together may do so too; then the result is not certain.
+/// The owner of pages that an event maps or unmaps, by their size in bytes: a multiple of the large page's size means
+/// large pages. Small pages that are unmapped together may have such a size, too; the result is then not certain.
 MappedFor pages_for(const SnapshotEvent& event, const CachingConfig& config);
 /// The owner of a native segment that an event allocates or frees.
 MappedFor native_for(const SnapshotEvent& event);

@@ -18,10 +18,10 @@ struct AmbiguousBlock {
   bool operator==(const AmbiguousBlock&) const = default;
 };
 
-/// The most memory of a device during a log, as from torch.cuda.max_memory_allocated() and max_memory_reserved(),
-/// except that a block which waits for other streams counts as in use.
+/// The most memory that a device had in use during a log, as torch.cuda.max_memory_allocated() and
+/// max_memory_reserved() return it. One difference: a freed block that waits for other streams counts as in use.
 struct MemoryPeaks {
-  Bytes allocated;  ///< of the blocks in use, with the parts too small to be split off
+  Bytes allocated;  ///< size of the blocks in use, including remainders too small to be split off
   Bytes reserved;
 };
 
@@ -29,18 +29,18 @@ struct MemoryPeaks {
 struct DeviceAudit {
   int device = 0;
   std::int64_t allocations = 0;          ///< in the log
-  std::int64_t matched = 0;              ///< of these: the model gives the recorded address
+  std::int64_t matched = 0;              ///< allocations for which the model gives the recorded address
   std::int64_t segment_allocations = 0;  ///< segments requested from the device, and pages mapped
-  std::int64_t segment_matched = 0;      ///< of these: the model requests the same size at the same event
+  std::int64_t segment_matched = 0;      ///< those for which the model requests the same size at the same event
   std::int64_t inferred_segments = 0;    ///< segments that the log does not list; their addresses are inferred
   std::int64_t segment_releases = 0;     ///< segments returned to the device, and pages unmapped
-  std::int64_t releases_matched = 0;     ///< of these: the model returns the same memory at the same event
-  std::int64_t out_of_memory = 0;        ///< requests that the log says failed
+  std::int64_t releases_matched = 0;     ///< those for which the model returns the same memory at the same event
+  std::int64_t out_of_memory = 0;        ///< requests that failed according to the log
   std::int64_t out_of_memory_matched = 0;
   std::optional<std::string> first_mismatch;  ///< the event, the log's answer and the model's
-  std::string start_state = "determined";     ///< whether the log determines the blocks in use at its begin
+  std::string start_state = "determined";     ///< StartState::text()
   std::vector<AmbiguousBlock> ambiguous;      ///< blocks that it does not determine
-  std::optional<MemoryPeaks> peaks;           ///< of a snapshot's log in which every event agrees
+  std::optional<MemoryPeaks> peaks;           ///< only for a snapshot's log in which every event agrees
 
   /// The number of compared events.
   std::int64_t compared() const { return allocations + segment_allocations + segment_releases + out_of_memory; }

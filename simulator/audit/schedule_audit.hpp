@@ -24,7 +24,7 @@ struct ReplayedSchedule {
 /// All runs of a schedule in order: before each op of the program, the ops that are rerun there.
 std::vector<OpId> runs_of(const GraphSchedule& schedule);
 
-/// Replays all stored schedules of a graph, in its model and within their budgets.
+/// Replays all stored schedules of a graph with the graph's memory model, each within its budget.
 std::vector<ReplayedSchedule> audit_schedules(const RecomputeGraph& graph);
 
 }  // namespace tidepool

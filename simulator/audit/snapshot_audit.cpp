@@ -50,7 +50,7 @@ class Replay {
         step(i);
         i = std::max(script_.position(), i + 1);
       }
-      // The log's end has the sizes of all blocks; those of the start state may be too small.
+      // The snapshot has the sizes of all blocks at the log's end; sizes in the start state may be too small.
       audit_.peaks = {peaks_.allocated + last_allocated_ - model_.allocated(), peaks_.reserved};
     } catch (const Mismatch& mismatch) {
       if (adjusted_) return false;
@@ -125,9 +125,9 @@ class Replay {
     }
   }
 
-  /// Whether the events from `i` on can come from a refused request: frees that it waited for, then memory released to
-  /// the device, then another attempt or a failure. Frees before an attempt, or after a release, are older than the
-  /// request.
+  /// Whether the events from `i` on can be the retry of a refused request. A retry first frees the blocks that it
+  /// waited for, then releases memory to the device, and then asks the device again or fails. If an attempt comes
+  /// before the release, or a free after it, the events are older than the request.
   bool retries(std::size_t i) const {
     const Outlook& next = outlook_[i];
     if (next.request == kNever) return false;
@@ -138,8 +138,8 @@ class Replay {
     return misses(next.request);
   }
   /// Whether an empty_cache before a request may look like the request's retry. With a split limit, both may begin with
-  /// the same events. In expandable segments, a retry may use free memory next to unmapped pages, which it waited for,
-  /// without further events.
+  /// the same events. In expandable segments, a retry may take the free memory that it waited for, next to unmapped
+  /// pages, without further events.
   bool looks_like_empty_cache(std::size_t i) const {
     const Outlook& next = outlook_[i];
     return model_.config().max_split_size != CachingConfig::kUnlimited ||
@@ -176,7 +176,7 @@ class Replay {
     return nullptr;
   }
 
-  /// The stream and pool of a request. If the trace does not name the pool, it is that of the segment that served it.
+  /// The stream and pool of a request. If the log does not name the pool, it is the pool of the segment that served it.
   Source source(std::size_t i) const {
     const SnapshotEvent& event = events_[i];
     Source source{.stream = event.stream};
@@ -222,8 +222,8 @@ class Replay {
       throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
   }
 
-  /// Handles a free block that the model should not have taken. If the block before it has an unknown slack that would
-  /// make the free block too small for the request, it has at least that slack.
+  /// Handles a free block that the model should not have taken. If the block before it has an unknown slack, the slack
+  /// is at least so large that the free block is too small for the request.
   bool adjust(const Block& taken, Bytes requested, std::size_t now) {
     const Bytes size = rounded_request(model_.config(), requested);
     for (StartSegment& segment : start_.segments)
@@ -245,7 +245,7 @@ class Replay {
     std::size_t request = kNever;    ///< alloc or oom
     std::size_t ask = kNever;        ///< request to the device for memory
     std::size_t give = kNever;       ///< release to the device
-    std::size_t last_give = kNever;  ///< the last of these
+    std::size_t last_give = kNever;  ///< the last release
     std::size_t free = kNever;       ///< a free after last_give
   };
 
@@ -334,8 +334,8 @@ DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int devi
   return audit;
 }
 
-/// The audit of one device. If the size of ranges is a guess (their least distance), it is tried twice; the better
-/// counts.
+/// The audit of one device. If the size of ranges is a guess (their least distance), the audit runs again with
+/// unlimited ranges, and the better result counts.
 DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, CachingConfig config) {
   StartState start = start_state(snapshot, device, config);
   const bool closed = start.range_size < kOpenEnd;

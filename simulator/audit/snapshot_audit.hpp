@@ -13,7 +13,7 @@ namespace tidepool {
 /// refusal or by empty_cache, and the failure of each request that failed.
 ///
 /// Where the start state is ambiguous, blocks begin without slack. If a slack within the bounds would have avoided a
-/// wrong answer, it is set and the replay starts again (at most once per ambiguous block, and 1,000 times).
+/// wrong answer, the block gets this slack and the replay starts again (at most 1,000 passes over the log).
 ///
 /// @param config  see recorded_config()
 /// @throws InputError  "device 0: 1203 streams and pools; expected at most 1000"

@@ -57,7 +57,7 @@ std::string SnapshotScript::shown() {
   return position() < events_->size() ? to_text((*events_)[position_]) : "its end";
 }
 
-/// Whether the trace shows a retry or a failure at this request; carries out the frees that the retry waited for.
+/// Whether the log shows a retry or a failure at this request; carries out the frees that the retry waited for.
 bool SnapshotScript::refused() {
   while (const SnapshotEvent* event = next(SnapshotAction::kFreeCompleted)) {
     if (!model_->free(Bytes{event->address})) throw Mismatch{to_text(*event) + ", which is not in use"};
@@ -114,7 +114,7 @@ Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
     later.pop_front();
     return address;
   }
-  // The trace maps no pages in this range, so any free addresses serve.
+  // The log maps no pages in this range, so any free addresses serve.
   if (unseen_ranges_ == 1'000)
     throw Mismatch{"the model reserves more than 1,000 ranges of which the trace maps nothing"};
   return Bytes{(std::int64_t{1} << 61) + (unseen_ranges_++ << 48)};

@@ -1,4 +1,4 @@
-// A device that answers an allocator's requests as a recorded trace says.
+// Device that answers an allocator's requests according to a recorded log.
 #pragma once
 
 #include <deque>
@@ -14,13 +14,14 @@
 
 namespace tidepool {
 
-/// A difference between the model's requests and the trace.
+/// A difference between the model's requests and the log.
 struct Mismatch {
   std::string what;
 };
 
 /// Answers the requests of one malloc or empty_cache: each request of the model consumes the event that records it. If
-/// the next event does not record it, the request is refused if the events of a retry follow; else it is a Mismatch.
+/// the next event does not record the request, but the events of a retry follow, the request is refused. If they do not
+/// follow, the difference is a Mismatch.
 class SnapshotScript final : public Device {
  public:
   /// @param ranges  in the order of their begins
@@ -35,7 +36,7 @@ class SnapshotScript final : public Device {
   void attach(CachingAllocator& model) { model_ = &model; }
   /// Adds a segment of the start state.
   void hold(const Block& segment) { held_.add(segment, {}); }
-  /// Sets the key of the blocks that the next requests are for.
+  /// Sets the key of the blocks for which the model makes the next requests.
   void serve(const CachingAllocator::Key& key) { key_ = key; }
 
   /// The position of the next event about memory.
@@ -61,7 +62,7 @@ class SnapshotScript final : public Device {
   std::size_t position_ = 0;
   MemoryPieces<std::monostate> held_;  // mapped memory
   CachingAllocator::Key key_;
-  std::map<CachingAllocator::Key, std::deque<const ExpandableRange*>> later_;  // ranges that no one has asked for yet
+  std::map<CachingAllocator::Key, std::deque<const ExpandableRange*>> later_;  // ranges not reserved yet
   std::int64_t unseen_ranges_ = 0;
 };
 

@@ -57,7 +57,7 @@ class Rewind {
       contradict(fmt::format("the segment at {:#x} overlaps another", address));
   }
 
-  /// Notes that the pages at an address are small or large. @return  whether there are pages
+  /// Records that the pages at an address are small or large. @return  whether there are pages
   bool settle(Bytes address, bool small) {
     const auto piece = mapped_.find(address);
     if (piece == mapped_.end()) return false;
@@ -70,9 +70,9 @@ class Rewind {
     return settle(Bytes{event.address}, rounded_request(config_, event.size) <= kCachingSmallSize);
   }
 
-  /// The owner of pages that an event unmaps. A release unmaps large pages first; within each kind, by stream and then
-  /// from the smallest free block, which has less than a page at each end beyond its whole pages. The pages up to the
-  /// event at which this order breaks are large.
+  /// The owner of pages that an event unmaps. A release unmaps large pages before small ones. Within each kind it goes
+  /// by stream, then from the smallest to the largest free block; a free block is larger than its whole pages by less
+  /// than two pages. Where this order breaks, the small pages begin: the pages up to that event are large.
   MappedFor given_back(std::size_t i) {
     const SnapshotEvent& event = events_[i];
     MappedFor about = pages_for(event, config_);
@@ -123,11 +123,12 @@ class Rewind {
     }
   }
 
-  /// Takes pages out of what is mapped, which may have merged with others. @return whether they were mapped
+  /// Removes the pages that an event maps from the mapped memory, where they may be parts of larger pieces.
+  /// @return  whether all of them were mapped
   bool unmap(const SnapshotEvent& event) {
     const Block place{Bytes{event.address}, event.size};
     MappedFor about = pages_for(event, config_);
-    // Pages that were unmapped together with them are of the same kind.
+    // Pages that were unmapped together with these are of the same kind.
     settle(place.offset, about.key.small);
     settle(place.offset + place.size - 1_B, about.key.small);
     Bytes mapped;
@@ -209,8 +210,8 @@ class Rewind {
   StartState state_;
 };
 
-/// Settles the end of an ambiguous block: the first allocation from the free block behind it begins there. Only
-/// allocations before the ambiguous block is freed count.
+/// Finds the end of an ambiguous block: the first allocation from the free block behind it begins there. Allocations
+/// after the ambiguous block is freed do not count.
 /// @param first_alloc  the first event that allocates at an address
 void pin(StartBlock& block, const std::map<std::int64_t, std::size_t>& first_alloc) {
   const std::int64_t end = block.address + block.size.count();

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// A block in use when the trace begins.
+/// A block in use when the log begins.
 struct StartBlock {
   std::int64_t address = 0;
   Bytes size;                        ///< with the known slack
@@ -29,15 +29,15 @@ struct StartSegment {
   std::vector<StartBlock> used;
 };
 
-/// The state before the first event of a device's trace. Sizes of blocks are exact if the blocks still exist at the
-/// end, and in small and expandable segments, where the request's size determines them. In a large native segment, a
-/// block keeps up to 1 MiB that was not split off (slack). The slack is known if less than 1 MiB follows (a free block
-/// is larger), or if a later event of the trace begins directly after it. The other blocks are ambiguous().
-/// Whether expandable pages are small or large is inferred from their size, the blocks in them, the other pages of the
-/// same release, and adjacent pages.
+/// The state before the first event of a device's log. The size of a block is exact if the block still exists at the
+/// end. It is also exact in small and expandable segments, where the request's size determines it. In a large native
+/// segment, a block keeps up to 1 MiB that was not split off (slack). The slack is known in two cases: less than 1 MiB
+/// follows the block (a free block is larger), or a later event of the log begins directly after it. The other blocks
+/// are ambiguous(). Expandable pages are small or large according to their size, the blocks in them, the other pages of
+/// the same release, and adjacent pages.
 struct StartState {
   std::vector<StartSegment> segments;
-  std::vector<ExpandableRange> ranges;  ///< of addresses that expandable segments lie in, later ones included
+  std::vector<ExpandableRange> ranges;  ///< address ranges of expandable segments, also those reserved later
   Bytes range_size;                     ///< the assumed size of the ranges
   std::string contradiction;  ///< the first event that cannot have led to the final state; empty if there is none
 

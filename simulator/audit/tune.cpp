@@ -12,7 +12,7 @@ namespace {
 
 using Recorded = SnapshotAction;
 
-/// A value of an option of the pools, and the same value in PyTorch's setting; "" leaves the default.
+/// A value of a pool's option, and the same value in PyTorch's setting; "" leaves the default.
 struct Choice {
   std::string option, value;
   std::string conf;

@@ -13,11 +13,11 @@
 
 namespace tidepool {
 
-/// One way to set the allocator up.
+/// One combination of settings of the allocator.
 struct AllocatorSetting {
   std::string pool;                            ///< pytorch or pytorch-expandable
   std::map<std::string, std::string> options;  ///< of the pool
-  std::string conf;                            ///< the same as PYTORCH_CUDA_ALLOC_CONF takes it; "" for the defaults
+  std::string conf;                            ///< the same options for PYTORCH_CUDA_ALLOC_CONF; "" for the defaults
   bool operator==(const AllocatorSetting&) const = default;
 };
 
@@ -43,7 +43,7 @@ struct RecordedMemory {
   std::size_t device = 0;
   Bytes most_reserved;                  ///< since the first recorded event
   std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
-  std::optional<Bytes> failed_request;  ///< its size
+  std::optional<Bytes> failed_request;  ///< size of that request
   bool operator==(const RecordedMemory&) const = default;
 };
 

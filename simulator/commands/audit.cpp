@@ -1,5 +1,5 @@
-// tidepool audit: comparison of the model of an allocator with a log from a device, and of the model of a paper with
-// its published schedules.
+// tidepool audit: comparison of an allocator's model with a log from a device, and of the memory model of a paper with
+// the schedules published for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,10 +82,10 @@ nlohmann::ordered_json to_json(const DeviceAudit& audit) {
   return object;
 }
 
-/// A message if nothing was compared on any device, or if the log is not of this allocator; else "".
+/// A message if nothing was compared on any device, or if another allocator wrote the log; else "".
 std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
   if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
-  constexpr std::int64_t kFew = 100;  // two allocators agree on a first block, and by chance on few others
+  constexpr std::int64_t kFew = 100;  // two allocators agree on the first block, and by chance on a few others
   if (total.first_mismatch && total.matched * kFew < total.allocations)
     return fmt::format("{}: {} of {} addresses match: it was recorded under another allocator, as cudaMalloc",
                        arguments.path, total.matched, total.allocations);

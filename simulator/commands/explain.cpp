@@ -19,7 +19,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kWorthSaying = 1000;  // a remedy is printed if it saves at least the peak divided by this
+constexpr std::int64_t kWorthSaying = 1000;  // a remedy is printed if it saves at least 1/1000 of the peak
 
 struct Arguments {
   std::string trace, at;
@@ -29,7 +29,7 @@ struct Arguments {
 
 using Json = nlohmann::ordered_json;
 
-/// Buffers that could be absent, with the peak without them.
+/// Buffers that could leave the device while no op uses them, and the peak without them.
 struct Remedy {
   std::string kind;  ///< kind of the absent buffers; "any"
   Lowered lowered;

@@ -37,9 +37,9 @@ constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 
 struct Arguments {
   std::vector<std::string> words;  ///< the positional words
-  std::size_t behind_dashes = 0;   ///< number of them after --, the last ones
-  std::string none;                ///< of an argument that never gets a word, so that CLI11 also reads those after --
-  /// The words stand for one of these.
+  std::size_t behind_dashes = 0;   ///< number of words after --; they are the last ones
+  std::string none;                ///< argument that gets no word; with it, CLI11 also reads the words after --
+  /// The words are one of these two.
   std::string trace;
   std::vector<std::string> command;
   std::string device, pool;
@@ -53,12 +53,12 @@ using Json = nlohmann::ordered_json;
 /// The job to judge, with facts about it that the trace does not have.
 struct Job {
   std::string name;
-  std::vector<std::string> command = {};  ///< that was recorded; empty: the job is a file
+  std::vector<std::string> command = {};  ///< the recorded command; empty: the job is a file
   Trace trace;
-  std::optional<RecordedMemory> recorded;  ///< of a snapshot
-  std::string conf;                        ///< the allocator's setting, as recorded
-  bool stopped = false;                    ///< after --seconds
-  std::string failure, said;               ///< of a job that failed: see DryRecording
+  std::optional<RecordedMemory> recorded;  ///< only for a snapshot
+  std::string conf;                        ///< the recorded setting of the allocator
+  bool stopped = false;                    ///< the recording was stopped after --seconds
+  std::string failure, said;               ///< see DryRecording; "" if the job did not fail
 };
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
@@ -140,7 +140,7 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
   }
 }
 
-/// A job that is too large already does not fit, whatever it would do next.
+/// Whether a training step is missing for a verdict. A job that is too large already does not fit without one, either.
 bool cannot_tell(const Job& job, const Fit& fit) {
   return fit.fits && (job.command.empty() ? lacks_training(job.trace) : !has_training(job.trace));
 }
@@ -152,7 +152,7 @@ std::string untrained(const Arguments& arguments, const Job& job) {
   return "the job ended before a training step";
 }
 
-/// The notes on facts that the verdict leaves out, a sentence each.
+/// Notes on facts that the verdict does not consider, a sentence each.
 std::vector<std::string> remarks(const Arguments& arguments, const Job& job, const Fit& fit) {
   std::vector<std::string> lines;
   const std::string until = "; what it did until then is judged";
@@ -334,7 +334,7 @@ void refuse_wrong_batch(const Arguments& arguments) {
   if (!arguments.batch && placed) refuse("{{batch}}: expected --batch too, which tries batch sizes there");
 }
 
-/// Jobs with different batch sizes. Keeps those that the verdict may be about.
+/// Records the job with different batch sizes, and keeps the recordings that the verdict may be about.
 class Search {
  public:
   explicit Search(const Arguments& arguments) : arguments_{arguments} {}
@@ -358,7 +358,8 @@ class Search {
   }
 
  private:
-  /// @throws InputError  if the first one has no recording
+  /// @return  none if the recording was interrupted, or failed for another batch than the first
+  /// @throws InputError  if the recording of the first batch failed
   std::optional<Job> recorded(std::int64_t batch) const try {
     return job_of_command(arguments_, with_batch(arguments_.command, batch));
   } catch (const InputError&) {
@@ -367,7 +368,7 @@ class Search {
   }
 
   const Arguments& arguments_;
-  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit; the second counts if the first failed
+  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit; if the larger one failed, the other is judged
 };
 
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {

@@ -19,8 +19,8 @@ bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), plain);
 }
 
-/// The command that records the job on a stand-in for the same device that is never out of memory: which kernels and
-/// how many temporary tensors a job has depends on its device.
+/// The command that records the job on a simulated device of the same kind that never runs out of memory. The kind
+/// matters: the kernels and the number of temporary tensors of a job depend on its device.
 std::string recording_of(const FitSource& source, const DeviceBudget& device) {
   std::string command;
   for (const std::string& word : source.command)
@@ -57,7 +57,7 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
     file = "run.tide";
     advice.commands.push_back(recording_of(source, *fit.device));
   }
-  // The peak of a job that failed is not that of its step.
+  // A snapshot needs a new verdict first: the peak of a job that failed is not the peak of its step.
   advice.commands.push_back(source.snapshot ? fmt::format("tidepool fit run.tide --device {}", fit.device->name)
                                             : fmt::format("tidepool advise {} --capacity {}B", file, capacity.count()));
   return advice;

@@ -13,19 +13,19 @@ namespace tidepool {
 
 struct FitAdvice {
   Bytes capacity;                     ///< bytes that are left for the step's tensors
-  std::vector<Change> changes = {};   ///< the best of each kind that changes the script; none if the trace cannot say
-  std::string missing = {};           ///< the reason why the trace cannot say
-  std::vector<std::string> commands;  ///< that print the whole advice
+  std::vector<Change> changes = {};   ///< the best change of each kind; none if the trace lacks data for advice
+  std::string missing = {};           ///< the data that the trace lacks, as a sentence; "" if it lacks none
+  std::vector<std::string> commands;  ///< commands that print the whole advice
 };
 
 /// The origin of a trace.
 struct FitSource {
-  std::string file = {};                  ///< of the trace; "" if it is not kept
-  std::vector<std::string> command = {};  ///< that was recorded; empty: not known
-  bool snapshot = false;                  ///< of memory, which has no operators
+  std::string file = {};                  ///< path of the trace; "" if the trace is in no file
+  std::vector<std::string> command = {};  ///< the recorded command; empty: not known
+  bool snapshot = false;                  ///< the trace is a snapshot of memory, which has no operators
 };
 
-/// @return nothing if the job fits, or if it would not fit even without the step's tensors
+/// @return  none if the job fits, or if it would not fit even without the step's tensors
 std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const FitSource& source);
 
 /// Lines for people, the first one empty.

@@ -22,10 +22,10 @@ double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
 struct RankFit {
   Fit fit;
-  Nanos at;  ///< since the start of the job: when live bytes first exceed what the device has for them, else the peak
+  Nanos at;  ///< time since the job's start at which live bytes first exceed the device's free memory, else of the peak
 };
 
-/// When an op begins, as recorded; ops without times take that of the op before them.
+/// The recorded begin of each op. An op without times begins with the op before it.
 std::vector<Nanos> starts(const Trace& trace) {
   std::vector<Nanos> times;
   for (const Op& op : trace.ops())
@@ -66,7 +66,7 @@ std::vector<RankFit> fits_of(const LoadedJob& job, const std::string& path, cons
   return fits;
 }
 
-/// Of ranks that do not fit, the one that runs out of memory first; else the one that takes most.
+/// The rank that runs out of memory first; if all ranks fit, the rank that takes the most memory.
 std::size_t first_rank(const std::vector<RankFit>& fits) {
   const auto first = std::min_element(fits.begin(), fits.end(), [](const RankFit& a, const RankFit& b) {
     if (a.fit.fits != b.fit.fits) return !a.fit.fits;
@@ -75,7 +75,7 @@ std::size_t first_rank(const std::vector<RankFit>& fits) {
   return static_cast<std::size_t>(first - fits.begin());
 }
 
-/// All ranks fit as far as they were recorded, but some recordings have no training step.
+/// Whether a verdict is impossible: the recorded part of every rank fits, but some recordings have no training step.
 bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
   return fits[first_rank(fits)].fit.fits && std::any_of(job.traces.begin(), job.traces.end(), lacks_training);
 }

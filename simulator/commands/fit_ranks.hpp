@@ -1,4 +1,4 @@
-// Verdicts on the ranks of a job: the fit of each on a device, and the first to run out of memory.
+// Verdicts on the ranks of a job: whether each rank fits a device, and which rank runs out of memory first.
 #pragma once
 
 #include <string>

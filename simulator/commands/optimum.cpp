@@ -36,8 +36,8 @@ struct Arguments {
 /// The result of the search, for one step or for the steady state.
 struct Answer {
   bool exact = false, feasible = false;
-  Nanos makespan;                 ///< mean of the cycle in the steady state
-  std::optional<Nanos> cycle;     ///< time of all its iterations
+  Nanos makespan;                 ///< in the steady state: mean time of an iteration of the cycle
+  std::optional<Nanos> cycle;     ///< time of all iterations of the cycle
   std::int64_t iterations = 0;    ///< number of iterations in the cycle
   std::optional<Nanos> at_least;  ///< no plan is faster
   std::int64_t states = 0;

@@ -80,7 +80,7 @@ void print_table(const std::string& name, const Reordering& found) {
   fmt::print("  pairs of ops that keep their order: {}\n", kept.empty() ? "none" : kept);
 }
 
-/// The order by the rule that was asked for.
+/// The order by the rule of --rule.
 OpOrder order_asked(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies) {
   try {
     return order_by(rule, lifetimes, dependencies);

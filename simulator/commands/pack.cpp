@@ -39,7 +39,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// The input to pack: a trace, a table of lifetimes, or a table that is also a trace.
+/// The input to pack: a trace, a table of lifetimes, or a table that was also read as a trace.
 struct Job {
   std::optional<Trace> trace;
   std::optional<LifetimeTable> table;
@@ -67,7 +67,8 @@ Job load_job(const std::string& path, int iterations) {
   return job;
 }
 
-/// Packs a job. Planners take a table as it is, even if it is also a trace: lifetimes keep their lengths in the table.
+/// Packs a job. Planners get a table as a table, even if it was also read as a trace: only the table has the lengths of
+/// the lifetimes.
 Packing pack_job(const Job& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
                  std::span<const Bytes> segments, bool want_layout) {
   const bool as_table = job.table && info.plan && !(want_layout && job.trace);

@@ -10,12 +10,12 @@
 
 namespace tidepool {
 
-/// Actions that plans may take besides running each op of the program once.
+/// Actions that plans may take, apart from one run of each op of the program.
 struct PlanFreedom {
   bool swap = false, remat = false, order = false;
 };
 
-/// Reads "swap,remat", either of them, or "none"; with `may_order`, also "order" beside any of them.
+/// Reads a list of "swap" and "remat" (with `may_order`, also of "order"), or "none".
 /// @throws InputError  "--with: 'offload' is not what plans may do; expected swap, remat, swap,remat or none"
 inline PlanFreedom parse_with(const std::string& text, bool may_order = false) {
   PlanFreedom freedom;

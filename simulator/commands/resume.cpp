@@ -1,4 +1,4 @@
-// tidepool resume: goes on with every sweep of a database, without their command lines.
+// tidepool resume: continues every sweep in a database, without its command line.
 #include <fmt/format.h>
 
 #include <filesystem>

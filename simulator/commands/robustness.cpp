@@ -1,4 +1,4 @@
-// tidepool robustness: the cost of a plan if ops and links are slower or faster than planned.
+// tidepool robustness: the time of a plan if ops and links are slower or faster than planned.
 #include "simulator/sweep/robustness.hpp"
 
 #include <fmt/format.h>

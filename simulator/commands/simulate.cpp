@@ -56,7 +56,7 @@ void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const R
                text_at(row, "pool"), counted(result.evicting_allocations, "time"));
 }
 
-/// Prints which iterations the numbers are means of, and how the run began.
+/// Prints the iterations over which the numbers are means, and the state in which the run began.
 void print_iterations(const Row& row, const Cycle& cycle) {
   const std::string began = cycle.start_on_host == Bytes{}
                                 ? "with nothing on the host only"
@@ -102,7 +102,7 @@ void print_costs(const Row& row, const Result& result) {
     fmt::print("            all waited {} for the device's allocator\n", to_text(stall.memory));
 }
 
-/// Prints a bound on all plans that may take the same kinds of action as this run.
+/// Prints a bound on all plans with the same kinds of action as this run.
 void print_bound(const Row& row, const Bound& bound) {
   const std::string_view what = std::get<bool>(at(row, "steady")) ? "repeats the step in less" : "is faster";
   const std::string plan = bound.with.empty() ? "that keeps everything" : fmt::format("with {}", bound.with);
@@ -154,7 +154,7 @@ class IterationProgress {
                short_number(done / seconds));
     shown_ = now;
   }
-  /// Removes the line and starts again for the next run. @return  the iterations done
+  /// Removes the line from the terminal and starts again for the next run. @return  the number of iterations done
   int clear() {
     if (shown_ != begin_) fmt::print(stderr, "\r\x1b[K");
     begin_ = shown_ = Clock::now();

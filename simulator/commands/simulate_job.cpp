@@ -72,7 +72,7 @@ int run_plans(const LoadedJob& job, const std::string& path, const JobChange& ch
       refuse("the lists ask for {} runs; expected one, of which each rank has its part", runs.size());
     return runs.at(0);
   };
-  const RunSpec first = spec_of(job.traces.front());  // refuses wrong words before anything is planned
+  const RunSpec first = spec_of(job.traces.front());  // refuses wrong options before any plan is made
   if (allowed_by(first.policy).find("order") != std::string::npos)
     refuse("--policy: '{}' puts ops into another order; the ranks of a job keep theirs", first.policy.text);
   const JobPlans plans = plan_job(job, path, change, spec_of, threads);

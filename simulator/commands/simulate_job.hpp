@@ -16,8 +16,8 @@ struct JobText {
   std::optional<std::string> ranks, scale, of, collectives, threads;
 };
 
-/// Sets every text to one that no command line can give. Afterwards, the options that the user gives can be told from
-/// those left out, even if they have their defaults: with one of them, the ranks of a job run policies.
+/// Sets every text to a value that no command line can give. An option that the user gives then differs from an option
+/// left out, even if it has the default value. With any option of a run, the ranks of a job run policies.
 void forget_defaults(GridText& grid);
 GridText with_defaults(GridText grid);
 
@@ -29,8 +29,8 @@ JobChange change_of(const JobText& text);
 /// @throws InputError  "--scale: vgg.tide is no job file; expected this option with a job file"
 void refuse_job_options(const JobText& text, const std::string& trace);
 
-/// @return  the exit code
 /// Without an option of a run, the job runs as recorded; with one, its ranks run policies.
+/// @return  the exit code
 /// @throws InputError  "--iterations: the ranks of a job run one step alone; expected the trace of one rank"
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json);
 

@@ -32,7 +32,7 @@ struct Arguments {
   std::string output = ":memory:";
   bool slurm = false;
   std::string slurm_options, hosts;
-  int shards = 0;  // 0: the default number
+  int shards = 0;  // 0: usual_shards()
   std::string validate;
   PlanExecutorOptions execution;
   SweepShow show;
@@ -40,7 +40,7 @@ struct Arguments {
 
 bool elsewhere(const Arguments& arguments) { return arguments.slurm || !arguments.hosts.empty(); }
 
-/// The hosts of a list, or of a file with one on each line.
+/// Reads hosts from a list, or from a file with one host on each line.
 std::vector<std::string> read_hosts(const std::string& text) {
   std::ifstream file{text};
   if (!file) return split_list(text);

@@ -84,7 +84,7 @@ void print_interrupted(const SweepProgress& progress, const Database& database, 
   fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
 }
 
-/// Ends the program while runs are in progress, as they may take hours; finished runs have been written.
+/// Ends the program without waiting for the runs in progress, which may take hours. Finished runs have been written.
 [[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
   print_interrupted(progress, database, terminal);
   std::fflush(nullptr);
@@ -169,7 +169,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     print_results(parts, database, order.shard, show);
   else
     print_answers(answers, order.find, parts, database, show.json);
-  std::fflush(stdout);  // messages about it on stderr come after it
+  std::fflush(stdout);  // so that the messages on stderr come after the results
   print_summary(last, database);
   return last.failed > 0 ? 1 : 0;
 }

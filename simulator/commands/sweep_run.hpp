@@ -1,4 +1,4 @@
-// A sweep as commands run it: with progress, interruptible, with tables and plots of its results.
+// Sweep run by a command: it shows progress, can be interrupted, and prints tables and plots of its results.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ int parse_threads(const std::string& text);
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show);
 
-/// Does the missing runs of the whole grid or, for a search (order.find), the runs that the search needs. Stores the
-/// request and the runs in the database. Prints the results, or the values that the search found.
+/// Executes the missing runs of the whole grid or, for a search (order.find), the runs that the search needs. Stores
+/// the request and the runs in the database. Prints the results, or the values that the search found.
 /// @param parts  the traces and grids of the request, see load_parts()
 /// @return  the exit code
 int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,

@@ -21,8 +21,8 @@ struct Candidate {
   std::int64_t makespan = 0;
 };
 
-/// By machine, runs that ended well on a pool with addresses: all, or the fastest at each of the `count` least
-/// capacities.
+/// For each machine, the runs that ended well on a pool with addresses: all of them, or the fastest run at each of the
+/// `count` least capacities.
 std::map<std::string, std::vector<RunSpec>> chosen_runs(const SweepPart& part, std::optional<int> count,
                                                         const Database& database) {
   std::map<std::string, std::vector<RunSpec>> chosen;
@@ -58,7 +58,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The run with the median time; the last one if no time was measured or it did not end well.
+/// The run with the median time; the last run if it did not end well or its time was not measured.
 const MeasuredRun& typical(std::vector<MeasuredRun>& runs) {
   if (runs.back().outcome != "ok" || !runs.back().measured) return runs.back();
   const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
@@ -67,7 +67,7 @@ const MeasuredRun& typical(std::vector<MeasuredRun>& runs) {
   return *middle;
 }
 
-/// measured / predicted - 1 of the whole plan.
+/// Relative error of the plan's predicted time: measured / predicted - 1.
 std::optional<double> error_of(const MeasuredRun& run) {
   if (!run.measured || !run.predicted || *run.predicted <= Nanos{}) return {};
   return static_cast<double>(run.measured->count()) / static_cast<double>(run.predicted->count()) - 1;

@@ -1,4 +1,4 @@
-// tidepool tune: allocator settings that would have reserved the least, or avoided an out-of-memory error.
+// tidepool tune: allocator settings that reserve the least memory for a recorded program, or avoid its failure.
 #include "simulator/audit/tune.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// The requests of a program, and its memory limit.
+/// The requests of a recorded program, and its memory limit.
 struct Program {
   Trace trace;
   std::optional<RecordedMemory> recorded;

@@ -17,23 +17,23 @@ enum class Occasion : std::uint8_t {
   kRequest,    ///< a request did not fit
   kExpected,   ///< a request was about to be made
   kBeforeRun,  ///< an op was about to run
-  kPlan,       ///< a plan that was made before the run
-  kRules,      ///< by the engine: it drops versions that are recomputed or swapped in before their next use
+  kPlan,       ///< the action is in a plan that was made before the run
+  kRules,      ///< the engine itself drops a version that is recomputed or swapped in before its next use
 };
 
 /// One answer of a policy and its effect on the run, or an eviction by the engine's own rules.
 struct Decision {
   int iteration = 0;
-  OpId before;  ///< the op that the program runs next; none: after the last
+  OpId before;  ///< the op that the program runs next; none: the last op has run
   Nanos time;   ///< on the run's clock
   Occasion occasion = Occasion::kPlan;
   std::size_t policy = 0;          ///< position in the chain, without `none`; 0 if kRules
-  std::optional<Request> request;  ///< of kRequest and kExpected
-  Ranking ranking;                 ///< of kRequest
+  std::optional<Request> request;  ///< for kRequest and kExpected
+  Ranking ranking;                 ///< for kRequest
   std::vector<Action> chosen;      ///< actions that were carried out, in this order
   std::vector<Action> in_vain;     ///< actions without effect: already done or under way, or no memory for them
-  Bytes freed;                     ///< bytes of places that were free at once
-  Bytes leaving;                   ///< bytes of places that are free when their swap-outs end
+  Bytes freed;                     ///< bytes of places that became free at once
+  Bytes leaving;                   ///< bytes of places that become free when their swap-outs end
 };
 
 /// A function that is called for every decision of a run, in order, after it has been carried out.

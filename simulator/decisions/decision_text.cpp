@@ -89,13 +89,13 @@ std::string_view word_of(Occasion occasion) {
   return "rules";
 }
 
-/// A score as text; whole numbers, such as bytes and ns, with all digits.
+/// A score as text. Whole numbers, such as bytes and ns, have all their digits.
 std::string score_text(double score) {
   return score == std::floor(score) && std::abs(score) < 1e15 ? fmt::format("{:.0f}", score)
                                                               : fmt::format("{:.6g}", score);
 }
 
-/// "; first of 41 by last use, ns: 31 at 120, 17 at 3400"; windows as "31+32".
+/// "; first of 41 by last use, ns: 31 at 120, 17 at 3400"; versions that are evicted together are written "31+32".
 std::string ranking_text(const Ranking& ranking) {
   if (ranking.candidates == 0) return "";
   if (ranking.score.empty()) return fmt::format("; one of {}", ranking.candidates);

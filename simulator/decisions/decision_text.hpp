@@ -11,11 +11,11 @@
 
 namespace tidepool {
 
-/// Names of the policies of a chain without `none`, by Decision::policy.
+/// Names of the policies of a chain without `none`; Decision::policy is an index into them.
 /// @throws InputError  as names_of()
 std::vector<std::string> deciding_policies(const RunSpec& spec);
 
-/// One line, without a line end, as in
+/// One line, without a line end, for example
 ///   "iteration 0, op 12 (mm) at 3.2 ms: 12 MiB for buffer 17: lru drops version 31 (8 MiB), frees 8 MiB; first of 41
 ///   by last use, ns: 31 at 120, 17 at 3400"
 /// @param policies  of deciding_policies()
@@ -23,7 +23,7 @@ std::string to_text(const Decision& decision, const Trace& trace, const std::vec
 
 /// {"iteration", "op", "time_ns", "occasion", "policy", "request": {"bytes", "buffer", "version"}, "chosen":
 /// [{"action", "version" or "op", "buffer", "bytes"}], "in_vain", "freed_bytes", "leaving_bytes", "candidates",
-/// "score", "first": [{"versions", "score", "at_least"}]}. Keys without a meaning are absent.
+/// "score", "first": [{"versions", "score", "at_least"}]}. Keys without a value are absent.
 nlohmann::ordered_json to_json(const Decision& decision, const Trace& trace, const std::vector<std::string>& policies);
 
 }  // namespace tidepool

@@ -22,7 +22,7 @@ struct RankedVersions {
 struct Ranking {
   static constexpr std::size_t kMost = 5;  ///< candidates that are listed
 
-  std::string score;                  ///< meaning and unit of the scores, as in "last use, ns"; "": no scores
+  std::string score;                  ///< meaning and unit of the scores, such as "last use, ns"; "": no scores
   std::vector<RankedVersions> first;  ///< the first candidates, at most kMost
   std::size_t candidates = 0;         ///< number of all candidates; 0: the policy does not explain itself
 };

@@ -65,7 +65,7 @@ ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
       if (Name& name = names_[trace.version(use.in.valid() ? use.in : use.out).buffer.index()]; of_op.by < name.by)
         name = of_op;
   }
-  for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // without recorded uses: the op it was made for
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // without recorded uses: the op it was allocated for
     const OpId op = trace.allocated_for(i);
     if (!op.valid()) continue;
     if (Name& name = names_[trace.steps()[i].id]; name.by == NamedBy::kNothing) name = name_of(trace, op);

@@ -1,4 +1,4 @@
-// The modules and kinds that live buffers belong to, named as in the user's program.
+// Modules and kinds of live buffers, with the names of the user's program.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@ namespace tidepool {
 
 /// Source of a holder's name.
 enum class NamedBy : std::uint8_t {
-  kModule,    ///< the dotted path of a module, as in blocks.0.mlp.fc1
-  kLine,      ///< no module is recorded: the line of the user's code, as in model.py:88
+  kModule,    ///< the dotted path of a module, such as blocks.0.mlp.fc1
+  kLine,      ///< no module is recorded: the line of the user's code, such as model.py:88
   kOperator,  ///< neither is recorded: the operator that used the buffer first
   kNothing,   ///< none of them is recorded
 };
@@ -30,10 +30,10 @@ struct Holder {
   std::int64_t buffers = 0;
 };
 
-/// For each buffer of a trace the name of its module. A named parameter, its gradient and its optimizer state belong to
-/// the module in the parameter's name. Any other buffer belongs to the module of the first op that has a module and
-/// uses the buffer; if no use is recorded, to that of the op that it was allocated for. Without a module, the line of
-/// the user's code stands for it.
+/// The name of each buffer's module. A named parameter, its gradient and its optimizer state belong to the module in
+/// the parameter's name. Any other buffer belongs to the module of the first op that has a module and uses the buffer.
+/// If no use is recorded, it belongs to the module of the op that it was allocated for. If no module is recorded,
+/// NamedBy says which name takes its place.
 class ModuleNames {
  public:
   explicit ModuleNames(const Trace& trace);
@@ -49,17 +49,17 @@ class ModuleNames {
 };
 
 /// The live buffers by module and kind: most bytes first, then by name and kind.
-/// @param depth  parts of a module's path that count, as in 2 for blocks.0; 0: all
+/// @param depth  number of parts of a module's path that count, for example 2 for blocks.0; 0: all
 std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std::span<const LiveBuffer> buffers,
                                std::size_t depth);
 
-/// The same by kind alone; `module` is empty.
+/// The live buffers by kind alone; `module` is empty.
 std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers);
 
 /// "blocks.0.mlp.fc1", "of operator aten::mm", "(not recorded)".
 std::string holder_text(const Holder& holder);
 
-/// Sentences about what the trace does not record of its buffers, with how to record it; empty if nothing is missing.
+/// Sentences that name the data about buffers that the trace lacks, and how to record them; empty if it lacks none.
 std::vector<std::string> missing_names(const Trace& trace);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// The buffers that hold memory at one instant of a step: since when, until when, and which op uses them next.
+// Live buffers at one instant of a step, each with the ops of its allocation, of its last and next use, and of its end.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// A buffer that is alive at an instant. An op that does not exist is none.
+/// A buffer that is alive at an instant. Ops that do not exist are none.
 struct LiveBuffer {
   BufferId buffer;
   OpId since;           ///< the op that it was allocated for, else its first user; none if older than the trace
@@ -23,7 +23,7 @@ struct Instant {
   std::size_t step = 0;             ///< position in Trace::steps(): the steps before it have happened
   OpId op;                          ///< the next op to run; none after the last one
   Bytes live;                       ///< sum of the live buffers
-  Bytes in_use;                     ///< sum of those that the op uses
+  Bytes in_use;                     ///< sum of the live buffers that the op uses
   std::vector<LiveBuffer> buffers;  ///< largest first, then by id
 };
 
@@ -43,12 +43,12 @@ Instant instant_of(const Trace& trace, OpId op);
 /// The memory of the iteration around an instant if some buffers are absent while no op uses them.
 struct Lowered {
   Bytes absent;  ///< sum of the buffers absent at the instant
-  Bytes peak;    ///< the largest sum of live bytes in the iteration then
-  OpId op;       ///< the op before which that peak is; none after the last one
+  Bytes peak;    ///< the largest sum of live bytes in the iteration without them
+  OpId op;       ///< the op that runs next at this peak; none after the last one
 };
 
-/// The peak of the iteration that holds `instant` if each buffer in `gone` is absent from its last use before the
-/// instant to its next use. It tells how far the peak falls until another instant holds it. A buffer in use stays.
+/// The peak of the iteration around `instant` if each buffer in `gone` is absent from its last use before the instant
+/// to its next use. At most, the peak falls to the next largest sum of another instant. A buffer in use stays.
 /// O(steps).
 Lowered lowered_peak(const Trace& trace, const Instant& instant, const std::vector<LiveBuffer>& gone);
 

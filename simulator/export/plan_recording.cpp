@@ -118,7 +118,7 @@ class PlanRecorder {
                               std::max(end, start) - start});
   }
 
-  /// Times the copies that other copies slow down; call after the last of the others has been issued.
+  /// Sets the times of copies that other copies slow down. Call it when all copies have been issued.
   void time_disturbed_copies() {
     for (const DisturbedCopy& copy : disturbed_) {
       RecordedOp& op = recording_.ops[copy.op];
@@ -127,7 +127,7 @@ class PlanRecorder {
     }
   }
 
-  /// The time at which the host issues the next command; it issues one after the other.
+  /// The time at which the host issues the next command: at least 1 ns after the command before it.
   Nanos issued() {
     now_ += Nanos{1};
     return now_;
@@ -148,7 +148,7 @@ class PlanRecorder {
     before = now;
   }
 
-  /// At the end of the step: a buffer that outlives it stays in its place, renamed to the version from before the step.
+  /// At the end of the step, gives the place of a buffer that outlives the step to the buffer's first version.
   void rename_outliving() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const VersionId before = trace_.first_version(trace_.version(VersionId{i}).buffer);
@@ -188,17 +188,17 @@ class PlanRecorder {
   Checker checker_;
   std::vector<VersionState> states_;
   Timeline timeline_;
-  std::vector<std::optional<Place>> places_;  // by version, as written down
-  std::vector<Place> scratch_;                // until the next run
+  std::vector<std::optional<Place>> places_;  // by version: the last recorded place
+  std::vector<Place> scratch_;                // workspaces of the next run
   struct DisturbedCopy {
-    std::size_t op;  // in the recording
+    std::size_t op;  // index in the recording
     Direction direction;
     std::uint32_t first, last;  // pieces on the link
   };
   std::vector<DisturbedCopy> disturbed_;
   struct {
     std::uint32_t out = 0, in = 0;
-  } pieces_;  // given to the link before the current action
+  } pieces_;  // number of pieces that each link had before the current action
   StreamId h2d_, d2h_;
   Nanos now_;
   Recording recording_;

@@ -13,12 +13,13 @@ namespace {
 
 constexpr Bytes mib(std::int64_t count) { return Bytes{count << 20}; }
 
-// Kernels of cuBLAS and PyTorch, if they are loaded at the start and not at launch: the part of the context that
-// tests/recording/fit_table.py finds on an A100 beyond the context of tracer/dry. Kernels of cuDNN: the further part
-// that it finds for image models.
+// Bytes of the kernels of cuBLAS and PyTorch, if all are loaded at the start: tests/recording/fit_table.py measures a
+// context on an A100 that is larger than the context in tracer/dry by this much. With image models, it measures the
+// kernels of cuDNN in addition.
 constexpr Bytes kKernels = mib(1446 - 420), kCudnnKernels = mib(1609 - 1446);
 
-// cublasGetWorkspaceSize of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), once for each of two threads.
+// Twice the result of cublasGetWorkspaceSize in PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp): two threads use
+// cuBLAS.
 constexpr Bytes kWorkspaces{2 * (8'320 << 10)}, kHopperWorkspaces = mib(2 * 32);
 
 constexpr DeviceBudget unmeasured(std::string_view name, Bytes total, Bytes context, Bytes workspace) {
@@ -29,7 +30,7 @@ constexpr DeviceBudget a100(std::string_view name, Bytes total) {
   return {name, total, {mib(420), mib(1446), mib(1457)}, {Bytes{}, kCudnnKernels, mib(310)}, true, kWorkspaces};
 }
 
-// Totals and least contexts: tracer/dry/preset.cpp.
+// Totals and least contexts are those of tracer/dry/preset.cpp.
 constexpr std::array kBudgets{unmeasured("h100-80gb", mib(81079), mib(520), kHopperWorkspaces),
                               unmeasured("h200", mib(143156), mib(520), kHopperWorkspaces),
                               a100("a100-80gb", mib(81050)),

@@ -9,8 +9,9 @@
 
 namespace tidepool {
 
-/// Bytes of a process besides its allocator's: the CUDA context with the kernels of the libraries. `low` holds if
-/// kernels are loaded at their first launch (the default since CUDA 12.2), `high` if all kernels are loaded at once.
+/// Bytes of a process that its allocator does not have: the CUDA context with the kernels of the libraries. `low` holds
+/// if kernels are loaded at their first launch (the default since CUDA 12.2), `high` if all kernels are loaded at the
+/// start.
 struct ContextRange {
   Bytes low, expected, high;
 };
@@ -19,7 +20,7 @@ struct ContextRange {
 struct DeviceBudget {
   std::string_view name;  ///< as for `record --dry --device`
   Bytes total;            ///< bytes that programs can have, as cudaMemGetInfo reports them
-  ContextRange context;   ///< of a process of PyTorch without convolutions
+  ContextRange context;   ///< context of a PyTorch process without convolutions
   ContextRange cudnn;     ///< growth of the context at the first convolution, which loads cuDNN
   bool measured = false;  ///< both ranges are fitted to measurements of this device: tests/recording/fit_table.py
   Bytes workspace;        ///< PyTorch's workspaces for cuBLAS: one for the forward thread, one for the backward one

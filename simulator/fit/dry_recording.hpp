@@ -15,14 +15,13 @@ constexpr const char* kEndlessMemory = "4096GiB";  ///< of a stand-in for a devi
 struct DryRecording {
   Trace trace;
   bool stopped = false;  ///< the job ran out of its wall time
-  std::string failure;   ///< last line of output if the job or the recorder failed by itself, never empty then; else ""
-  std::string said;      ///< the last lines of output if it failed
+  std::string failure;   ///< last line of output if the job or the recorder failed by itself (never empty); else ""
+  std::string said;      ///< the last lines of output if one of them failed
 };
 
-/// Runs `tidepool record --dry --torch` in a folder of its own, on a device like the named one whose memory
-/// never runs out. A job that takes longer than `seconds` of wall time is stopped; the trace then ends
-/// there.
-/// @return  none after Ctrl-C or SIGTERM, see Interruptible; job and folder are gone then
+/// Runs `tidepool record --dry --torch` in a folder of its own, on a simulated device of the given name whose memory
+/// never runs out. A job that takes longer than `seconds` of wall time is stopped, and the trace ends there.
+/// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);
 

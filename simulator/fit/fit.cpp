@@ -14,8 +14,8 @@
 namespace tidepool {
 namespace {
 
-constexpr Bytes kSegment{2 << 20};  // the least that PyTorch's allocator asks the device for
-constexpr int kSteps = 3;           // of a trace of one step: the cache of the first is not yet that of the later ones
+constexpr Bytes kSegment{2 << 20};  // the smallest segment that PyTorch's allocator requests from the device
+constexpr int kSteps = 3;           // repetitions of a trace of one step, until the cache is as in later steps
 
 std::string_view meta(const Trace& trace, const std::string& key) {
   const auto found = trace.data().meta.find(key);
@@ -28,10 +28,10 @@ bool sees_allocator(const Trace& trace) {
   return source == "torch-snapshot" || source == "rmm" || (source == "raw" && meta(trace, "capture") != "torch");
 }
 
-/// Whether requests of cuDNN are recorded too. In a dry run there is no cuDNN.
+/// Whether cuDNN's requests for memory are recorded, too. A dry run has no cuDNN.
 bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
 
-/// Several repetitions of the step, if the trace is one of many steps; else none.
+/// kSteps repetitions of the step if the trace is one step of many, that is, it has buffers from before it; else none.
 std::optional<Trace> repeated(const Trace& trace) {
   const bool older = std::any_of(trace.buffers().begin(), trace.buffers().end(),
                                  [](const Buffer& buffer) { return buffer.born_before; });
@@ -60,13 +60,13 @@ class Allocator {
     return {};
   }
 
-  /// The same, but at least the recorded bytes, unless they exceed the capacity.
+  /// modelled(), but at least the recorded bytes, unless they exceed the capacity.
   std::optional<Bytes> reserved(Bytes capacity) {
     const std::optional<Bytes> height = modelled(capacity);
     return height && recorded_ <= capacity ? std::max(*height, recorded_) : height;
   }
 
-  /// The least capacity with which no request fails, to 2 MiB; it is above each capacity with which one failed.
+  /// The least capacity with which no request fails, exact to 2 MiB. Every capacity with which one failed is smaller.
   Bytes least() {
     if (least_) return *least_;
     Bytes fails = std::max(failed_, load_ - Bytes{1}), serves = model_;
@@ -94,7 +94,7 @@ class Allocator {
   std::optional<Bytes> least_;
 };
 
-/// Fills in `needs` of two settings of the allocator, such that the two can be compared.
+/// Fills in `needs` of two settings of the allocator, so that they can be compared.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
   fit.other.fits = others.has_value();
@@ -107,7 +107,7 @@ ContextRange sum(const ContextRange& a, const ContextRange& b) {
   return {a.low + b.low, a.expected + b.expected, a.high + b.high};
 }
 
-/// @param expected  estimate with kConvolutionWorkspace
+/// The workspace with kLargeConvolutionWorkspace. @param expected  the workspace with kConvolutionWorkspace
 Bytes large_workspace(Bytes expected) {
   constexpr double kTimes = kLargeConvolutionWorkspace / kConvolutionWorkspace;
   return Bytes{static_cast<std::int64_t>(kTimes * static_cast<double>(expected.count()))};

@@ -47,8 +47,8 @@ LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attemp
     if (end - fits->batch <= 1) return found;
     const std::optional<BatchTrial>& other = fails ? fails : before;
     const std::int64_t guess = other ? meeting(*fits, *other, capacity) : 0;
-    // Without a line, or if it leads back to smaller batches: double the batch, or take the middle. If the line reaches
-    // the capacity at the batch that fits, the next trial is one larger.
+    // Without a line, or if it leads back to smaller batches: double the batch, or take the middle between the batch
+    // that fits and the one that does not. If the line reaches the capacity at the batch that fits, try one more.
     const std::int64_t blind = fails ? fits->batch + (end - fits->batch) / 2 : 2 * fits->batch;
     next = std::clamp(guess >= fits->batch ? guess : blind, fits->batch + 1, std::min(end - 1, kLeap * fits->batch));
   }

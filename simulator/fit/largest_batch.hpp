@@ -16,7 +16,7 @@ struct BatchTrial {
   std::int64_t batch = 0;
   bool fits = false;
   Bytes predicted = {};
-  std::string failed = {};  ///< why the trial gives no result, as in "the job failed: ..."; else ""
+  std::string failed = {};  ///< the reason why the trial gives no result, such as "the job failed: ..."; else ""
 };
 
 struct LargestBatch {
@@ -26,9 +26,10 @@ struct LargestBatch {
 };
 
 /// Searches the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost in
-/// proportion to the batch, so each trial is where the line through two earlier ones meets `capacity`, but at most
-/// eight times the largest that fits. Trials prove the answer: it fits, and a batch one larger does not, unless it is
-/// `most`, or a trial without a result ends the search: its job failed, or takes far less memory than a smaller batch.
+/// proportion to the batch. So each trial is the batch at which the line through two earlier trials meets `capacity`,
+/// but at most eight times the largest batch that fits. Trials prove the answer: it fits, and it is `most` or a batch
+/// one larger does not fit. A trial without a result ends the search without this proof: its job failed, or takes far
+/// less memory than a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

@@ -1,4 +1,4 @@
-// A sweep whose shards run on other machines and are collected here.
+// Sweep whose shards run on other machines, and whose results are collected here.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct FarmOrder {
 
 struct FarmResult {
   std::size_t runs = 0;     ///< number of runs in the order
-  std::size_t missing = 0;  ///< of these, not done after the second attempt
+  std::size_t missing = 0;  ///< number of runs that are not done after the second attempt
   std::vector<int> shards;  ///< shards of the missing runs
   std::string folder;       ///< folder of the shards and the output of their workers, if any run is missing
 };
@@ -36,7 +36,7 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
 /// The command of the sweep as a line for a shell, without -o, -j and --shard.
 std::string command_line(const std::string& program, const SweepOrder& order);
 
-/// The default number of shards, 1 to 64: each has at least some runs to do.
+/// The default number of shards, 1 to 64. If there is more than one, each has about 50 runs or more.
 int usual_shards(std::span<const SweepPart> parts);
 
 }  // namespace tidepool

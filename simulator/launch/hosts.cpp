@@ -10,7 +10,7 @@ class Hosts final : public Launcher {
  public:
   explicit Hosts(std::vector<std::string> hosts) : hosts_{std::move(hosts)} {}
 
-  /// GNU parallel ends its tasks by itself on Ctrl-C, or on the SIGTERM that `stop` leads to.
+  /// GNU parallel ends its tasks on Ctrl-C, and on the SIGTERM that it gets if `stop` becomes true.
   void run(const std::string& script, const std::string& log, std::span<const int> indices,
            const std::atomic<bool>& stop) override {
     std::vector<std::string> command{"parallel", "--will-cite", "--jobs", "1"};

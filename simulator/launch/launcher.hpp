@@ -16,10 +16,10 @@ class Launcher {
   /// Waits for tasks of this script that an earlier program left running when it was killed.
   virtual void wait_for_earlier(const std::string& /*script*/, const std::atomic<bool>& /*stop*/) {}
 
-  /// Runs `sh SCRIPT INDEX` for every index, and returns when none runs any more. Their results are in the files that
-  /// they wrote. The script and the folder of its output are on a file system that all machines share.
+  /// Runs `sh SCRIPT INDEX` for every index, and returns when all these tasks have ended. Their results are in the
+  /// files that they wrote. The script and the folder of its output are on a file system that all machines share.
   /// @param log   path of each task's output; the last "%" stands for the index
-  /// @param stop  when true, ends them and returns
+  /// @param stop  when it becomes true, the tasks are ended
   /// @throws InputError          if a required program is missing
   /// @throws std::runtime_error  with the output of a program that failed
   virtual void run(const std::string& script, const std::string& log, std::span<const int> indices,

@@ -31,7 +31,7 @@ constexpr off_t kMostSaid = 16 << 20;
   throw std::runtime_error{fmt::format("{}: {}", call, std::strerror(errno))};
 }
 
-/// Closes a descriptor, if it is one.
+/// Closes a file descriptor; -1 is none.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_{number} {}

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kFirstWait = 250ms, kLongestWait = 10'000ms;  // between two queries of the controller
-constexpr int kPatience = 30;                                // queries without an answer
+constexpr int kPatience = 30;                                // queries without an answer until the program gives up
 
 std::string trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(" \n") + 1); }
 
@@ -126,7 +126,7 @@ class Slurm final : public Launcher {
     std::size_t pending = 0, others = 0;
     std::istringstream lines{result.said};
     for (std::string line; std::getline(lines, line);)
-      if (!line.empty() && !line.starts_with("CLUSTER:"))  // some versions print it above with -M
+      if (!line.empty() && !line.starts_with("CLUSTER:"))  // with -M, some versions print this line first
         ++(line.starts_with("PENDING") ? pending : others);
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job.text(), pending, others);
     return pending + others == 0;

@@ -1,5 +1,5 @@
-# Headers that an out-of-tree policy is compiled with: these two and all that they include. Their hash refuses a plug-in
-# that was compiled with others.
+# Headers that an out-of-tree policy is compiled with: these two and all that they include. The program compares their
+# hash, and refuses a plug-in that was compiled with other headers.
 function(tidepool_headers_of header found)
   set(headers ${${found}})
   if(NOT header IN_LIST headers)

@@ -18,8 +18,8 @@ constexpr std::uint32_t kLeastCovered = 8;
 
 std::uint32_t covers(const PeriodicPart& part) { return (part.last - part.first) / part.period * part.period; }
 
-/// Order of candidates. A better one covers more ops; of equal ones the one with shorter copies is better, then the
-/// earlier one.
+/// Order of candidates. A candidate is better if it covers more ops; among equals, if its copies are shorter, and then
+/// if it is earlier.
 struct Worse {
   bool operator()(const PeriodicPart& a, const PeriodicPart& b) const {
     if (covers(a) != covers(b)) return covers(a) < covers(b);
@@ -36,7 +36,7 @@ void add(Candidates& candidates, const PeriodicPart& part) {
 /// Ranges of ops that are in a repeat already, by first op.
 using Taken = std::map<std::uint32_t, std::uint32_t>;
 
-/// Whether no op of a part is taken. If some are, the free parts of it become candidates.
+/// Whether no op of a part is taken. If some are taken, the free pieces of the part become candidates.
 bool is_free(const PeriodicPart& part, const Taken& taken, Candidates& candidates) {
   auto next = taken.upper_bound(part.first);
   if (next != taken.begin() && std::prev(next)->second > part.first) --next;
@@ -97,8 +97,8 @@ class Folder {
                       letters_.begin() + (part.first + part.period));
   }
 
-  /// Looks at the ops at which the copies may begin without a loss of copies: the first one at which a module begins,
-  /// else the first one.
+  /// The op at which the copies begin. Among the ops at which they can begin without losing a copy, it is the first one
+  /// at which a module begins; if there is none, the first one.
   std::uint32_t best_begin(const PeriodicPart& part) const {
     for (std::uint32_t op = part.first; op <= part.last - covers(part); ++op)
       if (begins_[op]) return op;
@@ -107,7 +107,7 @@ class Folder {
 
   std::span<const std::uint32_t> letters_;
   const std::vector<bool>& begins_;
-  std::map<std::uint32_t, std::uint32_t> periods_;  // of the repeats being taken, by first op
+  std::map<std::uint32_t, std::uint32_t> periods_;  // periods of the repeats found so far, by first op
   Structure found_;
 };
 

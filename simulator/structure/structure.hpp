@@ -1,4 +1,4 @@
-// Repetition in a step: micro-batches of layers of blocks of ops.
+// Nested repetition in a step: micro-batches, the layers in a micro-batch, the blocks of ops in a layer.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ enum class Alike : std::uint8_t {
 /// By op: a number that is equal for two ops exactly if they are alike (up to collisions of hashes).
 std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike);
 
-/// Finds the repeats of a step greedily. Of the runs of the step's ops (see periodic_parts), it takes the one that
-/// covers most ops, and goes on with the ops that are left until no run covers eight ops or more. Then it does the same
-/// within the first copy of each run. If a repeat could begin at several ops, it begins at one where the module
-/// changes, if there is one. Candidates are compared op by op, so that a collision of hashes gives no wrong repeat.
-/// O(n log n).
+/// Finds the repeats of a step greedily. Among the periodic parts of the step's ops (see periodic_parts), it takes the
+/// part that covers most ops. It goes on with the ops that are left, until no part covers eight ops or more. Then it
+/// does the same within the first copy of each repeat. If a repeat could begin at several ops, it begins at one where
+/// the module changes, if there is one. Candidates are compared op by op, so that a collision of hashes gives no wrong
+/// repeat. O(n log n).
 Structure find_structure(const Trace& trace, Alike alike = Alike::kUses);
 
-/// The same for any string of letters in the place of ops.
+/// find_structure() for any string of letters in the place of ops.
 /// @param begins  by letter: whether a unit, such as a module, begins there
 Structure find_structure(std::span<const std::uint32_t> letters, const std::vector<bool>& begins);
 

@@ -18,7 +18,7 @@ constexpr char kSeveral = '*', kBest = '.';
 constexpr double kHighest = 10;     // overheads above this would flatten all others
 constexpr std::size_t kMargin = 9;  // "  1000 % |"
 
-/// The height of an overhead on the axis: 0 at none, 1 at 9 %, 2 at 99 %.
+/// The height of an overhead on the axis: 0 for 0 %, 1 for 9 %, 2 for 99 %.
 double height_of(double overhead) { return std::log10(1 + 100 * std::max(0.0, overhead)); }
 
 char letter(std::size_t policy) { return policy < kLetters.size() ? kLetters[policy] : '#'; }
@@ -148,7 +148,7 @@ std::string legend(const std::vector<Line>& lines, bool several, const PlotOptio
   return out + '\n';
 }
 
-/// Axes that fit all points that can be shown; nothing if there are none.
+/// Axes for all points that can be shown; none if there are no such points.
 std::optional<Scale> fit_scale(const Frontier& frontier, const std::vector<Line>& lines, const PlotOptions& options) {
   std::optional<Scale> scale;
   for (std::size_t i = 0; i < frontier.capacities.size() && frontier.capacities[i] != kNoLimit; ++i)

@@ -1,4 +1,4 @@
-// The frontier of a sweep as text: overhead against memory.
+// Plot of a sweep's frontier as text: overhead against memory.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct PlotOptions {
   bool colour = false;      ///< letters in colours of their own
 };
 
-/// A plot with a letter for every policy at every capacity where it ends well (the best of its pools), and dots along
-/// the best of all policies. The vertical axis is linear up to 1 % and logarithmic above; overheads above 1000 % are
-/// left out. "" if no run with a limit ended well.
+/// A plot with a letter for every policy at every capacity where it ends well (with the best of its pools), and dots
+/// along the best of all policies. The vertical axis is linear up to 1 % and logarithmic above; overheads above 1000 %
+/// are left out. "" if no run with a limit ended well.
 std::string plot(const Frontier& frontier, const PlotOptions& options);
 
 }  // namespace tidepool
