@@ -1,4 +1,4 @@
-// The free blocks of an allocator by address, for a first fit.
+// Free blocks of an allocator by address, for a first fit.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// A set of free blocks ordered by address, in pages of up to 32 that know their largest block. Finding the first that
-/// fits scans the pages' largest sizes (8 bytes each), then one page.
+/// A set of free blocks ordered by address, in pages of up to 32 blocks. The size of each page's largest block is
+/// stored. find() scans these sizes (8 bytes each), then one page.
 class AddressIndex {
  public:
   static constexpr bool kSmallestFirst = false;
@@ -60,7 +60,7 @@ class AddressIndex {
     }
   }
 
-  /// The block of the lowest address that is at least `size` large.
+  /// The block with the lowest address among those of at least `size` bytes; not valid if there is none.
   Place find(Bytes size) const {
     for (std::size_t p = 0; p < pages_.size(); ++p) {
       if (largest_[p] < size) continue;
@@ -82,7 +82,7 @@ class AddressIndex {
     FreeBlock blocks[kPageSize];
   };
 
-  /// The last page that begins at or below `address`, or the first.
+  /// The last page that begins at or below `address`; the first page if none does.
   std::size_t page_of(Bytes address) const {
     std::size_t first = 0, length = pages_.size();
     while (length > 1) {

@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// A hash table with open addressing from addresses (at least 0) to node numbers; at most half full, linear probing,
-/// holes closed on removal, so that it never has to be rebuilt while its size stays the same.
+/// A hash table from addresses (at least 0) to node numbers, with open addressing and linear probing. It is at most
+/// half full. A removal moves entries to close the hole, so the table is rebuilt only when it grows.
 class AddressMap {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;

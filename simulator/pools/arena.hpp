@@ -1,4 +1,4 @@
-// One contiguous piece of memory from which blocks are cut and into which they merge back.
+// One contiguous address range from which blocks are cut and into which they merge back.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 
 namespace tidepool {
 
-/// [0, capacity) with coalescing. The index of the free blocks decides which one is taken: FreeIndex makes it a best
-/// fit, AddressIndex a first fit; both prefer the lower address among equals. The memory above the last block in use is
-/// a free block like every other, but it is not in the index.
+/// The addresses [0, capacity), in blocks; adjacent free blocks merge. The index of the free blocks decides which one
+/// is taken: FreeIndex gives a best fit, AddressIndex a first fit; both prefer the lower address among equals. The
+/// memory above the last block in use is a free block like every other, but it is not in the index.
 template <class Index>
 class Arena {
  public:
   struct Taken {
     Bytes address;
-    std::uint32_t node = 0;  // names the block until it is released
+    std::uint32_t node = 0;  // id of the block until it is released
   };
 
   explicit Arena(Bytes capacity) : capacity_{capacity} {}
 
-  /// The low part of the free block that the index chooses. `size` > 0.
+  /// Takes the low part of the free block that the index chooses; none if no block fits. `size` > 0.
   std::optional<Taken> place(Bytes size) {
     const typename Index::Place found = index_.find(size);
     const Bytes above = capacity_ - top_;

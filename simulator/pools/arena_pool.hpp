@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// The device's memory as one arena, [0, capacity). Sizes are rounded up to the alignment; a request of no bytes gets a
-/// place of one granule, so that every place is distinct.
+/// The device's memory as one arena, [0, capacity). Sizes are rounded up to the alignment. A request of 0 bytes gets a
+/// place of one alignment unit, so that all places are distinct.
 template <class Index>
 class ArenaPool final : public Pool {
  public:
@@ -38,7 +38,7 @@ class ArenaPool final : public Pool {
   Bytes largest_hole() const override { return arena_->largest_hole(); }
 
  private:
-  /// The size rounded up to the alignment; without a division if the alignment is a power of two.
+  /// The size rounded up to the alignment. Needs no division if the alignment is a power of two.
   Bytes rounded(Bytes size) const {
     const std::int64_t below = alignment_.count() - 1;
     return (alignment_.count() & below) == 0 ? Bytes{(size.count() + below) & ~below} : round_up(size, alignment_);

@@ -89,7 +89,8 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  // The rest of the device serves small requests if it has 2 MiB, and large ones if it has a whole segment.
+  // The free rest of the device serves small requests if it has 2 MiB, and large ones if it has the smallest large
+  // segment.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize
@@ -98,7 +99,7 @@ Bytes CachingAllocator::largest_hole() const {
   return largest;
 }
 
-/// The cached block that a rounded request gets; none is a miss.
+/// The cached block that a rounded request gets; not valid: a cache miss.
 FreeIndex::Place CachingAllocator::choose(const Cache& cache, Bytes size) const {
   FreeIndex::Place found = cache.free.find(size);
   if (!found.valid()) return {};
@@ -146,7 +147,7 @@ void CachingAllocator::erase_free(std::uint32_t id) {
   caches_[blocks_[id].pool].free.erase(blocks_[id].size, blocks_[id].address);
 }
 
-/// Merges the block after `id` into it if both are free and both are mapped or both are not.
+/// Merges the block after `id` into `id` if both are free, and both are mapped or both are not.
 void CachingAllocator::merge_next(std::uint32_t id) {
   const std::uint32_t next = blocks_[id].next;
   if (next == kNone || blocks_[next].used || blocks_[next].mapped != blocks_[id].mapped) return;
@@ -164,7 +165,7 @@ std::uint32_t CachingAllocator::merge_free(std::uint32_t id) {
   return before;
 }
 
-/// Gives a free segment that was never split, or is whole again, back to the device.
+/// Gives a free segment back to the device. The segment is one block: it was never split, or has merged again.
 void CachingAllocator::drop_segment(std::uint32_t id) {
   const Block segment{blocks_[id].address, blocks_[id].size};
   erase_free(id);
@@ -173,8 +174,7 @@ void CachingAllocator::drop_segment(std::uint32_t id) {
   device_->release(segment.offset, segment.size);
 }
 
-/// Above the threshold, returns whole large segments to the device: those that have been unused for longer than
-/// average.
+/// Above the threshold, returns whole large segments that have been unused for longer than average to the device.
 void CachingAllocator::collect_garbage() {
   const Bytes threshold{
       static_cast<std::int64_t>(config_.garbage_collection_threshold * static_cast<double>(limit_.count()))};
@@ -209,8 +209,8 @@ void CachingAllocator::collect_garbage() {
   }
 }
 
-/// With a split limit, gives back the smallest oversize block that the request would have fitted in, or the largest
-/// ones until they add up. @return whether enough was given back
+/// With a split limit, gives back the smallest oversize block that is large enough for the request; if there is none,
+/// the largest ones until their sum is large enough. @return whether enough was given back
 bool CachingAllocator::release_oversize(std::uint32_t cache, Bytes size) {
   if (config_.max_split_size == CachingConfig::kUnlimited) return false;
   const FreeIndex& free = caches_[cache].free;

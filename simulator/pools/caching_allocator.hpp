@@ -15,19 +15,21 @@
 
 namespace tidepool {
 
-/// Blocks are cached by size class (small up to 1 MiB, large), stream and memory pool; a request gets the smallest
-/// cached block that fits, lowest address among equals, and splits it if what remains is worth keeping (at least 512 B
-/// in small and expandable segments, more than 1 MiB in large ones). A miss collects garbage if that is switched on,
-/// then asks the device for a segment or, in expandable segments, for pages; if the device refuses, oversize blocks (if
-/// a split limit is set) and then all whole cached segments go back to it before the last attempt. Source:
-/// c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.0 to 2.10, DeviceCachingAllocator::malloc and what it calls.
+/// Blocks are cached by size class (small up to 1 MiB, large), stream and memory pool. A request gets the smallest
+/// cached block that fits, lowest address among equals. The block is split if the rest is large enough: at least 512 B
+/// in small and expandable segments, more than 1 MiB in large ones. On a cache miss, the allocator collects garbage if
+/// that is switched on. Then it asks the device for a segment or, in expandable segments, for pages. If the device
+/// refuses, the allocator gives back oversize blocks (if a split limit is set), then all whole cached segments, and
+/// tries a last time. Source: c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.0 to 2.10, DeviceCachingAllocator::malloc
+/// and the functions that it calls.
 ///
-/// A block that other streams have used is freed with free_after(): it counts as in use until poll() finds its events
-/// complete, or until release_cached_blocks() waits for them. If a log records when a block became free, free() is
-/// called then; the device may call free() during reserve() and map().
+/// A block that other streams have used is freed with free_after(). It counts as in use until poll() finds its events
+/// complete, or until release_cached_blocks() waits for them. If a log records the time at which a block became free,
+/// free() is called at that time; the device may call free() during reserve() and map().
 class CachingAllocator {
  public:
-  /// Requests get blocks of their own key only. `owner` and `number` name a captured graph's or user's pool; else 0, 0.
+  /// Requests get blocks of their own key only. `owner` and `number` name the pool of a captured graph or of the user;
+  /// both are 0 for the default pools.
   struct Key {
     std::int64_t owner = 0;
     std::int64_t number = 0;
@@ -41,10 +43,11 @@ class CachingAllocator {
     std::int64_t stream = 0;
     std::int64_t owner = 0;
     std::int64_t number = 0;
-    bool expandable = true;  ///< misses may be served from expandable segments, where these are switched on
+    bool expandable = true;  ///< if expandable segments are switched on, a cache miss may be served from one
   };
 
-  /// @param limit  of reserved bytes, for the garbage collector's threshold and the size of expandable ranges
+  /// @param limit  most reserved bytes; the garbage collector's threshold and the size of expandable ranges depend on
+  /// it
   CachingAllocator(const CachingConfig& config, Device& device, Bytes limit);
 
   /// The key of the blocks that a request of this rounded size gets.
@@ -57,24 +60,25 @@ class CachingAllocator {
   void free_after(Bytes address, std::span<const StreamUse> uses);
   /// Checks the events of free_after(), as PyTorch does before every malloc().
   void poll(Nanos now);
-  /// Waits for all events of free_after(). Gives every whole cached segment and every whole page of cached expandable
-  /// blocks back (torch.cuda.empty_cache).
-  /// @param private_pools  those of captured graphs and of users instead of the default pools
+  /// Waits for all events of free_after(). Gives back every whole cached segment and every whole page of cached
+  /// expandable blocks (torch.cuda.empty_cache).
+  /// @param private_pools  whether to do so for the pools of captured graphs and users instead of the default pools
   void release_cached_blocks(bool private_pools = false);
 
   /// Whether malloc() would find a cached block.
   bool has_cached(Bytes requested, const Source& source) const;
-  /// Size of the block in use at `address` and of the free block behind it, 0 if there is none in use.
+  /// Size of the block in use at `address` plus the free block behind it; 0 if no block at `address` is in use.
   Bytes room_at(Bytes address) const;
   Bytes reserved() const { return reserved_; }
-  /// Of the blocks in use, with what was not worth splitting off.
+  /// Bytes of the blocks in use, including remainders too small to be split off.
   Bytes allocated() const { return allocated_; }
   Bytes largest_hole() const;
   const CachingConfig& config() const { return config_; }
 
   /// Adds a segment to the start state. `used`: the blocks in use, in address order, in the segment, without overlap.
   void adopt_segment(const Key& key, const Block& segment, std::span<const Block> used);
-  /// The same for a range of addresses that is mapped in part. `mapped`: in address order, disjoint.
+  /// Adds an expandable segment's range of addresses, mapped in part, to the start state. `mapped`: in address order,
+  /// disjoint. `used`: as for adopt_segment().
   void adopt_range(const Key& key, const Block& range, std::span<const Block> mapped, std::span<const Block> used);
 
  private:
@@ -126,10 +130,10 @@ class CachingAllocator {
   SegmentBlocks blocks_;
   AddressMap used_;
   std::vector<Cache> caches_;
-  std::vector<std::uint32_t> order_;  // of caches_, by key: large ones first
+  std::vector<std::uint32_t> order_;  // indices into caches_, by key: large ones first
   std::vector<Range> ranges_;
   PendingFrees pending_;
-  std::int64_t searches_ = 0;  // in the large default pool, the clock of the garbage collector
+  std::int64_t searches_ = 0;  // searches in the large default pool: the clock of the garbage collector
 };
 
 }  // namespace tidepool

@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Enough for any device; 1 1/8 of the limit where that is less.
+/// The size of one expandable segment's range if the allocator's limit is larger; else a range has 9/8 of the limit.
 constexpr Bytes kLargestRange{std::int64_t{1} << 46};
 
 }  // namespace
@@ -17,8 +17,8 @@ Bytes CachingAllocator::size_with_room(std::uint32_t id) const {
   return blocks_[id].size + (next != kNone && !blocks_[next].mapped ? blocks_[next].size : Bytes{});
 }
 
-/// Maps the missing pages at the first place that has enough addresses. Pages that were mapped before the device
-/// refused one stay cached.
+/// Maps the missing pages at the first place that has enough addresses. If the device refuses a page, the pages that
+/// were mapped before it stay cached.
 std::uint32_t CachingAllocator::grow_expandable(std::uint32_t cache, Bytes size) {
   std::uint32_t id = find_expandable(cache, size);
   if (!blocks_[id].mapped) {
@@ -34,7 +34,7 @@ std::uint32_t CachingAllocator::grow_expandable(std::uint32_t cache, Bytes size)
   return id;
 }
 
-/// The lowest unmapped block, or the free block in front of it, from which on `size` bytes are free or unmapped.
+/// The lowest unmapped block, or the free block before it, with `size` free or unmapped bytes from its begin on.
 std::uint32_t CachingAllocator::find_expandable(std::uint32_t cache, Bytes size) {
   for (const auto& [address, unmapped] : caches_[cache].unmapped) {
     std::uint32_t first = unmapped;
@@ -66,7 +66,7 @@ std::uint32_t CachingAllocator::add_range(std::uint32_t cache, const Block& rang
 }
 
 /// Maps whole pages for the first `size` bytes of an unmapped block, which begins at a page boundary. @return the free
-/// block that they are part of now; kNone if the device refuses
+/// block that now contains these pages; kNone if the device refuses
 std::uint32_t CachingAllocator::map_block(std::uint32_t id, Bytes size) {
   const Bytes mapped = round_up(size, ranges_[blocks_[id].range].page);
   if (!device_->map(blocks_[id].address, mapped, ranges_[blocks_[id].range].page)) return kNone;

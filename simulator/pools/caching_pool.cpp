@@ -11,7 +11,7 @@ namespace tidepool {
 namespace {
 
 constexpr Bytes kMebibyte{1 << 20};
-constexpr Bytes kPage{2 << 20};  // devices map multiples of it
+constexpr Bytes kPage{2 << 20};  // devices map multiples of this size
 constexpr std::uint64_t kMostDivisions = 1u << 30;
 
 /// Reads the settings of one pool; refuses values that PyTorch refuses.
@@ -23,7 +23,7 @@ class Reader {
     throw InputError{fmt::format("{}: option '{}' is {}; expected {}", owner_, name, options_.word(name), expected)};
   }
 
-  /// A size in whole MiB, as in PyTorch's settings, of at least `least`. @param unset  meaning of 0B; "" if not allowed
+  /// Reads a size in whole MiB of at least `least`. @param unset  meaning of 0B, for messages; "" if 0B is not allowed
   Bytes mebibytes(const std::string& name, Bytes least, const std::string& unset) const {
     const Bytes size = options_.bytes(name);
     if (size == Bytes{} && !unset.empty()) return size;
@@ -33,8 +33,8 @@ class Reader {
     return size;
   }
 
-  /// Reads "4" for all sizes, or "[256:1,512:2,>:4]": from 256 MiB on, from 512 MiB on, from twice the last on. Sizes
-  /// below the first have the divisions of the first.
+  /// Reads "4" for all sizes, or "[256:1,512:2,>:4]": 1 from 256 MiB on, 2 from 512 MiB on, and 4 from twice the last
+  /// size (1 GiB) on. Sizes below the first size have its divisions.
   std::array<int, 16> divisions(const std::string& name) const {
     const std::string& text = options_.word(name);
     std::array<int, 16> divisions{};

@@ -10,20 +10,20 @@
 
 namespace tidepool {
 
-/// The modelled settings of PYTORCH_CUDA_ALLOC_CONF, as options of a pool.
+/// The settings of PYTORCH_CUDA_ALLOC_CONF that are modelled, as options of a pool.
 std::vector<OptionInfo> caching_options();
 
-/// Reads them. @param owner  the pool's name, for messages
+/// Reads the caching_options(). @param owner  the pool's name, for messages
 /// @throws InputError  "pytorch: option 'max_split_size' is 10MiB; expected 0B (no limit) or 20MiB or more, in whole
-/// MiB",
-///                     and the like for every range that PyTorch 2.10 checks. Its predecessors differ: max_split_size
-///                     had to be above 20 MiB until 2.8, and in a list of roundup_power2_divisions the value for ">"
-///                     also replaced that of the last size.
+///                     MiB", and similar messages for every range that PyTorch 2.10 checks. Earlier versions differ:
+///                     until 2.8, max_split_size had to be above 20 MiB, and in a list of roundup_power2_divisions the
+///                     value for ">" also replaced the value of the last size.
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
 
-/// Requests of one stream do not get blocks of another, and every use of a block by another stream counts as recorded
-/// (torch.Tensor.record_stream); without times (`tidepool pack`), such blocks are free at once. The garbage collector's
-/// threshold is a share of the capacity; in PyTorch it is a share of the memory fraction, which the user must set.
+/// A request of one stream does not get a block of another stream. Every use of a block by another stream counts as
+/// recorded (torch.Tensor.record_stream); without times (`tidepool pack`), such blocks are free at once. The garbage
+/// collector's threshold is a share of the capacity; in PyTorch it is a share of the memory fraction, which the user
+/// must set.
 class CachingPool final : public Pool {
  public:
   explicit CachingPool(const CachingConfig& config) : config_{config} {}

@@ -1,4 +1,4 @@
-// The sizes of PyTorch's caching allocator: rounded requests, and segments.
+// Sizes of PyTorch's caching allocator: rounded requests, and segments.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@ struct CachingConfig {
   static constexpr Bytes kUnlimited{std::int64_t{1} << 62};
 
   Bytes max_split_size = kUnlimited;        ///< larger blocks are never split
-  Bytes max_non_split_rounding{20 << 20};   ///< a request that is not split may get a block larger by less than it
+  Bytes max_non_split_rounding{20 << 20};   ///< a request above max_split_size may waste less than this in its block
   double garbage_collection_threshold = 0;  ///< fraction of the capacity; 0 = off
-  std::array<int, 16> roundup_power2_divisions{};  ///< [i] for sizes from 2^i MiB, the last for all above; 0 = off
+  std::array<int, 16> roundup_power2_divisions{};  ///< [i] is for sizes from 2^i MiB, the last for all above; 0 = off
   Bytes large_segment_size{20 << 20};              ///< for requests from 1 to 10 MiB, and large expandable pages
   bool expandable_segments = false;
-  Bytes range_size = kUnlimited;  ///< addresses of one expandable segment; unlimited: 1 1/8 of the device's memory
+  Bytes range_size = kUnlimited;  ///< addresses of one expandable segment; unlimited: 9/8 of the device's memory
 };
 
 inline constexpr Bytes kCachingMinBlock{512};
 inline constexpr Bytes kCachingSmallSize{1 << 20};       ///< rounded requests up to this are small
 inline constexpr Bytes kCachingSmallSegment{2 << 20};    ///< segment and page size for small requests
-inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< from here on a segment has the size of its request ...
+inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< a request from here on gets a segment of its own size ...
 inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< ... rounded up to a multiple of this
 
 /// The size of the block that a request of `size` bytes gets before splitting is considered.

@@ -1,4 +1,4 @@
-// The free blocks of an allocator by size, for an exact best fit without a tree.
+// Free blocks of an allocator by size, for an exact best fit without a tree.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// A free block. Ordered by size, then address; `node` is the owner's number of it.
+/// A free block. Ordered by size, then address; `node` is the owner's number for it.
 struct FreeBlock {
   Bytes size = {};
   Bytes address = {};
@@ -19,10 +19,10 @@ struct FreeBlock {
   auto operator<=>(const FreeBlock&) const = default;
 };
 
-/// A set of free blocks ordered by (size, address). Sizes fall into bins, 16 to each power of two, and a bitmap says
-/// which bins are not empty; a bin is a sorted array with its least block at the end, where taking it costs nothing.
-/// Cost per operation: a few bit scans and moving on average half a bin (24 bytes a block). No allocation once the
-/// bins have grown to their largest.
+/// A set of free blocks ordered by (size, address). Each power of two has 16 bins of sizes, and a bitmap shows which
+/// bins are not empty. A bin is a sorted array with its least block at the end, because removing the last entry moves
+/// no others. An operation costs a few bit scans and moves half a bin on average (24 bytes a block). It allocates no
+/// memory once the bins have grown to their largest.
 class FreeIndex {
  public:
   static constexpr bool kSmallestFirst = true;
@@ -88,7 +88,7 @@ class FreeIndex {
   static constexpr std::uint32_t kNoBin = UINT32_MAX;
   static constexpr std::uint32_t kBins = 1024;
 
-  /// Sizes of 16 and above: the exponent and the four bits below the leading one.
+  /// The bin of a size. From 16 on, it consists of the exponent and the four bits below the leading one bit.
   static std::uint32_t bin_of(Bytes size) {
     const auto value = static_cast<std::uint64_t>(size.count());
     if (value < 16) return static_cast<std::uint32_t>(value);

@@ -1,4 +1,4 @@
-// An arena whose caller may choose the address of a block.
+// Arena whose caller may choose the address of a block.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class HoleMap {
     return true;
   }
 
-  /// The lowest place at or above `limit`.
+  /// Takes the lowest place at or above `limit`; none if there is no place.
   std::optional<Bytes> place_above(Bytes limit, Bytes size) {
     auto hole = holes_.upper_bound(limit);
     if (hole != holes_.begin()) --hole;
@@ -43,7 +43,7 @@ class HoleMap {
     return {};
   }
 
-  /// The low part of the smallest hole that fits, the lowest among equals.
+  /// Takes the low part of the smallest hole that fits, the lowest among equals.
   std::optional<Bytes> place_best(Bytes size) {
     const auto found = sizes_.lower_bound({size, Bytes{}});
     if (found == sizes_.end()) return {};
@@ -52,7 +52,7 @@ class HoleMap {
     return address;
   }
 
-  /// The high part of the hole that place_best() would take.
+  /// Takes the high part of the hole that place_best() would take.
   std::optional<Bytes> place_best_high(Bytes size) {
     const auto found = sizes_.lower_bound({size, Bytes{}});
     if (found == sizes_.end()) return {};

@@ -1,4 +1,4 @@
-// Blocks that wait for the streams that still use them.
+// Freed blocks that wait for the streams that still use them.
 #pragma once
 
 #include <deque>
@@ -9,11 +9,11 @@
 
 namespace tidepool {
 
-/// The end-of-life events of PyTorch's caching allocator. Freeing a block that other streams have used records one
-/// event on each of them; the block is free when all of them have completed. Every stream's events wait in a queue of
-/// their own. Polling a queue stops at the first event that has not completed, even if later ones have. Queues are
-/// polled in the order of stream ids; in PyTorch it is that of a hash table, which affects only the ages that the
-/// garbage collector sees. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events, process_events and
+/// The end-of-life events of PyTorch's caching allocator. If other streams have used a block that is freed, one event
+/// is recorded on each of them; the block is free when all these events have completed. Each stream has a queue of
+/// events. Polling a queue stops at the first event that has not completed, even if later ones have. Queues are polled
+/// in the order of stream ids. PyTorch polls them in the order of a hash table; this affects only the ages of blocks
+/// that the garbage collector compares. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events, process_events and
 /// synchronize_and_free_events.
 class PendingFrees {
  public:

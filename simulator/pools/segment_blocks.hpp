@@ -16,13 +16,13 @@ struct SegmentBlock {
   Bytes size = {};
   std::uint32_t before = kNone;  ///< neighbours within the segment
   std::uint32_t next = kNone;
-  std::uint32_t pool = 0;       ///< the allocator's number of the set of free blocks that the block belongs to
+  std::uint32_t pool = 0;       ///< the allocator's index of the set of free blocks that the block belongs to
   std::uint32_t range = kNone;  ///< the expandable range that it lies in, if any
   bool used = false;
   bool mapped = true;      ///< memory is mapped to its addresses
   std::int64_t since = 0;  ///< the allocator's clock when the block was freed
 
-  /// Part of a segment, not a whole one.
+  /// Whether the block is only a part of its segment.
   bool split() const { return before != kNone || next != kNone; }
 };
 
@@ -59,7 +59,7 @@ class SegmentBlocks {
     return added;
   }
 
-  /// `id` takes over the block after it, which is removed.
+  /// Merges the block after `id` into `id`, and removes it.
   void absorb_next(std::uint32_t id) {
     const std::uint32_t gone = blocks_[id].next;
     blocks_[id].size += blocks_[gone].size;

@@ -1,4 +1,4 @@
-// Order among streams: how far each stream has waited for the others.
+// Order among streams: the point up to which each stream has waited for each other stream.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tidepool {
 
 /// The happens-before order among the ops that a program has issued so far. An op comes after all ops issued to its
 /// stream before it, after the ops that the trace's orders name, after the producers of the versions that it reads, and
-/// after all ops that come before those. O(uses * streams) over the whole program; no cost if there is only one stream.
+/// after all ops before any of these. O(uses * streams) over the whole program; no cost if there is only one stream.
 class StreamOrder {
  public:
   explicit StreamOrder(const Trace& trace) : trace_{&trace}, streams_{trace.data().streams.size()} {
@@ -65,7 +65,7 @@ class StreamOrder {
   std::size_t streams_, issued_ = 0, next_order_ = 0;
   std::vector<std::uint32_t> last_;  // by stream
   std::vector<std::uint32_t> now_;   // [waiter][stream]: the point of `stream` that the next op of `waiter` comes after
-  std::vector<std::uint32_t> of_op_;  // [op][stream]: the same when the op was issued, the op included
+  std::vector<std::uint32_t> of_op_;  // [op][stream]: the point of `stream` that ops after this op come after
 };
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Measured times of collectives by size and number of devices.
+// Measured times of all-reduces by size and number of devices.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class CollectiveTable {
  public:
   /// Reads a CSV file with a header. Columns, in any order: gpu, n_gpus, size_bytes, time_in_place_ns (or, if the file
   /// has no such column, time_out_of_place_ns); other columns are ignored. nccl-tests measures such times.
-  /// @param gpu  only rows of this device are read; "" = the file has one device
+  /// @param gpu  the device whose rows are read; "": the file has only one device
   /// @throws InputError  "t.csv:7: n_gpus is '2.5'; expected a whole number of at least 2"
   /// @throws InputError  "t.csv: no device 'h100'; the file has a100, v100"
   /// @throws InputError  "t.csv: has a100, v100; expected one of them to be named, as in t.csv:a100"

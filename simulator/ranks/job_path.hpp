@@ -10,7 +10,7 @@ namespace tidepool {
 
 /// Time on the critical path, by kind of work.
 struct PathShares {
-  Nanos host;        ///< of the host between launches, and returning from a wait
+  Nanos host;        ///< time of the host between launches, and after a wait until the host goes on
   Nanos ops;         ///< kernels, copies and memsets
   Nanos start;       ///< from the end of the last wait of an op to its start
   Nanos collective;  ///< collectives that move data
@@ -31,15 +31,15 @@ struct JobPath {
   std::vector<PathShares> of_rank;  ///< by rank
 };
 
-/// The longest path. It goes back from the last op of all ranks: from an op to the event that the op waited for last,
-/// and from a collective to the rank that arrived last. Its parts add up to the makespan. O(ops).
+/// The critical path. It is found backwards from the op of all ranks that ends last: from an op to the event that the
+/// op waited for last, and from a collective to the rank that arrived last. Its parts add up to the makespan. O(ops).
 JobPath critical_path_of(const LoadedJob& job, const std::vector<RankProgram>& programs, const JobTimes& times);
 
 /// Waiting times of ranks in collectives.
 struct JobWaits {
-  std::vector<std::vector<Nanos>> by;    ///< by the waiting rank, by the rank that arrived last
-  Nanos of(std::size_t rank) const;      ///< total that a rank waited
-  Nanos caused(std::size_t rank) const;  ///< total that other ranks waited for a rank
+  std::vector<std::vector<Nanos>> by;    ///< [waiting rank][rank that arrived last]
+  Nanos of(std::size_t rank) const;      ///< total time that a rank waited
+  Nanos caused(std::size_t rank) const;  ///< total time that other ranks waited for a rank
 };
 
 JobWaits waits_of(const LoadedJob& job, const JobTimes& times, const std::vector<RankProgram>& programs);

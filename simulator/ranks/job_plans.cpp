@@ -19,7 +19,7 @@ namespace {
 /// Execution of one rank's planned step, whose collectives end at the times of the job.
 class Follower {
  public:
-  /// @param start  of the rank's trace in the job
+  /// @param start  begin of the rank's trace, since the start of the job
   Follower(const RankTrace& step, const std::vector<Nanos>& costs, Nanos start)
       : step_{step},
         start_{start},
@@ -34,7 +34,7 @@ class Follower {
     held_.assign(held_.size(), {});
   }
 
-  /// @param ends  of the job's collectives, as far as known: lower bounds
+  /// @param ends  lower bounds on the ends of the job's collectives
   void run(const std::vector<Nanos>& ends) {
     for (const RankTrace::Meeting& meeting : step_.meetings())
       held_[meeting.op.index()].until = ends[meeting.collective] - start_;
@@ -45,9 +45,9 @@ class Follower {
       ends[meeting.collective] = std::max(ends[meeting.collective], start_ + run_.ends[meeting.op.index()]);
   }
 
-  /// The step whose collectives take only their own time, without waits.
+  /// The step in which collectives take only their own time, without waits.
   const Trace& alone() const { return alone_; }
-  /// The step whose collectives contain the waits of the last run.
+  /// The step in which collectives also take the time of their waits in the last run.
   Trace with_waits() const {
     std::vector<Nanos> moving = costs_;
     for (std::size_t i = 0; i < moving.size(); ++i) moving[i] += wait(i);
@@ -62,7 +62,7 @@ class Follower {
   Nanos end() const {
     return start_ + (run_.ends.empty() ? Nanos{} : *std::max_element(run_.ends.begin(), run_.ends.end()));
   }
-  /// Time of the last run in which some stream waited for copies, and for other ranks.
+  /// The time of the last run in which some stream waited for copies, and that in which some stream waited for ranks.
   Nanos waited_for_copies() const { return run_.for_copies; }
   Nanos waited_for_others() const { return run_.for_others; }
 
@@ -85,10 +85,10 @@ class Follower {
   Bytes capacity_;
   std::vector<Action> actions_;
   std::vector<Timeline::Held> held_;  // by op
-  OpEnds run_;                        // the last one
+  OpEnds run_;                        // of the last run
 };
 
-/// Calls work(rank) for all ranks on several threads. @throws the exception of a call
+/// Calls work(rank) for all ranks on several threads. Rethrows an exception of a call.
 template <class Work>
 void for_each_rank(std::size_t ranks, std::size_t threads, const Work& work) {
   std::atomic<std::size_t> next = 0;
@@ -110,9 +110,9 @@ void for_each_rank(std::size_t ranks, std::size_t threads, const Work& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Runs all ranks again and again, until every collective ends at the same time on all of them. The ends grow from
-/// round to round. Each round settles at least the first unsettled collective, so there is at most one round more than
-/// there are collectives.
+/// Runs all ranks again and again, until every collective ends at the same time on all of them. The ends never become
+/// earlier from round to round. Each round fixes the end of at least one more collective, so n collectives need at most
+/// n + 1 rounds.
 void meet(std::vector<Follower>& ranks, std::size_t collectives, std::size_t threads) {
   std::vector<Nanos> ends(collectives), before;
   do {
@@ -128,14 +128,14 @@ Nanos end_of(const std::vector<Follower>& ranks) {
   return end;
 }
 
-/// The bound on the rank's step whose waits are free time; none if no plan exists.
+/// The bound on the rank's step without waits for other ranks; none if no plan exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   const std::optional<Bound> bound = best_bound(query_of(rank.alone(), spec));
   if (bound && !bound->feasible) return {};
   return rank.start() + (bound ? bound->makespan : Nanos{});
 }
 
-/// Sum of the times that a plan's copies take, each alone on its link.
+/// Sum of the times of a plan's copies, each as if it were alone on its link.
 Nanos copy_time(const Trace& step, const Machine& machine, const std::vector<Action>& actions) {
   Nanos sum;
   for (const Action& action : actions) {
@@ -167,7 +167,7 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
   meet(ranks, costs.size(), threads);
   JobPlans plans{.ranks = std::vector<RankPlan>(ranks.size()), .baseline = end_of(ranks), .bound = end_of(ranks)};
   std::vector<std::optional<Nanos>> bounds(ranks.size());
-  std::vector<Nanos> waited(ranks.size());  // of each rank, for others, without limits
+  std::vector<Nanos> waited(ranks.size());  // by rank: its waits for other ranks in the job without limits
   for_each_rank(ranks.size(), threads, [&](std::size_t i) {
     RankPlan& plan = plans.ranks[i];
     const Trace step = ranks[i].with_waits();

@@ -1,4 +1,4 @@
-// A job whose ranks follow plans. Each rank runs its policy in its own memory; while it waits for other ranks, it may
+// Job whose ranks follow plans. Each rank runs its policy in its own memory; while it waits for other ranks, it may
 // copy and recompute.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace tidepool {
 struct RankPlan {
   RunSpec spec;
   Bytes ideal_peak;
-  Result result;  ///< of its step with the waits of the job without limits; `totals` belong to this step
-  Nanos waited;   ///< in collectives, of the job without limits
-  Nanos waits;    ///< the same in the job with plans, if all ranks have one
+  Result result;  ///< of the rank's step, run alone with the waits of the job without limits
+  Nanos waited;   ///< waits in collectives, in the job without limits
+  Nanos waits;    ///< waits in collectives, in the job with plans, if all ranks have a plan
   Nanos ends;     ///< end of the rank's last op in the job with plans
-  Nanos copies;   ///< that the plan's copies take, each alone on its link
-  /// The part of `copies` that neither computation nor waits for other ranks hide: the time in which only a copy or
-  /// memory in use keeps some op of the rank from starting, less the time by which its waits for others became
-  /// shorter. Time in which several streams wait counts once.
+  Nanos copies;   ///< sum of the times of the plan's copies, each as if it were alone on its link
+  /// The part of `copies` that neither computation nor waits for other ranks hide. It is the time in which only a copy
+  /// or memory in use keeps some op of the rank from starting, less the time by which the rank's waits for others
+  /// become shorter. Time in which several streams wait counts once.
   Nanos exposed;
 };
 
@@ -33,19 +33,18 @@ struct JobPlans {
   std::vector<RankPlan> ranks;
   Nanos baseline;                      ///< makespan of the job without limits
   std::optional<Nanos> makespan = {};  ///< of the job with plans; none if a rank has no plan
-  /// No plans of this kind let the job end earlier. It is the largest of the makespan without limits and, for each
-  /// rank, the bound on its own step with all waits taken for free time. None: no plan exists for some rank.
+  /// No plans of this kind let the job end earlier. It is the largest of the makespan without limits and the bounds on
+  /// the step of each rank without waits for others. None: no plan exists for some rank.
   std::optional<Nanos> bound;
 };
 
-/// The options of a rank's run. Launches are left out of its machine: the recorded time of the host is in the trace.
+/// Gives the options of a rank's run. Its machine has no launch times: the recorded time of the host is in the trace.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
-/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. When a plan is made,
-/// the rank's waits are time for copies and recomputation. When the plans run, a rank that is late for a collective
-/// makes the other ranks wait. Each rank has its part of the machine, see share_of(). One step alone is simulated;
-/// it begins with all state on the device, unless a policy puts state on the host. Results are the same for any number
-/// of threads.
+/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may use the
+/// rank's waits for copies and recomputation. When the plans run, a rank that is late for a collective makes the other
+/// ranks wait. Each rank has its part of the machine, see share_of(). Only one step is simulated; it begins with all
+/// state on the device, unless a policy puts state on the host. Results are the same for any number of threads.
 /// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."
 JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
                   std::size_t threads);

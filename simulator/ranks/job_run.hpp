@@ -1,4 +1,4 @@
-// One simulation of a job with the user's changes, and its results as text and as JSON.
+// Simulation of a job with the user's changes, and its results as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct JobChange {
   std::vector<std::size_t> ranks = {};  ///< ranks whose own time changes; empty: all
   double factor = 1;                    ///< their own time is multiplied by it
   OwnTime what = OwnTime::kAll;
-  std::string table = {};  ///< name of the table with the times of all-reduces; "": as recorded
+  std::string table = {};  ///< name of a table with the times of all-reduces; "": the recorded times
 };
 
 /// The job to simulate.
@@ -23,14 +23,14 @@ struct ChangedJob {
   std::vector<Nanos> costs;  ///< by collective
 };
 
-/// @throws InputError  as rank_programs(), "--rank: 9; expected ranks of the job, 0 to 7", and if a table lacks a time
+/// @throws InputError  as rank_programs(); "--rank: 9; expected ranks of the job, 0 to 7"; if a table lacks a time
 ChangedJob changed_job(const LoadedJob& job, const std::string& path, const JobChange& change);
 
 struct JobResult : ChangedJob {
   JobTimes times;
   JobPath path;
   JobWaits waits;
-  std::optional<Nanos> off;  ///< of a job without changes: largest error of a collective's end
+  std::optional<Nanos> off;  ///< for a job without changes: the largest error of a collective's end
   Nanos recorded;            ///< end of the last recorded op
 };
 

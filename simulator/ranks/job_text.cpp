@@ -30,7 +30,7 @@ Nanos end_of(const std::vector<OpTimes>& ops) {
   return end;
 }
 
-/// The rank for which a rank waited longest (the lowest of several), and the time of these waits.
+/// The rank for which another rank waited longest (the lowest of several), and the time of these waits.
 std::pair<std::size_t, Nanos> most_awaited(const std::vector<Nanos>& waits) {
   const auto most = std::max_element(waits.begin(), waits.end());
   return {static_cast<std::size_t>(most - waits.begin()), *most};

@@ -49,7 +49,7 @@ class Recorded {
   }
 
   const Trace& trace_;
-  std::vector<std::vector<OpId>> orders_;  // by op, the ops before it
+  std::vector<std::vector<OpId>> orders_;  // by op: the ops that it is ordered after
   std::vector<Nanos> ends_;                // by op
   std::vector<Nanos> stream_end_;
   Nanos host_, end_;

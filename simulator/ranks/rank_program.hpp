@@ -11,9 +11,9 @@
 namespace tidepool {
 
 /// Times of an op that do not depend on other ops and ranks. An op starts `lag` after the last of these: its launch,
-/// the previous op on its stream, and the ops that it is ordered after. The host launches the op `gap` after the time
-/// at which it was done with the previous op of the trace. The host is done with a host wait when the wait ends, and
-/// with any other op when it has launched it.
+/// the end of the previous op on its stream, and the ends of the ops that it is ordered after. The host launches the op
+/// `gap` after it was done with the previous op of the trace. It is done with a host wait when the wait ends, and with
+/// any other op when it has launched the op.
 struct RankOp {
   StreamId stream = {};
   Nanos gap = {};       ///< negative if another thread launched the op earlier
@@ -46,7 +46,8 @@ std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& 
 /// The part of a rank's own time that changes.
 enum class OwnTime : std::uint8_t { kAll, kOps, kHost };
 
-/// The program with the time of its ops (but not collectives), of the host between ops, or both multiplied by `factor`.
+/// The program with its own time multiplied by `factor`: the time of ops other than collectives, of the host between
+/// ops, or both.
 RankProgram scaled(RankProgram program, double factor, OwnTime what);
 
 }  // namespace tidepool

@@ -7,14 +7,14 @@ namespace tidepool {
 RankTrace::RankTrace(const Trace& trace, const RankProgram& program, const std::vector<OpTimes>& times)
     : data_{trace.data()} {
   std::vector<Nanos> stream_end(program.streams, program.start);
-  std::vector<bool> after_wait(program.streams, true);  // the host's last wait comes before the stream's next op
+  std::vector<bool> after_wait(program.streams, true);  // the stream is ordered after the host's last wait already
   std::uint32_t wait = RankOp::kNone;
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     const RankOp& op = program.ops[i];
     const std::size_t stream = op.stream.index();
     Nanos ready = stream_end[stream];
     for (const std::uint32_t before : program.ordered_after(op)) ready = std::max(ready, times[before].end);
-    if (!after_wait[stream] && times[wait].end <= times[i].launch) {  // else, another thread of the host launched it
+    if (!after_wait[stream] && times[wait].end <= times[i].launch) {  // else another thread launched the op
       data_.orders.push_back({OpId{wait}, OpId{i}});
       ready = std::max(ready, times[wait].end);
       after_wait[stream] = true;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Nanos kUnknown{-1};
 
-/// One rank between collectives. The host issues ops in order; each stream runs its own ops in order.
+/// The run of one rank between collectives. The host issues ops in order; each stream runs its own ops in order.
 class RankRun {
  public:
   RankRun(const RankProgram& program, const std::vector<CollectiveTimes>& collectives)
@@ -194,7 +194,7 @@ class JobRun {
   std::vector<CollectiveTimes> collectives_;
   std::vector<RankRun> ranks_;
   std::vector<std::size_t> missing_;                 // by collective: ranks that have not arrived
-  std::vector<std::vector<std::uint32_t>> counted_;  // by rank: the ops in which it waits
+  std::vector<std::vector<std::uint32_t>> counted_;  // by rank: the ops in which it waits, counted as arrived
   bool ended_ = false;
 };
 

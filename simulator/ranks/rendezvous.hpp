@@ -1,4 +1,4 @@
-// Simulation of a job: each rank runs by itself between collectives, which are rendezvous of ranks.
+// Simulation of a job: each rank runs by itself, until a collective in which ranks wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// The kind of event that an op waited for last before it started.
+/// The kind of event that was the last one that an op waited for.
 enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
 
 /// Times of one op, since the start of the job.
@@ -31,10 +31,10 @@ struct JobTimes {
   Nanos makespan;                            ///< end of the last op of all ranks
 };
 
-/// Runs all ranks. An op starts as RankOp says. A collective begins when the last rank of its group has arrived, in the
-/// order of each rank's stream; it takes its cost, and ends for all ranks together. The times are those of the longest
-/// path, so they do not depend on the number of threads. O(ops).
-/// @param costs    of the collectives
+/// Runs all ranks. RankOp defines the start of an op. A collective begins when the last rank of its group has arrived;
+/// each rank arrives in the order of its stream. The collective takes its cost, and ends for all ranks together. Times
+/// are those of the longest path, so they do not depend on the number of threads. O(ops).
+/// @param costs    times of the collectives
 /// @param threads  at least 1
 /// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1;
 ///                     rank 1 is in all_to_all (collective 0) and waits for rank 0; expected one order on all ranks"

@@ -19,8 +19,8 @@ std::int64_t random_byte() {
   return static_cast<std::int64_t>((std::uint64_t{random()} << 32 | random()) >> 2);
 }
 
-/// Takes a lock, or finds one that conflicts with it, as `command` says. The lock belongs to the open file, not to the
-/// process. @param bytes  0: all
+/// Calls fcntl() on a range of bytes: `command` takes a lock, or finds a lock that conflicts with it. The lock belongs
+/// to the open file, not to the process. @param bytes  length of the range; 0: all bytes from `first` on
 int lock(int file, int command, std::int64_t first, std::int64_t bytes, struct flock& range) {
   range = {};
   range.l_type = F_WRLCK;

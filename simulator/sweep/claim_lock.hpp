@@ -1,4 +1,4 @@
-// A lock that shows other sweeps into the same database that this sweep is alive.
+// Lock that shows to other sweeps into the same database that this sweep is alive.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ std::string pair_key(const Row& row, std::span<const std::size_t> columns) {
   return content_key(text);
 }
 
-/// The keys of a selection's runs, by the values that runs are paired by.
+/// The keys of a selection's runs, by their values in the columns that pair runs.
 std::unordered_map<std::string, std::string> selected(const ResultSelection& selection, const Database& database,
                                                       std::span<const std::size_t> columns) {
   std::unordered_map<std::string, std::string> runs;

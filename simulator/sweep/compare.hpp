@@ -14,10 +14,10 @@ namespace tidepool {
 
 /// Some of the runs of a database.
 struct ResultSelection {
-  std::string text;  ///< as given
+  std::string text;  ///< the selection as the user wrote it
   std::string path;
   std::vector<std::pair<std::string, std::string>>
-      wanted;  ///< column of role identity, "trace" or "run"; and its value
+      wanted;  ///< a column of role identity, "trace" or "run", and its value
 
   /// Whether the selection contains a run. The value of "run" is a prefix of a run's key; a capacity may be a size, a
   /// fraction of the peak or none; other values are written as in the database.
@@ -46,7 +46,7 @@ struct MovedRun {
 struct ResultComparison {
   std::int64_t identical = 0;
   std::vector<MovedRun> moved;              ///< the most changed first
-  std::vector<MovedColumn> columns;         ///< that differ in any run, in the order of a row
+  std::vector<MovedColumn> columns;         ///< columns that differ in any pair, in the order of a row
   std::vector<std::string> only_a, only_b;  ///< keys of runs that have no counterpart
   /// The number of runs for each pair of different outcomes (in A, in B).
   std::map<std::pair<std::string, std::string>, std::int64_t> outcomes;
@@ -55,8 +55,8 @@ struct ResultComparison {
 };
 
 /// Pairs the runs of two selections and compares their columns of role result. Two runs are a pair if their identity
-/// columns are equal, except the version and the columns that either selection fixes (if that is a policy or pool, its
-/// options too). One run against one run is always a pair. Memory: some hundred bytes a run.
+/// columns are equal, except the version and the columns that a selection fixes (for a policy or pool, also its
+/// options). If each selection has one run, these are a pair. Takes some hundred bytes of memory a run.
 /// @throws InputError  "r.sqlite:policy=dtr: selects no run",
 ///                     "r.sqlite: runs K and L would both be compared with the same run; expected a choice between
 ///                     them"

@@ -60,7 +60,7 @@ Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
   return {};
 }
 
-/// A value of a query, whose columns have no type of their own.
+/// A value of a query. Its type is that of the value, since columns of a query have none.
 Value value_of(sqlite3_stmt* statement, int column) {
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -80,8 +80,8 @@ Row row_of(sqlite3_stmt* statement, int first) {
   return row;
 }
 
-/// Returns the row if it has every value that all runs have. @throws InputError  "...: damaged: run K has no policy;
-/// ..."
+/// Returns the row if it has every value that all runs have.
+/// @throws InputError  "...: damaged: run K has no policy; ..."
 Row whole(Row row, const std::string& key, const std::string& path) {
   const auto damaged = [&](const std::string& found) {
     return InputError{
@@ -177,7 +177,7 @@ void Database::check_or_create(Open open) {
   if (open == Open::kExisting) return;
   execute("PRAGMA journal_mode = WAL");
   execute("PRAGMA synchronous = NORMAL");
-  transact([&] {  // another process may be making it too
+  transact([&] {  // another process may create the tables at the same time
     if (number("PRAGMA application_id") != 0) return;
     execute(schema::create());
     execute(fmt::format("PRAGMA application_id = {}", schema::kApplication));

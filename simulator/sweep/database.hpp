@@ -29,8 +29,8 @@ struct KeyedRow {
 /// One run gave two results: a policy is not deterministic, or two different programs have the same version.
 class Disagreement : public std::runtime_error {
  public:
-  /// @param source  where `row` comes from, as in "b.sqlite"
-  /// @param origin  where `other`, of the same key, comes from
+  /// @param source  origin of `row`, such as "b.sqlite"
+  /// @param origin  origin of `other`, a row of the same key
   Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other);
 
   const std::string& key() const { return row_.key; }
@@ -49,11 +49,11 @@ struct MeasuredRun {
   std::string device = {};  ///< "NVIDIA H200", "" for the host
   std::int64_t repeat = 1;  ///< 1, 2, ...: the number among the executions of the same plan by the same device
   std::string outcome = "ok", message = {};
-  std::optional<Nanos> predicted = {}, measured = {};  ///< of the whole plan, all of its iterations
+  std::optional<Nanos> predicted = {}, measured = {};  ///< time of the whole plan with all its iterations
   std::optional<Bytes> peak = {}, corrupt = {};
 };
 
-/// The sweep that does a run.
+/// The sweep that executes a run.
 enum class Claim : std::uint8_t {
   kTaken,      ///< the sweep that called claim()
   kDone,       ///< none: the run is in the database, and did not fail
@@ -62,7 +62,7 @@ enum class Claim : std::uint8_t {
 
 /// The request of a sweep, stored so that the sweep can be resumed.
 struct SweepRequest {
-  std::string version, request;  ///< of the program; JSON
+  std::string version, request;  ///< version of the program; request as JSON
 };
 
 /// The tables and views of DATABASE.md; `runs` has `run_key` and a column for each of result_columns() ("stall_ns.h2d"
@@ -72,7 +72,7 @@ class Database {
  public:
   enum class Open : std::uint8_t { kMayCreate, kExisting };
 
-  /// Opens a file of results or makes one. ":memory:" is forgotten with this object.
+  /// Opens a file of results or creates one. A database ":memory:" ends with this object.
   /// @throws InputError  "r.sqlite: not a database of sweep results; expected a new file or one that sweep wrote",
   ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 5",
   ///                     "r.sqlite: no such file; expected a database that sweep wrote"
@@ -98,9 +98,9 @@ class Database {
   void insert(const SweepRequest& request);
 
   std::optional<Row> find(const std::string& key) const;
-  /// The row of a run that each() has shown. @throws InputError  as check(), if it cannot be found again
+  /// The row of a run that each() has visited. @throws InputError  as check(), if the run is not found again
   Row get(const std::string& key) const;
-  /// The outcome of a run, nothing if it is not there. Cheaper than find().
+  /// The outcome of a run; none if the database does not have the run. Cheaper than find().
   std::optional<std::string> outcome(const std::string& key) const;
   std::int64_t runs() const;
   /// The versions of the programs that did the runs, sorted.
@@ -137,8 +137,8 @@ class Database {
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
-  Statement insert_, find_, outcome_;   // after handle_: finalized before it is closed
-  Statement holder_, claim_, unclaim_;  // of the table of claims, once there is one
+  Statement insert_, find_, outcome_;   // declared after handle_, so that they are finalized before it is closed
+  Statement holder_, claim_, unclaim_;  // statements on the table of claims; null until the table exists
 };
 
 }  // namespace tidepool

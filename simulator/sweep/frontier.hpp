@@ -17,19 +17,19 @@ struct Point {
   bool addresses = true;     ///< false: the pool only counts bytes
   Bytes capacity;
   Outcome outcome = Outcome::kOk;
-  double overhead = 0;   ///< makespan / baseline - 1; of outcome ok only
-  std::string may = {};  ///< what the policies may do: "swap", "remat", "swap,remat" or "" for neither
-  /// bound / baseline - 1, infinite where no plan exists; none: no bound is known.
+  double overhead = 0;   ///< makespan / baseline - 1; only for outcome ok
+  std::string may = {};  ///< actions that the policies may take: "swap", "remat", "swap,remat" or "" for neither
+  /// bound / baseline - 1; infinite if no plan exists; none: no bound is known.
   std::optional<double> bound = {};
 };
 
-/// One pool and policy at one capacity: the median over seeds (of an even number, the worse of the two in the middle).
-/// A run that did not end well is worse than any that did.
+/// One pool and policy at one capacity: the median over seeds. Of an even number of seeds, it is the worse of the two
+/// in the middle. A run that did not end well is worse than any run that did.
 struct Cell {
   bool tried = false;
   Outcome outcome = Outcome::kOk;
   double overhead = 0;
-  /// Whether this one costs less than `other`.
+  /// Whether this cell has less overhead than `other`, or a better outcome.
   bool better_than(const Cell& other) const;
 };
 
@@ -46,7 +46,7 @@ struct Frontier {
   Nanos baseline;
   std::vector<Bytes> capacities;  ///< ascending; no limit comes last
   std::vector<Line> lines;        ///< in the order in which they were first seen
-  std::vector<Line> bounds = {};  ///< lower bounds; `policy` says what plans may do: "swap", "remat" or "swap,remat"
+  std::vector<Line> bounds = {};  ///< lower bounds; `policy` has the actions of plans: "swap", "remat" or "swap,remat"
 };
 
 /// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.

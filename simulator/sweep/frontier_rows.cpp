@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// The bound of a run, as a share of the time without limits; infinite where no plan exists.
+/// The bound of a run over the time without limits, less 1; infinite if no plan exists.
 std::optional<double> bound_of(const Row& row) {
   const auto* bound = std::get_if<std::int64_t>(&at(row, "bound_ns"));
   const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"));
@@ -23,7 +23,7 @@ std::optional<double> bound_of(const Row& row) {
   return {};
 }
 
-/// The actions that a policy may use, as given by allowed_by(); "" for a policy of a plug-in that is not loaded.
+/// allowed_by() of a policy; "" for a policy of a plug-in that is not loaded.
 std::string allowed_or_nothing(const std::string& policy) {
   try {
     return allowed_by(policy);
@@ -48,7 +48,7 @@ Point point_of(const Row& row, const std::string& policy, const std::string& poo
 }
 
 WrittenNames written_names(const Row& row) {
-  // The options of a row are those of the pool, then those of each policy; each begins with its name and a bracket.
+  // A row's options are those of the pool, then those of each policy. Each of them begins with its name and a bracket.
   std::string_view options = text_at(row, "options");
   const auto with_options = [&](const std::string& name) {
     if (!options.starts_with(name + "(")) return name;

@@ -1,4 +1,4 @@
-// Frontiers out of the rows of a sweep.
+// Frontiers from the rows of a sweep.
 #pragma once
 
 #include <span>

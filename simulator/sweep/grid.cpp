@@ -26,7 +26,7 @@ std::optional<Number> read(std::string_view text) {
   return value;
 }
 
-/// Appends unless it is there already.
+/// Appends a value unless the list has it already.
 template <class T>
 void add_once(std::vector<T>& list, const T& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
@@ -50,15 +50,15 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
-/// Makes the pool once: if its file is wrong, that is an input error and not the failure of a run.
+/// Makes the pool once, so that a wrong file is an input error and not the failure of a run.
 void refuse_unreadable(const Spec& pool) {
   const PoolInfo& info = find_pool(pool.name);
   static_cast<void>(info.make(Options{info.name, info.options, pool.options}));
 }
 
-/// Specs whose names and options are known; each once, although it may be written in several ways.
-/// @param field  of RunSpec that they are for
-/// @param all    the specs that "all" means
+/// Reads specs, and checks their names and options. Two spellings of one spec count once.
+/// @param field  the member of RunSpec that they are for
+/// @param all    the specs that "all" stands for
 template <class Part, class Info>
 std::vector<Part> parse_specs(const char* option, const std::string& text, Part RunSpec::*field,
                               const std::vector<const Info*>& all) {
@@ -84,12 +84,12 @@ std::vector<Part> parse_specs(const char* option, const std::string& text, Part 
 
 bool is_share(std::string_view text) { return text.ends_with('x') || text.ends_with('%'); }
 
-/// The spelling in results: "0.6x" for "60%".
+/// A share in the spelling of results: "0.6x" for "60%".
 std::string in_one_way(const std::string& text) {
   return text.ends_with('%') ? fmt::format("{:.12g}x", *parse_share(text)) : text;
 }
 
-/// Value `i` of `count` evenly spaced ones, as the shortest text that reads back as the same value.
+/// Value `i` of `count` evenly spaced values, as the shortest text that reads back as the same value.
 std::string between(std::string_view first, std::string_view last, std::int64_t i, std::int64_t count) {
   if (is_share(first)) {
     const double a = *parse_share(first), b = *parse_share(last);

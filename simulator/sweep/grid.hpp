@@ -64,7 +64,7 @@ class Grid {
   RunSpec common_;
 };
 
-/// The least limit on the iterations until a run has settled. With a lower one, results would depend on it.
+/// The least value of the limit on the iterations until a run has settled. Results would depend on a lower limit.
 inline constexpr int kUsualIterations = 16;
 
 /// Whether the step repeats: some buffer existed before it and outlives it.
@@ -73,8 +73,8 @@ bool repeats(const Trace& trace);
 /// @throws InputError  "--iterations: '0' is not a number of iterations; expected 1 or more"
 int parse_iterations(const std::string& text);
 
-/// Reads a list of capacities and ranges of them: "0.3x..1.0x/8,16GiB" is 0.3x, 0.4x, ... 1x and 16GiB. One text each,
-/// for parse_capacity, or "machine" for the memory that the machine has.
+/// Reads a list of capacities and ranges of them: "0.3x..1.0x/8,16GiB" is 0.3x, 0.4x, ... 1x and 16GiB. Returns a text
+/// for each: parse_capacity() reads it, or it is "machine", the memory that the machine has.
 /// @throws InputError  "'0.3x..1.0x' is not a range; expected FIRST..LAST/COUNT, two shares or two sizes and a whole
 /// number from 2 to 10000, as in 0.3x..1.0x/8"
 std::vector<std::string> parse_capacities(std::string_view text);

@@ -1,4 +1,4 @@
-// The least capacity at which a policy meets an objective, found without a run at every capacity.
+// Search for the least capacity at which a policy meets an objective, without a run at every capacity.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct Objective {
   enum class Metric : std::uint8_t { kOutcome, kOverhead, kGap };
   Metric metric = Metric::kOutcome;
   Outcome outcome = Outcome::kOk;
-  double limit = 0;        ///< of overhead (makespan / baseline - 1) or gap (makespan / bound - 1)
+  double limit = 0;        ///< limit on the overhead (makespan / baseline - 1) or gap (makespan / bound - 1)
   bool inclusive = false;  ///< <= instead of <
 
   /// Whether a run meets the objective. A run that did not end well has no overhead, one without a bound has no gap.
@@ -31,18 +31,18 @@ Objective parse_objective(std::string_view text);
 /// The least capacity for one trace, machine, policy, pool and seed.
 struct Answer {
   std::size_t part = 0;  ///< index of the part with the trace
-  std::string key;       ///< of the run with the least capacity that meets the objective; if none does, of the largest
+  std::string key;       ///< run with the least capacity that meets the objective; if none does, the largest capacity
   bool found = false;
   std::size_t runs = 0;                 ///< runs whose results were needed, new or from the database
   std::size_t points = 0;               ///< capacities in the grid
-  std::vector<Bytes> fails_above = {};  ///< larger capacities, of those tried, that do not meet the objective
+  std::vector<Bytes> fails_above = {};  ///< larger capacities that were tried and do not meet the objective
 };
 
-/// Bisects the capacities of each grid for every trace, machine, policy, pool and seed, all at the same time, so that
-/// every thread has work. Rows go to the database as those of a sweep; runs that it has are not done again. The answers
-/// do not depend on the number of threads. A shard has some of the policies, pools and seeds, with all their
-/// capacities.
-/// @return  in the order of the grids; if stopped, only the answers that are known
+/// Bisects the capacities of each grid for every trace, machine, policy, pool and seed. All bisections run at the same
+/// time, so that every thread has work. As in a sweep, rows are written to the database, and runs that it already has
+/// are not done again. The answers do not depend on the number of threads. A shard has some of the policies, pools and
+/// seeds, with all their capacities.
+/// @return  answers in the order of the grids; if stopped, only the answers that are known
 std::vector<Answer> find_least(std::span<const SweepPart> parts, const Objective& objective, Database& database,
                                const SweepOptions& options, SweepProgress& progress);
 

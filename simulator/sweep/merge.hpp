@@ -14,9 +14,9 @@ struct MergeCount {
 };
 
 /// Adds every run, measurement and request of `sources` to `into`; each source is checked for damage first. The result
-/// does not depend on the order of the sources, except for the repeat numbers of measurements. Runs are streamed;
-/// memory does not grow with their number. If a merge fails, `into` has some whole sources and part of another, and the
-/// same merge goes on from there.
+/// does not depend on the order of the sources, except for the repeat numbers of measurements. Memory does not grow
+/// with the number of runs. If a merge fails, `into` has some whole sources and a part of another. The same merge then
+/// goes on from there.
 /// @param any_version  accept runs of different versions of the program; these are different runs
 /// @throws InputError  "b.sqlite: runs of tidepool 0.2.0, but 0.1.0 in a.sqlite; expected one version, or
 /// --any-version",

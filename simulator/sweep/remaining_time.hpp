@@ -8,27 +8,27 @@
 
 namespace tidepool {
 
-/// Times in seconds, on any clock that does not go back. Runs of one kind (a trace under one policy and pool) are
-/// assumed to take equally long. If no run of a kind has ended, the mean of the other kinds is used, or the time of its
-/// own run in progress if that is longer. A run that takes longer than expected is assumed to take the same time once
-/// more.
+/// Times are in seconds, on any clock that does not go back. Runs of one kind (a trace under one policy and pool) are
+/// assumed to take equally long. If no run of a kind has ended, the mean of the other kinds is used, or the time so far
+/// of its own run in progress if that is longer. If a run takes longer than expected, its rest is assumed to be as long
+/// as its time so far.
 class RemainingTime {
  public:
   explicit RemainingTime(int threads) : threads_{threads} {}
 
   void expect(const std::string& kind) { ++kinds_[kind].waiting; }
-  /// Takes back one expect().
+  /// Undoes one expect().
   void forget(const std::string& kind) { --kinds_[kind].waiting; }
   void begin(const std::string& kind, std::size_t run, double now);
   void end(std::size_t run, double now);
 
-  /// Seconds until all that was expected has ended; nothing until one run has.
+  /// Seconds until all expected runs have ended; none until one run has ended.
   std::optional<double> at(double now) const;
 
  private:
   struct Kind {
     std::size_t waiting = 0, ended = 0;
-    double took = 0;  // all that ended
+    double took = 0;  // sum over the runs that ended
   };
   struct Running {
     std::string kind;

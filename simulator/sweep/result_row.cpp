@@ -85,7 +85,7 @@ Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
   return static_cast<double>(a) / static_cast<double>(b) - less;
 }
 
-/// A hash of all values of a machine file but the sources of its numbers.
+/// A hash of all values of a machine file, except the sources of its numbers.
 std::string machine_hash(Machine machine) {
   machine.source = "";
   const std::string numbers = machine_file(machine);
@@ -111,7 +111,7 @@ std::string_view to_text(ColumnRole role) {
 }
 
 std::vector<std::string_view> moved_results(const Row& a, const Row& b) {
-  constexpr std::array kSearched{"makespan_ns", "overhead_ratio", "gap"};  // with count_search, parts of wall time
+  constexpr std::array kSearched{"makespan_ns", "overhead_ratio", "gap"};  // contain wall time with count_search
   const bool searched = at(a, "count_search") == Value{true} || at(b, "count_search") == Value{true};
   std::vector<std::string_view> moved;
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
@@ -214,7 +214,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   if (result.plan_time > Nanos{})
     set("actions_per_second",
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
-  // The bound holds for the mean of a whole cycle, and the mean of a part of a cycle may be below it.
+  // The bound holds for the mean of a whole cycle. The mean of a part of a cycle may be smaller than the bound.
   if (!bound || (!result.cycle.settled && bound->makespan > makespan)) return row;
   set("bound_kind", bound->name);
   set("limited_by", std::string{to_text(bound->limited_by)});

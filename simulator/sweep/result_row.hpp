@@ -1,4 +1,4 @@
-// One run as a row: the same names for JSON keys and database columns.
+// One run as a row, with the same names for JSON keys and database columns.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ using Row = std::vector<Value>;
 const Value& at(const Row& row, std::string_view column);
 const std::string& text_at(const Row& row, std::string_view column);
 
-/// The columns of role result in which two rows differ, in their order. Two rows of one key must not differ in any.
-/// With count_search, times contain host time and are left out.
+/// The columns of role result in which two rows differ, in the order of a row. Two rows of one key must not differ in
+/// any. With count_search, times contain wall time and are left out.
 std::vector<std::string_view> moved_results(const Row& a, const Row& b);
 
 /// "12", "0.5", "text", "none": a value for people and CSV.
@@ -63,17 +63,17 @@ struct NamedTrace {
 std::string content_key(std::string_view text);
 
 /// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
-/// options, the numbers of the machine, capacity, seed, assumptions, overhead limit, iterations, whether they are to
-/// settle, and the version of the program.
+/// options, the numbers of the machine, capacity, seed, assumptions, overhead limit, iterations, whether the steady
+/// state is asked for, and the version of the program.
 std::string run_key(const Trace& trace, const RunSpec& spec);
 
-/// The row of a run. If the run ended early, clocks and counts are those up to its end; if it failed, there are none.
-/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists has a kind
+/// The row of a run. If the run ended early, times and counts are those up to its end; if it failed, there are none.
+/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists gives a kind
 ///               and no time
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
              const std::optional<Bound>& bound);
 
-/// simulate() for a run that must not end the others: any exception becomes Outcome::kError with its message.
+/// simulate() for a run whose failure must not end other runs: any exception becomes Outcome::kError with its message.
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
 
 }  // namespace tidepool

@@ -42,10 +42,10 @@ CREATE TABLE measurements (
   PRIMARY KEY (run_key, backend, device, repeat)) WITHOUT ROWID;
 )sql";
 
-// The columns that comparable runs share: the step, the machine, the rules and the program.
+// The columns in which comparable runs are equal: the step, the machine, the rules and the program.
 constexpr const char* kComparable =
     "trace_hash, machine_hash, assume, iterations, steady, count_search, addresses, version";
-// No limit comes after every limit.
+// Sorts runs without a limit after runs with any limit.
 constexpr const char* kRoom = "ifnull(capacity_bytes, 4611686018427387904)";
 constexpr const char* kShare = "round(capacity_bytes * 1.0 / ideal_peak_bytes, 4) AS capacity_share";
 constexpr const char* kRunAndCost = "policy, options, pool, seed, makespan_ns, overhead_ratio, gap, version, run_key";

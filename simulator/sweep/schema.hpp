@@ -10,7 +10,8 @@ namespace tidepool::schema {
 inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
 inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
 
-/// The table of claims: which sweep is doing which run. The first sweep makes it; it is not part of the results.
+/// The table of claims: runs in progress, each with the sweep that does it. The first sweep creates it; it is not part
+/// of the results.
 inline constexpr const char* kCreateClaims =
     "CREATE TABLE IF NOT EXISTS claims (run_key TEXT NOT NULL PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID";
 

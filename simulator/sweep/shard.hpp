@@ -1,4 +1,4 @@
-// A share of a sweep's runs, for one of several workers.
+// Shares of a sweep's runs, one for each of several workers.
 #pragma once
 
 #include <string>

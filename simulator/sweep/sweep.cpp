@@ -23,12 +23,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWritePeriod{200};
-constexpr std::size_t kMostAhead = 4096;  // the most runs that are taken and not begun
+constexpr std::size_t kMostAhead = 4096;  // most runs that are taken and not begun
 
-/// Threads that do runs, and finished rows until they are written.
+/// Threads that execute runs, and finished rows until they are written.
 class Worker {
  public:
-  /// @param tasks  all runs that it may be given
+  /// @param tasks  all runs that the worker may be given
   Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
       : parts_{parts}, stop_{options.stop}, remaining_{std::max(1, options.threads)} {
     const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
@@ -48,7 +48,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// The number of runs that it can be given now: about as many as it does in two write periods.
+  /// The number of runs that the worker can be given now: about as many as it does in two write periods.
   std::size_t wanted() const {
     const std::lock_guard lock{mutex_};
     const std::size_t enough = std::clamp(2 * last_taken_, threads_.size(), kMostAhead);
@@ -77,7 +77,7 @@ class Worker {
     return remaining_.at(now());
   }
 
-  /// Whether it has nothing to do, and take() has nothing to return.
+  /// Whether the worker has nothing to do, and take() has nothing to return.
   bool idle() const {
     const std::lock_guard lock{mutex_};
     return queue_.empty() && busy_ == 0 && done_.empty() && !failure_;
@@ -177,8 +177,8 @@ std::vector<SweepTask> all_of(std::span<const SweepPart> parts, const Shard& sha
   return tasks;
 }
 
-/// The runs that a database does not have, or has as failed (the policy may have been mended since). Another sweep may
-/// be doing some of them.
+/// The runs that a database does not have, or has as failed (the policy may be corrected by now). Another sweep may be
+/// doing some of them.
 class Lacking {
  public:
   Lacking(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
@@ -196,14 +196,14 @@ class Lacking {
       tasks_.push_back(task);
       keys_.push_back(key);
     }
-    // With nothing to do, the lock is there only to be released: that removes the file of a killed sweep.
+    // With nothing to do, the lock is taken only because its release removes the lock file of a killed sweep.
     if (database.path() != ":memory:" && (!tasks_.empty() || ClaimLock::file_exists(database.path())))
       lock_.emplace(database.path());
   }
   ~Lacking() {
     try {
       if (lock_) database_.release(*lock_);
-    } catch (const std::exception&) {  // without its lock a claim counts for nothing
+    } catch (const std::exception&) {  // harmless: a claim without a lock is not valid
     }
   }
   Lacking(const Lacking&) = delete;

@@ -23,15 +23,15 @@ struct SweepPart {
 };
 
 struct SweepProgress {
-  std::size_t runs = 0;       ///< of the grids, in this shard
-  std::size_t present = 0;    ///< of `runs`: in the database before this sweep, or written by another sweep meanwhile
-  std::size_t elsewhere = 0;  ///< of `present`: written by another sweep meanwhile
-  std::size_t done = 0;       ///< of `runs`: done by this sweep and in the database
-  std::size_t failed = 0;     ///< of `done`: outcome error
+  std::size_t runs = 0;       ///< runs of the grids that are in this shard
+  std::size_t present = 0;    ///< part of `runs`: in the database before this sweep, or written by another sweep since
+  std::size_t elsewhere = 0;  ///< part of `present`: written by another sweep since
+  std::size_t done = 0;       ///< part of `runs`: done by this sweep and in the database
+  std::size_t failed = 0;     ///< part of `done`: outcome error
   std::string first_failure;
-  std::size_t unsettled = 0;            ///< of `done`: no iteration began in the state of an earlier one
-  std::int64_t actions = 0;             ///< of all runs in `done`
-  double seconds = 0;                   ///< of wall time
+  std::size_t unsettled = 0;            ///< part of `done`: no iteration began in the state of an earlier one
+  std::int64_t actions = 0;             ///< sum over all runs in `done`
+  double seconds = 0;                   ///< wall time
   std::optional<double> seconds_to_go;  ///< see RemainingTime; none: not known yet
 };
 
@@ -47,18 +47,18 @@ struct SweepOptions {
 /// One run of a sweep.
 struct SweepTask {
   std::uint32_t part = 0;
-  std::size_t index = 0;  ///< in the part's grid
+  std::size_t index = 0;  ///< index in the part's grid
 };
 
-/// Does every run that the database does not have, or has as failed. Runs that another sweep into the same file is
-/// doing are left to it and waited for: each run is claimed in the database, with a lock that ends with its process
-/// (ClaimLock). The rows are the same for any number of threads and after any number of interruptions, but for the
-/// columns of wall time. A run that fails becomes a row with outcome error and does not stop the sweep.
+/// Executes every run that the database does not have, or has as failed. Each run is claimed in the database, with a
+/// lock that ends with its process (ClaimLock). If another sweep into the same file has claimed a run, this sweep waits
+/// for its result. Except the columns of wall time, rows are the same for any number of threads and after any number of
+/// interruptions. A run that fails becomes a row with outcome error and does not stop the sweep.
 /// @throws Disagreement  if another worker wrote a run meanwhile, with another result
 /// @throws std::runtime_error  if the database cannot be written
 SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options);
 
-/// The same for given runs of any shard. Adds to all counts of `progress`, and to its seconds.
+/// sweep() for given runs of any shard. Adds to all counts of `progress`, and to its seconds.
 void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
            const SweepOptions& options, SweepProgress& progress);
 

@@ -12,23 +12,23 @@
 namespace tidepool {
 
 struct SweepOrder {
-  std::vector<std::string> traces;  ///< paths, as given
-  std::vector<std::string> hashes;  ///< of their content; empty: not loaded yet
+  std::vector<std::string> traces;  ///< paths, as the user wrote them
+  std::vector<std::string> hashes;  ///< hashes of the traces' content; empty: not loaded yet
   GridText grid;
   Shard shard;
   std::string find;    ///< an objective, see least_capacity.hpp; "": every run of the grid
-  std::string folder;  ///< the folder that relative paths start from
+  std::string folder;  ///< the folder in which relative paths begin
 };
 
 /// Writes a request as JSON, and reads it back. @throws InputError  "not a sweep's request: ..."
 std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 
-/// Replaces the requests of the shards of a sweep by the request of the whole sweep, if those of all shards are given.
+/// Replaces the requests of a sweep's shards by the request of the whole sweep, if all shards are among `orders`.
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
-/// Loads the traces and their grids. A step that several files hold is taken once. Fills `order.hashes`, or compares
-/// with them.
+/// Loads the traces and their grids. If several files contain the same step, it is taken once. Fills `order.hashes`, or
+/// compares the traces with them.
 /// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...",  or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);
 
