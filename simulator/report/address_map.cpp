@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kRows = 16, kMargin = 10, kKinds = kKindLetters.size();
 
-/// Pieces of one kind, or holes.
+/// Sizes of the pieces of one kind, or of the holes.
 struct Pieces {
   Bytes sum, largest;
   std::size_t count = 0;
@@ -27,12 +27,14 @@ struct Pieces {
   }
 };
 
-/// A range of addresses that is drawn: all, or a segment that the pool has reserved; segments are drawn side by side.
+/// A range of addresses that is drawn: the whole memory, or a segment that the pool has reserved. Segments are drawn
+/// side by side.
 struct Range {
   Bytes offset, size, drawn_at;
 };
 
-/// Touching ranges as one if a buffer lies across their border: then the pool maps pages, and they are one segment.
+/// Joins adjacent ranges if a buffer lies across any border: the pool then maps pages, and adjacent pages are a
+/// segment.
 std::vector<Range> joined(const std::vector<Range>& ranges, const std::vector<const Stay*>& stays) {
   const auto lies_across = [&](Bytes border) {
     return std::any_of(stays.begin(), stays.end(),
@@ -87,7 +89,7 @@ void each_in(const Range& range, const std::vector<const Stay*>& stays, const au
       visit(*stay, stay->offset - range.offset + range.drawn_at);
 }
 
-/// By cell: the kind of most bytes, kKinds if nothing lies there.
+/// By cell: the kind that has most of its bytes; kKinds if the cell is free.
 std::vector<std::size_t> kinds_of_cells(const Trace& trace, const std::vector<Range>& ranges,
                                         const std::vector<const Stay*>& stays, Bytes cell, std::size_t cells) {
   std::vector<std::array<Bytes, kKinds>> held(cells);

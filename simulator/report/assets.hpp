@@ -1,11 +1,11 @@
-// The parts of the page that are the same in every report: the files of simulator/report/assets, compiled in.
+// Parts of the page that are the same in every report: the files of simulator/report/assets, compiled in.
 #pragma once
 
 #include <string_view>
 
 namespace tidepool {
 
-/// @param name  of a file there, as in "report.css"; the file must exist
+/// @param name  name of a file in that folder, such as "report.css"; the file must exist
 std::string_view report_asset(std::string_view name);
 /// All scripts in the order of their names, in which the page executes them.
 std::string_view report_scripts();

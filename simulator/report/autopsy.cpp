@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kQuick = 20'000;  // ops; for longer traces fewer remedies are tried
+constexpr std::size_t kQuick = 20'000;  // number of ops; for longer traces, fewer remedies are tried
 
 std::vector<Occupant> occupants_at_end(const Trace& trace, const History& history, OpId op) {
   // By buffer: the first use at or after `op`.
@@ -96,7 +96,7 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
   std::optional<Bytes> least;
   std::size_t best_first = 0, best_last = 0, best_rank = 0;
   std::size_t first = 0, last = 0;  // occupants that overlap the window
-  std::deque<std::size_t> soonest;  // of these, in order of next use: the first one is used next
+  std::deque<std::size_t> soonest;  // occupants with no later one in the window that is used earlier; first: used next
   Bytes held, needed;
   for (const Bytes start : starts) {
     if (start < Bytes{} || start + wanted > end) continue;

@@ -1,4 +1,4 @@
-// An analysis of a run that was out of memory: what held the memory, and what would have helped.
+// Analysis of a run that was out of memory: the buffers that held the memory, and remedies.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace tidepool {
 struct Occupant {
   BufferId buffer;
   Bytes offset, held;
-  bool needed = false;  ///< by the op that was about to run: it cannot be evicted
-  OpId next_use;        ///< the first op from there on that uses it; none: no op of the step does
+  bool needed = false;  ///< the op that was about to run uses it, so it cannot be evicted
+  OpId next_use;        ///< the first op, from that op on, that uses it; none: no op of the step uses it
   bool operator==(const Occupant&) const = default;
 };
 
@@ -26,7 +26,7 @@ struct Occupant {
 struct Eviction {
   std::vector<BufferId> buffers;  ///< empty: no eviction makes enough room
   Bytes held;                     ///< bytes of their places
-  bool side_by_side = true;       ///< the places are adjacent; false: chosen by size, in a pool of many segments
+  bool side_by_side = true;       ///< the places are adjacent; false: the pool has segments, so sizes alone decide
 };
 
 /// Another way to run the step at the same capacity, with its outcome.
@@ -41,24 +41,25 @@ struct Autopsy {
   Bytes capacity;
   std::vector<Occupant> occupants;  ///< by address
   Bytes placed;                     ///< bytes of all occupants
-  Bytes needed;                     ///< bytes of those that the op needs
+  Bytes needed;                     ///< bytes of the occupants that the op needs
   Eviction eviction;
-  std::vector<Remedy> remedies;         ///< all that were tried: the cheapest first, those without success last
-  std::optional<Bytes> least_capacity;  ///< the least with which the same pool and policy end well, see autopsy()
+  std::vector<Remedy> remedies;         ///< all remedies that were tried: the cheapest first, those that failed last
+  std::optional<Bytes> least_capacity;  ///< the least with which the same pool and policy end well, see autopsy_of()
 };
 
-/// The address range of `wanted` bytes in [0, end) that is cheapest to empty: fewest bytes; then the latest next use;
-/// then the lowest address. `occupants` are in order of address and do not overlap. O(n log n).
+/// The address range of `wanted` bytes in [0, end) that is cheapest to empty: it has the fewest bytes in use; among
+/// equals, the latest next use; then the lowest address. `occupants` are in order of address and do not overlap.
+/// O(n log n).
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
 
-/// The same if addresses do not matter: the smallest buffer with the `missing` bytes, or else the largest buffers that
-/// have them together.
+/// The cheapest eviction if addresses do not matter: the smallest buffer with the `missing` bytes, or else the largest
+/// buffers that have them together.
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 
 /// Analyses a run that was out of memory. Tries a few other pools and policies at its capacity, and searches the least
-/// capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). Deterministic; it tries
-/// less for large traces.
-/// @param history  of the run up to its end
+/// capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). Deterministic. For large
+/// traces, it tries fewer policies and does not search the capacity.
+/// @param history  history of the run up to its end
 /// @return  none if the run was not out of memory
 std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);
 

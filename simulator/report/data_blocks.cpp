@@ -35,7 +35,7 @@ std::string deflated(std::string_view bytes) {
   return result;
 }
 
-/// Appends one column. @return  bytes of each of its numbers
+/// Appends one column. @return  number of bytes of each of its numbers
 std::size_t append(std::string& raw, const std::vector<std::int64_t>& values) {
   std::vector<std::uint64_t> coded;
   coded.reserve(values.size());

@@ -1,4 +1,4 @@
-// Tables of numbers within an HTML page: small on disk, typed arrays in the browser.
+// Tables of numbers in an HTML page: small on disk, typed arrays in the browser.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@ namespace tidepool {
 
 struct DataColumn {
   std::string_view name;
-  std::vector<std::int64_t> values;  ///< each below 2^53, the largest whole number that a browser counts to
+  std::vector<std::int64_t> values;  ///< each below 2^53, up to which JavaScript has all whole numbers
 };
 
 /// Blocks of compressed bytes, each in a script element of its own that the browser does not execute. A table is stored
-/// column by column, as differences between rows with the sign in the lowest bit. Each number has as many bytes as the
-/// column's largest needs; all lowest bytes come first. Then zlib and base64.
+/// column by column, as differences between rows with the sign in the lowest bit. Each number of a column has as many
+/// bytes as the largest one needs; the lowest bytes of all numbers come first. The result is compressed with zlib and
+/// written in base64.
 class DataBlocks {
  public:
   /// @param columns  of equal length
-  /// @return  where the table is: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}, with the bytes of each
-  /// column
+  /// @return  the place of the table: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}; the number after a
+  ///          column's name is that of the bytes of each of its numbers
   nlohmann::ordered_json add_table(const std::vector<DataColumn>& columns);
   /// Adds a text, such as a JSON array of names. @return  {"block": 4}
   nlohmann::ordered_json add_text(std::string_view text);

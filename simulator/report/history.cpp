@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{};
 
-/// Runs a timeline and notes each run, copy and stay.
+/// Runs a timeline and records each run, copy and stay.
 class Historian {
  public:
   Historian(const Trace& trace, const RunSpec& spec)
@@ -33,7 +33,7 @@ class Historian {
   History finish(int cycle);
 
  private:
-  struct LinkPieces {  // spans of copies_[copy]
+  struct LinkPieces {  // pieces of copy `copy` of the history on its link
     std::size_t copy;
     std::uint32_t first, last;
   };
@@ -62,7 +62,7 @@ class Historian {
   std::vector<bool> made_before_, ran_;  // by version: it had a place before; by op: it has run
   std::vector<LinkPieces> pieces_;
   std::map<std::int64_t, std::vector<std::size_t>> open_segments_;
-  std::vector<Totals> totals_;  // of the previous iterations
+  std::vector<Totals> totals_;  // totals at the end of each previous iteration
 };
 
 /// Whether an action counts as an event in a trace without durations: a run, or a begin or end of a place in the step.
@@ -172,7 +172,7 @@ void Historian::end_stay(std::uint32_t stay, const Action& action, Leaving leavi
 
 void Historian::leave(VersionId v, const Action& action, Leaving leaving) {
   const std::uint32_t stay = std::exchange(stay_of_[v.index()], kNone);
-  if (stay == kNone) return;  // freed while absent
+  if (stay == kNone) return;  // freed while it was not resident
   end_stay(stay, action, leaving);
   if (leaving == Leaving::kEvicted) evicted_.push_back(stay);
 }
@@ -245,7 +245,8 @@ void Historian::segment(const Action& action) {
     open_segments_[action.offset.count()].push_back(out_.segments.size());
     out_.segments.push_back({action.offset, action.size, clock_, clock_});
   } else if (action.verb == Verb::kRelease) {
-    // A segment that grew page by page may be released in other parts: find an exact match, or the segment around it.
+    // A pool may release pages in other parts than it reserved them. All parts that begin in the released range end
+    // here.
     const auto begin = open_segments_.lower_bound(action.offset.count());
     const auto end = open_segments_.lower_bound((action.offset + action.size).count());
     for (auto open = begin; open != end; ++open)

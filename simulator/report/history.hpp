@@ -16,17 +16,17 @@ namespace tidepool {
 /// The reason why a stream waited before a run.
 enum class Cause : std::uint8_t {
   kNothing,
-  kCopyIn,     ///< content that was being copied from the host
-  kCopyOut,    ///< a place that was still being copied to the host
-  kOrder,      ///< another stream's op, or the host's launch
-  kAllocator,  ///< the device's own allocator (cudaMalloc, cudaFree)
+  kCopyIn,     ///< it waited for content that was being copied from the host
+  kCopyOut,    ///< it waited for a place that was still being copied to the host
+  kOrder,      ///< it waited for another stream's op, or for the host's launch
+  kAllocator,  ///< it waited for the device's own allocator (cudaMalloc, cudaFree)
 };
 
 struct RunSpan {
   OpId op;  ///< none: not a run; all streams wait for the allocator
   StreamId stream;
-  Nanos begin, end;  ///< of the run; its waiting time ends at `begin`
-  Nanos waited;
+  Nanos begin, end;
+  Nanos waited;  ///< waiting time, which ends at `begin`
   Cause cause = Cause::kNothing;
   bool again = false;  ///< a recomputation
 };
@@ -34,7 +34,7 @@ struct RunSpan {
 struct CopySpan {
   VersionId version;
   Direction direction = Direction::kOut;
-  bool storage = false;  ///< to or from the storage beyond the host
+  bool storage = false;  ///< whether the copy is to or from the storage tier, not the host
   OpId before;           ///< position of the program when the copy was issued; none: after the last op
   Nanos issued;
   Nanos begin, end;  ///< on the link
@@ -62,8 +62,8 @@ struct Stay {
   Nanos begin, end;
   Arrival arrival = Arrival::kAllocated;
   Leaving leaving = Leaving::kStays;
-  OpId arrived_before, left_before;  ///< position of the program; none: after the last op
-  BufferId room_for;                 ///< if evicted: the buffer that got the next place before another run; or none
+  OpId arrived_before, left_before;  ///< the op that the program runs next; none: after the last op
+  BufferId room_for;                 ///< if evicted: the buffer that got the next place, if no op ran in between
 };
 
 /// Memory that a pool has reserved from the device.
@@ -80,24 +80,25 @@ struct MemoryPoint {
 };
 
 /// The events of a run. The time of an action is the time at which the program reaches it and its stream is free. A
-/// place is held from the action that begins it to the action that ends it. So at no time do two stays overlap, and the
+/// place is in use from the action that begins it to the action that ends it. So two stays never overlap, and the
 /// largest sum of bytes is Totals::peak.
 struct History {
   std::vector<RunSpan> runs;     ///< in issue order
   std::vector<CopySpan> copies;  ///< in issue order
   std::vector<Stay> stays;       ///< in the order of their beginnings
-  /// One point after each time at which the sum changes. If the sum was larger in between at the same time, a point
-  /// with that largest sum comes before. The largest sum of all is Totals::peak.
+  /// One point for each time at which the sum changes, with the sum after all changes at this time. If the sum was
+  /// larger between these changes, a point with that largest sum comes before it. The largest sum of all is
+  /// Totals::peak.
   std::vector<MemoryPoint> memory;
   std::vector<ReservedSegment> segments;       ///< in the order of their beginnings
-  std::vector<Nanos> iterations;               ///< begin of each but the first
+  std::vector<Nanos> iterations;               ///< begin of each iteration but the first
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: compute's wait for its copies
   Nanos begin, end;
   bool counted = false;  ///< the trace has no durations: times count runs, and begins and ends of places
   Totals totals;         ///< as simulate() reports them
 };
 
-/// Replays `plan`, which simulate() has made, complete or up to where the run ended. O(actions log n).
+/// Replays `plan`, which simulate() has made. The plan may end where the run ended early. O(actions log n).
 /// @param trace  PlannedStep::trace() of the plan
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan);
 

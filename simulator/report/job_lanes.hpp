@@ -1,4 +1,4 @@
-// What each rank of a simulated job does over time, and when its tensors exceed its memory.
+// Work of each rank of a simulated job over time, and the time at which its tensors exceed its memory.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,10 +19,10 @@ struct Span {
 struct JobLane {
   std::vector<Span> computes;  ///< kernels, copies and memsets
   std::vector<Span> moves;     ///< collectives that move data
-  std::vector<Span> waits;     ///< for the last rank of a collective
+  std::vector<Span> waits;     ///< waits for the last rank of a collective
 };
 
-/// Spans of a kind with a pause of at most `finest` between them become one.
+/// The lane of a rank. Two spans of a kind with a pause of at most `finest` between them become one.
 JobLane lane_of(const RankProgram& program, const std::vector<OpTimes>& ops,
                 const std::vector<CollectiveTimes>& collectives, Nanos finest);
 
@@ -30,12 +30,12 @@ JobLane lane_of(const RankProgram& program, const std::vector<OpTimes>& ops,
 struct JobMemory {
   Bytes peak;
   Nanos peak_at;
-  std::optional<Nanos> exceeds_at;  ///< when more than the capacity is live for the first time
+  std::optional<Nanos> exceeds_at;  ///< the first time at which live bytes exceed the capacity
 };
 
 JobMemory memory_of(const Trace& trace, const std::vector<OpTimes>& ops, Bytes capacity);
 
-/// A job that is shown with a lane for each rank.
+/// A job as a report shows it, with a lane for each rank.
 struct ReportedJob {
   std::string name;
   LoadedJob job;

@@ -1,4 +1,4 @@
-// The latest decisions of a run, as many as a page has room for.
+// Latest decisions of a run, as many as a page shows.
 #pragma once
 
 #include <cstddef>

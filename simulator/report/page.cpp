@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON for a script element: escaped, so that no text in it ends the element.
+/// JSON for a script element. It is escaped, so that no text in it ends the element.
 std::string for_script(const Json& json) {
   std::string text = json_text(json), safe;
   for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
@@ -146,7 +146,7 @@ Json describe(const Frontier& frontier) {
           {"bounds", bounds}};
 }
 
-/// Replaces each `mark` by `text`.
+/// Replaces the first `mark` by `text`.
 void fill_in(std::string& page, std::string_view mark, std::string_view text) {
   const std::size_t at = page.find(mark);
   if (at != std::string::npos) page.replace(at, mark.size(), text);

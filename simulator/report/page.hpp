@@ -1,4 +1,4 @@
-// A report: one HTML file that loads no other file.
+// Page of a report: one HTML file that loads no other file.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct ReportedRun {
   std::optional<Bound> bound;
   std::optional<History> history;  ///< none: the run failed
   std::optional<Autopsy> autopsy;  ///< for a run that was out of memory
-  KeptDecisions decisions;         ///< those of the iterations that are shown
+  KeptDecisions decisions;         ///< decisions of the iterations that are shown
 };
 
 /// Advice on the trace's step, for a capacity.
@@ -36,7 +36,7 @@ struct ReportedAdvice {
 struct ReportContent {
   std::string command;                ///< the command that made the report
   const NamedTrace* trace = nullptr;  ///< none: the report has only frontiers
-  Bytes ideal_peak;                   ///< of the trace under the assumptions of the runs
+  Bytes ideal_peak;                   ///< ideal peak of the trace under the assumptions of the runs
   std::vector<ReportedRun> runs;
   std::vector<Frontier> frontiers;
   std::optional<ReportedAdvice> advice = {};

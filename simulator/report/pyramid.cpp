@@ -16,7 +16,7 @@ Nanos cells_of(Nanos duration, std::int64_t count) { return Nanos{duration.count
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height) {
   struct Part {
     Tile tile;
-    double weight;  // part of the picture that its kind covers
+    double weight;  // area of the picture that its kind covers
   };
   std::vector<Part> parts;
   parts.reserve(tiles.size());
@@ -66,8 +66,8 @@ std::vector<Level> pyramid(std::span<const Tile> finest, Nanos duration, Bytes e
   std::span<const Tile> below = finest;
   Nanos below_cell{1};
   for (std::int64_t cells = kFinestCells; cells >= kCoarsestCells && below.size() > kDrawnAtOnce; cells /= 2) {
-    // Cells are multiples of finer cells. So moving a time outwards level by level has the same result as moving it
-    // once.
+    // Cells are multiples of finer cells. So a time that is moved outwards level by level ends at the same border as a
+    // time that is moved once.
     const Nanos cell = below_cell * ((cells_of(duration, cells) + below_cell - Nanos{1}) / below_cell);
     std::vector<Tile> tiles = coarser(below, cell, Bytes{extent.count() / cells});
     if (tiles.size() * 3 > below.size() * 2) continue;

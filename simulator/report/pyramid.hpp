@@ -18,22 +18,22 @@ struct Tile {
 };
 
 struct Level {
-  Nanos cell;               ///< all times are multiples of it
+  Nanos cell;               ///< width of a cell; all times are multiples of it
   std::vector<Tile> tiles;  ///< by begin, then address
 };
 
 /// The same picture in cells of time, for a scale at which a cell is at most a pixel wide. Times are moved outwards to
-/// multiples of `cell`; addresses do not change. Tiles of the same cells become one if they overlap. They also do if
-/// they touch and both are lower than `height`, or if one is lower and both are of one kind. The new tile covers
-/// exactly the area of the old ones together, and has the kind of the largest. O(n log n).
+/// multiples of `cell`; addresses do not change. Two tiles with equal begin and end become one if they overlap in
+/// address. If they only touch, they become one if both are lower than `height`, or if one is lower and both are of one
+/// kind. The new tile covers exactly the area of the old ones together, and has the kind of the largest. O(n log n).
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height);
 
-/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. The last one has cells of about a
-/// thousandth of each. A level is left out if it saves less than a third of the tiles. Empty if all of `finest` can be
-/// drawn at any scale.
+/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. The cells of the last level are
+/// about a thousandth of each. A level is left out if it saves less than a third of the tiles. Empty if `finest` is
+/// small enough to be drawn at any scale.
 std::vector<Level> pyramid(std::span<const Tile> finest, Nanos duration, Bytes extent);
 
-/// Resident bytes in cells of time: for each cell the points with the largest sum and with the last sum, as in
+/// Resident bytes in cells of time: for each cell, the point with the largest sum and the last point, as in
 /// History::memory. Times are multiples of `cell`.
 std::vector<MemoryPoint> coarser(std::span<const MemoryPoint> points, Nanos cell);
 

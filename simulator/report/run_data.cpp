@@ -40,7 +40,7 @@ std::int64_t plus_one(Id id) {
 /// The number of a text in the page's strings, the first of which is "".
 std::int64_t text_or_empty(StringId id) { return id.valid() ? id.value() : 0; }
 
-/// Addresses as the page shows them, without gaps in which nothing ever lies.
+/// Addresses as the page shows them. With `close_gaps`, ranges without any place or segment are left out.
 class ShownAddresses {
  public:
   ShownAddresses(const History& history, bool close_gaps) {
@@ -74,7 +74,7 @@ class ShownAddresses {
   const std::vector<std::pair<std::int64_t, std::int64_t>>& breaks() const { return breaks_; }
 
  private:
-  std::vector<std::pair<Bytes, Bytes>> shown_gaps_;  // (address, bytes left out from there on)
+  std::vector<std::pair<Bytes, Bytes>> shown_gaps_;  // (end of a gap, sum of the bytes left out up to there)
   std::vector<std::pair<std::int64_t, std::int64_t>> breaks_;
   Bytes extent_;
 };
@@ -101,7 +101,7 @@ Json memory_table(const std::vector<MemoryPoint>& points, DataBlocks& blocks) {
   return blocks.add_table(columns);
 }
 
-/// Levels of memory over time, finest first. The first is exact, unless no screen could show so many changes.
+/// Levels of memory over time, finest first. The first is exact, unless it has more changes than a screen can show.
 Json memory_data(const History& history, DataBlocks& blocks) {
   constexpr std::size_t kMostExact = 1 << 18, kFew = 4096;
   Json all = Json::array();
@@ -123,7 +123,7 @@ Json memory_data(const History& history, DataBlocks& blocks) {
 
 enum class SpanKind : std::uint8_t { kRun, kAgain, kCopyOut, kCopyIn, kAllocator };
 
-/// One activity of a lane, with its waiting time before.
+/// One activity of a lane, with the waiting time before it.
 struct Span {
   std::int64_t lane = 0;
   SpanKind kind = SpanKind::kRun;
@@ -135,7 +135,7 @@ struct Span {
 };
 
 /// Spans in the order of their begins, with their waiting times. The time that compute waited for a version's copies is
-/// known per direction only, so the version's last copy in each direction carries it.
+/// only known for each direction as a whole, so the version's last copy in each direction gets this time.
 std::vector<Span> spans_of(const Trace& trace, const History& history) {
   std::vector<Span> spans;
   const auto lanes = static_cast<std::int64_t>(trace.data().streams.size());
@@ -175,7 +175,8 @@ std::vector<Span> spans_of(const Trace& trace, const History& history) {
   return spans;
 }
 
-/// Tiles of lanes for the coarser levels: kinds of spans, then causes of waits, decide the colour.
+/// Tiles of lanes for the coarser levels. A tile's kind, for its colour, is the span's kind or, after these kinds, the
+/// cause of a wait.
 std::vector<Tile> lane_tiles(const std::vector<Span>& spans) {
   std::vector<Tile> tiles;
   for (const Span& span : spans) {

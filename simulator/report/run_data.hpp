@@ -10,12 +10,12 @@
 namespace tidepool {
 
 /// Buffers, ops and uses: {"buffers": table, "ops": table, "uses": table, "strings": text, ...}. The rows of `uses` are
-/// in the order of the ops; column "uses" of an op tells its number of rows.
+/// in the order of the ops; column "uses" of an op is its number of rows.
 nlohmann::ordered_json trace_data(const Trace& trace, DataBlocks& blocks);
 
 /// Stays, spans of the lanes, and memory over time, each also in coarser levels of detail; then lanes, phases and
-/// iterations by name and time. Addresses are those of the plan. If a pool reserves segments, address ranges that no
-/// place ever touches are left out; "breaks" tells where, as pairs of the shown and the true address.
+/// iterations by name and time. Addresses are those of the plan. If a pool reserves segments, address ranges
+/// outside of them are left out; "breaks" has a pair for each of them: the shown and the true address of its end.
 nlohmann::ordered_json run_data(const Trace& trace, const History& history, DataBlocks& blocks);
 
 }  // namespace tidepool

@@ -29,7 +29,7 @@ std::string repeated(std::string_view sign, std::size_t count) {
   return text;
 }
 
-/// For each column the point with the largest sum; without a change in the column, the point before.
+/// For each column, the point with the largest sum; if the column has no change, the last point before it.
 std::vector<MemoryPoint> columns_of(const History& history, std::size_t columns) {
   std::vector<MemoryPoint> largest(columns);
   const Nanos duration = std::max(Nanos{1}, history.end - history.begin);

@@ -1,4 +1,4 @@
-// A run as text, for a quick look in a terminal.
+// View of a run as text, for a quick look in a terminal.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct ViewOptions {
   bool utf8 = false;    ///< shades and lines instead of ASCII
 };
 
-/// Memory over time, stacked by kind, where each column shows its largest sum; the bytes at the peak by kind, with the
+/// Memory over time, stacked by kind, with the largest sum of each column; the bytes at the peak by kind, with the
 /// largest buffers; and for each lane the busy share of each column.
 std::string view_text(const Trace& trace, const History& history, Bytes capacity, const ViewOptions& options);
 

@@ -97,7 +97,7 @@ const usesByBuffer = tables && new Lazy(async () => {
   return {first, op, order};
 });
 
-// Rectangles ordered by begin, with the latest end of every 128, so that those in a time window are found quickly.
+// Rectangles ordered by begin. The latest end of every 128 is stored, so that those in a time window are found quickly.
 class Tiles {
   constructor(begin, end, first, last, kind) {
     Object.assign(this, {begin, end, first, last, kind, rows: begin.length});

@@ -23,7 +23,7 @@ function timeText(ns, digits = 4) {
 function atText(time) { return counted ? 'event ' + countText(Math.round(time)) : timeText(time); }
 const counted = runs.some(run => run.data?.counted);
 
-// The same, with enough digits to tell apart points that are `step` apart.
+// A time as text, with enough digits to tell apart points that are `step` apart.
 function momentText(ns, step) {
   if (counted) return atText(ns);
   const [unit, name] = state.full.t1 >= 1e10 ? [1e9, 's'] : state.full.t1 >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
@@ -78,7 +78,7 @@ function bufferLine(buffer) {
   return stringAt(buffers.line[buffer]) || (maker >= 0 ? stringAt(ops.line[maker]) : '');
 }
 
-// "blocks.0.mlp.fc1, model.py:88", as far as it is recorded.
+// "blocks.0.mlp.fc1, model.py:88", without the parts that are not recorded.
 function joined(...texts) { return texts.filter(text => text).join(', '); }
 
 function bufferName(buffer) {

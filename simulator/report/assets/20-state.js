@@ -77,7 +77,7 @@ function fitToRuns() {
   };
 }
 
-// A capacity line is drawn only near the bytes in use: one far above would flatten the curve.
+// A capacity line is drawn only if it is near the bytes in use. A line far above them would flatten the curve.
 function near(capacity, used) { return capacity !== undefined && capacity <= used * 1.6 ? capacity : 0; }
 function memoryLimit(run) { return near(run.row.capacity_bytes, Math.max(run.row.peak_bytes ?? 0, 1)); }
 function mapLimit(run) {

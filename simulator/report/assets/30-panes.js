@@ -96,7 +96,7 @@ function cursorTime(run) {
   return op !== null && begins && begins[op] >= 0 ? begins[op] : null;
 }
 
-// The op of the program that is running, or else the last one that ran.
+// The op that runs at a time; between ops, the last one that ran.
 function opAt(run, time) {
   const begins = run.opBegins.get();
   if (!begins) return null;
@@ -108,7 +108,7 @@ function opAt(run, time) {
   return low > 0 ? low - 1 : null;
 }
 
-// The coarsest level that looks the same at this scale; while frames are slow, one level coarser.
+// The coarsest level that looks like the finest at this scale. While frames are slow, cells may be two pixels wide.
 function levelFor(levels, finest, timePerPixel, share) {
   const quick = performance.now() < state.interacting && frames.cost > 22 ? 2 : 1;
   let chosen = finest;
@@ -420,7 +420,7 @@ class LanesPane extends Pane {
       g.fillText(text, Math.max(this.x(begin), this.left) + 3, top + lane * LANE_HEIGHT + LANE_HEIGHT / 2);
     });
   }
-  // The span at a point of the picture and whether the point is in its waiting time, or null.
+  // The span at a point of the picture, and whether the point is in the span's waiting time; null if there is no span.
   hit(x, y) {
     const tiles = this.run.finestLanes.get(), spans = this.run.spans.get();
     if (!tiles || !spans) return null;

@@ -5,7 +5,7 @@ const tip = h('div', {class: 'tip', role: 'status', hidden: true});
 function listen(pane) {
   const canvas = pane.canvas;
   const held = new Map();  // positions of the mouse, or of up to two fingers, while they are down
-  let grip = null;         // these positions and the window when the last pointer came or left
+  let grip = null;         // their positions and the window, at the time when the last pointer came or left
   let moved = false;
   const regrip = () => {
     grip = held.size ? {...placeOf([...held.values()]), t0: state.t0, t1: state.t1, a0: state.a0, a1: state.a1} : null;
@@ -63,8 +63,8 @@ function placeOf([first, last = first]) {
   return {x: (first.x + last.x) / 2, y: (first.y + last.y) / 2, dx: Math.abs(first.x - last.x), dy: Math.abs(first.y - last.y)};
 }
 
-// Moves the window so that the points that were touched stay under the pointers. Two fingers that part zoom in time; on
-// the map, which has two axes, they zoom along the axes on which they were apart.
+// Moves the window so that the points that were touched stay under the pointers. Two fingers that move apart zoom in
+// time. The map has two axes: there, they zoom along the axes on which the fingers were apart at first.
 function drag(pane, grip, place) {
   const map = pane.name === 'map', apart = at => map ? at.dx : Math.hypot(at.dx, at.dy);
   const factor = (before, now, across) => before * 3 > across ? before / Math.max(now, 12) : 1;
@@ -177,7 +177,7 @@ const ARRIVALS = ['existed before the step', 'allocated', 'brought back from the
 function arrivalText(run, row) { return ARRIVALS[run.stays.get().arrival[row]]; }
 function leavingText(run, row) { return ['freed by the program', 'evicted by the policy', 'stays to the end'][run.stays.get().leaving[row]]; }
 
-// A click: the buffer under it is selected, or nothing.
+// Handles a click: selects the buffer under the pointer; if there is none, clears the selection.
 function choose(pane, x, y) {
   if (pane.name === 'map') {
     const row = pane.hit(x, y);

@@ -1,5 +1,5 @@
-// The life of the selected buffer or op: its places, its users with the evidence, and the policy's actions with
-// reasons.
+// The history of the selected buffer or op: its places, its users with the evidence, and the policy's actions with
+// their reasons.
 
 const inspector = h('aside', {class: 'inspector', 'aria-live': 'polite', 'aria-label': 'Selection'});
 const MOST_ROWS = 120;

@@ -3,12 +3,12 @@
 const LINE_COLOURS = ['#0077bb', '#cc3311', '#009988', '#ee8833', '#aa3377', '#6a7f2a', '#33aadd', '#885522'];
 const HIGHEST = 10;  // larger overheads are not drawn: they would flatten all other lines
 
-// The height of an overhead: 0 without any, 1 at 9 %, 2 at 99 %.
+// The height of an overhead: 0 for 0 %, 1 for 9 %, 2 for 99 %.
 function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead)); }
 
-// The lines in the order of the legend. At each capacity one of the best lines gets `best`: the line that is best at
-// the largest number of capacities, and of several the one that ended well at the largest number. Lines with `best`
-// come first and have colours; the others are grey until the pointer is on them.
+// The lines in the order of the legend. At each capacity, one of the lines with the least overhead gets `best`: the
+// line that is best at the most capacities; among equals, the line that ended well at the most capacities. Lines with
+// `best` come first and have colours; the others are grey until the pointer is on them.
 function rankLines(lines, columns, good) {
   const leads = (line, i) => good(line.cells[i]) && lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12);
   const ranked = lines.map(line => ({line, best: false, score: columns.filter(i => leads(line, i)).length,
@@ -96,7 +96,8 @@ function frontierFigure(frontier, allPools) {
     svg.append(group);
     labels.push({line, colour, rank, last, group});
   });
-  // The legend at the right, above the ticks: best line first, each with the capacity at which it ends and the reason.
+  // The legend at the right, above the ticks. The best line comes first. Each line has the capacity at which it ends,
+  // and the reason.
   const room = Math.floor((H - bottom - top) / 16) - 1 - (lowest.length ? 1 : 0) - frontier.bounds.length;
   const shown = labels.length > room ? labels.slice(0, room - 1) : labels;
   shown.forEach(({line, colour, rank, last, group}, i) => {

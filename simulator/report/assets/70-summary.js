@@ -1,4 +1,4 @@
-// The runs and their outcomes, why a run was out of memory, and how the report was made.
+// The runs and their outcomes, the reasons why runs were out of memory, and the origin of the report.
 
 function runsSection() {
   if (!runs.length) return null;
@@ -47,7 +47,7 @@ function autopsyOf(run) {
   return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.side_by_side ? addressStrip(run, a) : null, go, cure, tried);
 }
 
-// All addresses at the moment of failure from left to right.
+// All addresses at the moment of the failure, from left to right.
 function addressStrip(run, a) {
   const W = 1000, scale = W / a.capacity_bytes, go = new Set(a.would_have_to_go);
   const svg = h('svg:svg', {viewBox: `0 0 ${W} 40`, role: 'img', class: 'strip', 'aria-label': 'Addresses when memory ran out', preserveAspectRatio: 'none'});
@@ -84,7 +84,7 @@ function headline() {
   if (!trace) return h('p', {class: 'lead'}, `${countText(content.frontiers.length)} ${content.frontiers.length === 1 ? 'frontier' : 'frontiers'} of a sweep.`);
   const ok = runs.filter(run => run.ok && run.row.overhead_ratio !== undefined && run.row.capacity_bytes !== undefined);
   const best = ok.reduce((a, b) => !a || b.row.overhead_ratio < a.row.overhead_ratio ? b : a, null);
-  // Overheads are relative to it.
+  // Overheads are relative to this time.
   const baseline = runs.find(run => run.row.baseline_ns !== undefined)?.row.baseline_ns ?? trace.duration_ns;
   const lead = h('p', {class: 'lead'}, `A step ${counted ? `of ${countText(trace.steps)} events without times` : `of ${timeText(baseline)}`} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
   if (best) lead.append(h('strong', {}, `${best.row.policy} on ${best.row.pool}`), ` runs it in ${bytesText(best.row.capacity_bytes)} ` +

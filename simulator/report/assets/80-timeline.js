@@ -47,7 +47,7 @@ function buildSlots() {
   showAll();
 }
 
-// A strip with all of the time, and the window in it.
+// A strip that shows the whole time, and the window in it.
 const overview = h('canvas', {class: 'overview', tabindex: -1, 'aria-hidden': 'true'});
 function paintOverview() {
   if (!slots.some(slot => slot.run.data)) return;
