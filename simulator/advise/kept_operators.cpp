@@ -10,7 +10,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::size_t kMostSets = 8;
-constexpr int kLeastShare = 100;  // as a divisor: an operator takes at least 1/100 of the forward pass's time
+constexpr int kLeastShare = 100;  // an operator counts if it takes at least 1/100 of the forward pass's time
 
 struct Group {
   KeptOperators operators;

@@ -80,7 +80,7 @@ Passes passes_of(const Trace& trace) {
     if (op.phase == Phase::kOptimizer) is_over = true;
     if (op.phase != Phase::kForward) continue;
     if (!in_forward && !again) {
-      if (trace.text(op.module).empty()) continue;  // an op without a module, such as one that makes a batch
+      if (trace.text(op.module).empty()) continue;  // an op without a module, for example one that makes the batch
       again = !begins_pass(i);
       in_forward = !again;
       if (in_forward) {

@@ -31,7 +31,7 @@ std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses,
 /// waits. On the device a tensor is freed as soon as nothing else holds it; the copy back fills a new buffer.
 class OffloadedStep {
  public:
-  /// @param saved  those of saved_tensors() that are copied
+  /// @param saved  the tensors of saved_tensors() that are copied
   OffloadedStep(const Trace& trace, const StepUses& uses, std::vector<SavedTensor> saved);
 
   Bytes peak() const;  ///< O(steps)

@@ -31,10 +31,10 @@ struct DeviceAudit {
   std::int64_t allocations = 0;          ///< in the log
   std::int64_t matched = 0;              ///< allocations for which the model gives the recorded address
   std::int64_t segment_allocations = 0;  ///< segments requested from the device, and pages mapped
-  std::int64_t segment_matched = 0;      ///< those for which the model requests the same size at the same event
+  std::int64_t segment_matched = 0;      ///< requests that the model makes with the same size at the same event
   std::int64_t inferred_segments = 0;    ///< segments that the log does not list; their addresses are inferred
   std::int64_t segment_releases = 0;     ///< segments returned to the device, and pages unmapped
-  std::int64_t releases_matched = 0;     ///< those for which the model returns the same memory at the same event
+  std::int64_t releases_matched = 0;     ///< releases of the same memory by the model at the same event
   std::int64_t out_of_memory = 0;        ///< requests that failed according to the log
   std::int64_t out_of_memory_matched = 0;
   std::optional<std::string> first_mismatch;  ///< the event, the log's answer and the model's

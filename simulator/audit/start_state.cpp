@@ -13,7 +13,7 @@ constexpr Bytes kLargestSlack = kCachingSmallSize;
 /// A block in use, while walking backwards.
 struct Used {
   Bytes size;
-  bool exact = true;  ///< whether the size is that of the block, not that of the rounded request
+  bool exact = true;  ///< whether `size` is the block's size; false: it is the size of the rounded request
   std::optional<std::size_t> freed;
 };
 
@@ -206,7 +206,7 @@ class Rewind {
   std::map<std::int64_t, Used> used_;
   MemoryPieces<MappedFor> mapped_;
   std::vector<MappedFor> maps_;  // the owner of the pages of each kSegmentMap
-  bool small_follow_ = false;    // whether the same release unmaps its first small pages from here on
+  bool small_follow_ = false;    // whether small pages of the same release follow: pages before them are large
   StartState state_;
 };
 

@@ -1,4 +1,4 @@
-// tidepool fit: whether a job fits a device, by how much, and what holds the memory.
+// tidepool fit: verdict on whether a job fits a device, the margin, and the holders of the memory.
 #include "simulator/fit/fit.hpp"
 
 #include <fmt/format.h>
@@ -178,7 +178,7 @@ std::string verdict(const Arguments& arguments, const Job& job, const Fit& fit) 
   return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));
 }
 
-/// The effect of the other setting of segments, as a sentence.
+/// The effect of switching expandable segments on or off, as a sentence.
 std::string allocator_text(const Fit& fit) {
   const bool to_expandable = fit.other.pool == "pytorch-expandable";
   const std::string setting =

@@ -1,4 +1,4 @@
-// tidepool merge: one database from those of several workers.
+// tidepool merge: one database from the databases of several workers.
 #include "simulator/sweep/merge.hpp"
 
 #include <fmt/format.h>

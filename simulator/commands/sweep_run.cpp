@@ -52,7 +52,7 @@ void print_summary(const SweepProgress& end, const Database& database) {
     fmt::print(stderr, "{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
 }
 
-/// The runs of one trace on one machine, from the database.
+/// The frontier of one trace on one machine, from the database.
 struct Group {
   std::string machine_hash;
   Frontier frontier;

@@ -5,7 +5,7 @@
 
 namespace tidepool {
 
-/// Workspace of a convolution, as a multiple of the bytes of its input and output. The factor is that of Winograd's
+/// Workspace of a convolution, as a multiple of the bytes of its input and output. The factor belongs to Winograd's
 /// F(4x4, 3x3), which keeps 6 x 6 values for each 4 x 4 (Lavin and Gray, "Fast Algorithms for Convolutional Neural
 /// Networks", CVPR 2016, section 4). The algorithm that cuDNN chooses is not known: implicit matrix products take fewer
 /// bytes, transforms of whole images more.

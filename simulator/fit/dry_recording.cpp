@@ -63,7 +63,7 @@ std::string last_lines(const std::string& text) {
   return last;
 }
 
-/// The line before the recorder's line on how the job ended; the last line if there is no such line.
+/// The line before the recorder's line about the end of the job; the last line if the recorder printed none.
 std::string failure_in(const std::string& said) {
   const std::string recorder = "tidepool: ", ending = recorder + "the job ";
   const std::vector<std::string> lines = lines_of(said);

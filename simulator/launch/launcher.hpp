@@ -13,7 +13,7 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// Waits for tasks of this script that an earlier program left running when it was killed.
+  /// Waits for tasks of this script that still run because an earlier program was killed.
   virtual void wait_for_earlier(const std::string& /*script*/, const std::atomic<bool>& /*stop*/) {}
 
   /// Runs `sh SCRIPT INDEX` for every index, and returns when all these tasks have ended. Their results are in the

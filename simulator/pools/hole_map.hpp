@@ -111,7 +111,7 @@ class HoleMap {
   }
 
   std::map<Bytes, Bytes> holes_;             // size by address
-  std::set<std::pair<Bytes, Bytes>> sizes_;  // (size, address) of the same
+  std::set<std::pair<Bytes, Bytes>> sizes_;  // (size, address) of each hole
 };
 
 }  // namespace tidepool

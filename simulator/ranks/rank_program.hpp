@@ -1,4 +1,4 @@
-// A rank's recorded step: the dependencies of every op, and its own time.
+// A rank's recorded step: the dependencies of every op, and the op's own time.
 #pragma once
 
 #include <cstdint>
