@@ -18,8 +18,8 @@ struct AmbiguousBlock {
   bool operator==(const AmbiguousBlock&) const = default;
 };
 
-/// The most memory that a device had in use during a log, as torch.cuda.max_memory_allocated() and
-/// max_memory_reserved() return it. One difference: a freed block that waits for other streams counts as in use.
+/// The most allocated and reserved bytes of a device during a log, as torch.cuda.max_memory_allocated() and
+/// max_memory_reserved() return them. One difference: a freed block that waits for other streams counts as in use.
 struct MemoryPeaks {
   Bytes allocated;  ///< size of the blocks in use, including remainders too small to be split off
   Bytes reserved;

@@ -18,8 +18,7 @@ constexpr Bytes mib(std::int64_t count) { return Bytes{count << 20}; }
 // kernels of cuDNN in addition.
 constexpr Bytes kKernels = mib(1446 - 420), kCudnnKernels = mib(1609 - 1446);
 
-// Twice the result of cublasGetWorkspaceSize in PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp): two threads use
-// cuBLAS.
+// Twice cublasGetWorkspaceSize() of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), since two threads use cuBLAS.
 constexpr Bytes kWorkspaces{2 * (8'320 << 10)}, kHopperWorkspaces = mib(2 * 32);
 
 constexpr DeviceBudget unmeasured(std::string_view name, Bytes total, Bytes context, Bytes workspace) {

@@ -89,8 +89,7 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  // The free rest of the device serves small requests if it has 2 MiB, and large ones if it has the smallest large
-  // segment.
+  // The free rest of the device serves small requests if it has 2 MiB, and large ones if a large segment fits.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize

@@ -46,8 +46,7 @@ class CachingAllocator {
     bool expandable = true;  ///< if expandable segments are switched on, a cache miss may be served from one
   };
 
-  /// @param limit  most reserved bytes; the garbage collector's threshold and the size of expandable ranges depend on
-  /// it
+  /// @param limit  most reserved bytes; decides the garbage collector's threshold and the size of expandable ranges
   CachingAllocator(const CachingConfig& config, Device& device, Bytes limit);
 
   /// The key of the blocks that a request of this rounded size gets.

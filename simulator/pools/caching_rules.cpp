@@ -7,8 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Rounds a size up to the next multiple of 1/`divisions` of the interval between two powers of two. Powers of two
-/// stay.
+/// Rounds a size up to the next of `divisions` equal steps between two powers of two. Powers of two stay.
 std::int64_t next_division(std::int64_t size, int divisions) {
   const auto value = static_cast<std::uint64_t>(size);
   if (std::has_single_bit(value)) return size;
