@@ -245,8 +245,8 @@ void Historian::segment(const Action& action) {
     open_segments_[action.offset.count()].push_back(out_.segments.size());
     out_.segments.push_back({action.offset, action.size, clock_, clock_});
   } else if (action.verb == Verb::kRelease) {
-    // A pool may release pages in other parts than it reserved them. All parts that begin in the released range end
-    // here.
+    // The parts that a pool releases may differ from those that it reserved. All reserved parts that begin in the
+    // released range end here.
     const auto begin = open_segments_.lower_bound(action.offset.count());
     const auto end = open_segments_.lower_bound((action.offset + action.size).count());
     for (auto open = begin; open != end; ++open)
