@@ -1,4 +1,4 @@
-// Classes whose least costs versions rely on, and the versions to tell when such a cost falls.
+// Cost levels of classes that versions rely on, and the versions to notify when such a cost falls.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,10 @@
 
 namespace tidepool {
 
-/// Versions that rely on the costs of classes. A version notes a level for each class: the cost that it relies on as
-/// the least. When a class's cost falls, it calls the versions that noted a higher level; no other version need look at
-/// the class. A class keeps its notes in a heap, the highest level first. O(log n) per note and per call.
+/// Versions that rely on the costs of classes. A version notes a level for each class: it relies on the class's cost
+/// being at least this level. When a class's cost falls, it calls the versions that noted a higher level; no other
+/// version needs to look at the class. A class keeps its notes in a heap, the highest level first. O(log n) per note
+/// and per call.
 class ClassLevels {
  public:
   void start(std::size_t versions) {
@@ -34,8 +35,8 @@ class ClassLevels {
   /// Number of notes that a class keeps, some of which may be invalid.
   std::size_t notes(std::uint32_t of_class) const { return heaps_[of_class].notes.size(); }
 
-  /// Sets the cost of a class. Calls visit(version, difference) for each version that relied on a higher cost, and
-  /// forgets the version.
+  /// Sets the lower cost of a class. Calls visit(version, difference) for each version that relied on a higher cost,
+  /// and forgets the version's notes.
   template <class Visit>
   void fell(std::uint32_t of_class, Nanos cost, Visit visit) {
     std::vector<Note>& notes = heaps_[of_class].notes;
@@ -49,8 +50,8 @@ class ClassLevels {
     }
   }
 
-  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that relied on the class with
-  /// fewer notes, and forgets the version, since it may rely on both. So a version is called O(log n) times.
+  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that noted the class with fewer
+  /// notes, and forgets its notes, since the version may rely on both classes. So a version is called O(log n) times.
   template <class Visit>
   void unite(std::uint32_t from, std::uint32_t into, Visit visit) {
     if (heaps_[from].notes.size() > heaps_[into].notes.size()) std::swap(heaps_[from], heaps_[into]);

@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// Makes room by dropping the droppable version that `Index` finds. If costs have lower bounds, the index holds these,
-/// and the first version's exact cost is computed until a version with an exact cost is first.
+/// Makes room by dropping the droppable version that `Index` finds. If costs have lower bounds, the index holds these
+/// bounds. The exact cost of the first version is then computed, until the first version has an exact cost.
 /// @tparam Cost   the cost of getting a version back:
 ///                  static constexpr bool kWatches      whether it wants dropped() and computed()
 ///                  static constexpr bool kBounds       whether at_least() may be less than of()
@@ -25,8 +25,8 @@ namespace tidepool {
 ///                  Nanos of(const View&, VersionId)
 ///                                   Nanos at_least(const View&, VersionId)   only with bounds
 /// @tparam Index  reset(slots), set(slot, cost, size, last access, order), clear(slot), least(now), evaluations();
-///                brought up to date only when room is needed; ranking(now, known), the candidates, of which
-///                known(slot) says whether the cost is known or bounded from below
+///                updated only when room is needed; ranking(now, known): the candidates, where known(slot) says
+///                whether the cost is exact or only bounded from below
 template <class Cost, class Index>
 class DropLeastCost final : public Policy, public Explainer {
  public:

@@ -108,10 +108,10 @@ class EvictedClasses {
 
   enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                             // lower bound of the cost of the classes next to it, at the last call
-    Nanos slack;                              // how far its noted level is below a class's cost
-    std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
-    std::uint32_t node = kNone;               // of its class, if it is absent
+    Nanos around;                             // lower bound of the cost of adjacent classes at the last call
+    Nanos slack;                              // how far its noted levels are below the classes' costs
+    std::array<std::uint32_t, kFew> next_to;  // nodes of adjacent classes, if they are few
+    std::uint32_t node = kNone;               // of its own class, if the version is absent
     std::uint8_t classes = 0;                 // at most kFew + 1
     bool resident = false;
     bool grows = false;
@@ -134,7 +134,7 @@ class EvictedClasses {
     place.stale = std::max(place.stale, what);
   }
 
-  /// A new class begins next to resident version `v`.
+  /// Notes a new class next to resident version `v`.
   void join(VersionId v, std::uint32_t node) {
     Place& place = places_[v.index()];
     const bool known = place.stale != Stale::kClasses && place.classes < kFew;
@@ -157,7 +157,7 @@ class EvictedClasses {
     for (const std::uint32_t root : roots_) count_on(v, root);
   }
 
-  /// Recomputes the sum around `v`, next to which classes were united or are unchanged.
+  /// Computes the sum around `v` again, if adjacent classes were at most united since find_classes().
   void add_up(VersionId v) {
     Place& place = places_[v.index()];
     place.around = {};

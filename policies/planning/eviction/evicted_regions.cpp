@@ -119,7 +119,7 @@ void EvictedRegions::find_anew(const View& view, std::span<const VersionId> vers
 
 void EvictedRegions::take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out) {
   out.clear();
-  // A version that lost part of its region on one side is at the edge of the region on its other side.
+  // A version that lost part of its region on one side is next to the computed versions' region on the other side.
   for (const Side side : sides)
     walk(
         view.trace(), other(side), computed_, view.op().value() + 1, [](VersionId) {},

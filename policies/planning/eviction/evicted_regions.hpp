@@ -1,5 +1,4 @@
-// The evicted neighbourhood of a resident version: evicted versions that it is computed from, or that are computed from
-// it.
+// The evicted neighbourhood of a resident version: its evicted ancestors and descendants.
 #pragma once
 
 #include <array>
@@ -18,34 +17,34 @@ namespace tidepool {
 /// their cost is needed; lower bounds tell which regions need not be found.
 ///
 /// The regions are those of the DTR authors' simulator, which updates them at the events of a run: an evicted version
-/// joins the regions at whose edge it was; the regions around a computed version are found again. These regions differ
-/// from the true graph only while an op waits for its inputs: its outputs, and the cost that it adds to a base that it
-/// views, count only in regions that were found again since the op began to wait.
+/// joins the regions that it borders on, and the regions around a computed version are found again. These regions
+/// differ from the true graph only while an op waits for its inputs. The op's outputs, and the cost that the op adds to
+/// a base that it views, then count only in regions that were found again since the op began to wait.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (evicted neighborhood e*).
 class EvictedRegions {
  public:
   enum class Side : std::uint8_t { kParents, kChildren };
 
   void start(const View& view);
-  /// `op` begins to wait for the inputs of its first run. O(its uses), unless it makes a view of an absent version.
+  /// `op` begins to wait for the inputs of its first run. O(uses of the op), or more if it views an absent version.
   void begun(const View& view, OpId op);
   /// O(1), but O(uses in and around the region of parents) if outputs of a waiting op count already.
   void dropped(const View& view, VersionId v);
   /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op).
   void computed(const View& view, std::span<const VersionId> versions);
 
-  /// Summed cost of the region of a resident version. O(uses in and around the region).
+  /// The sum of costs in the region of a resident version. O(uses in and around the region).
   Nanos cost(const View& view, Side side, VersionId v);
-  /// Calls inside(VersionId, Nanos cost) for every version of the region of a resident version until it returns false.
+  /// Calls inside(VersionId, Nanos cost) for each version of the region of a resident version until it returns false.
   void visit(const View& view, Side side, VersionId v, const std::function<bool(VersionId, Nanos)>& inside);
   /// The versions whose region on one of these sides may have become cheaper since the last call, some of them twice;
   /// lower bounds of all other versions stay valid. O(uses in and around the regions of computed versions).
   void take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out);
 
-  /// Makes bound() true for all versions. O(all uses).
+  /// Makes bound() valid for all versions. O(all uses).
   void find_bounds(const View& view);
-  /// At most cost() at the time of find_bounds(): the costliest path through the region, where downwards every op on
-  /// the path counts with all of its absent outputs.
+  /// A lower bound of cost() at the time of find_bounds(): the costliest path through the region. On the side of
+  /// children, each op on the path counts with all of its absent outputs.
   Nanos bound(const View& view, Side side, VersionId v) const;
 
   /// Number of uses visited so far, as a measure of the work of searches.
@@ -56,7 +55,7 @@ class EvictedRegions {
     std::uint32_t mark = 0;  // the last walk that visited it
     bool resident = false;
     bool computed = false;            // whether it is in computed_
-    std::uint32_t above_waiting = 0;  // the last search for the versions that the waiting op would be rerun for
+    std::uint32_t above_waiting = 0;  // the last search for ancestors of the waiting op that found it
     std::uint32_t sees = 0;           // the number of the waiting op, if that op's outputs count among its children
     std::array<std::uint32_t, 2> outdated = {};  // by side: the number of the waiting op, if the base that the op views
                                                  // still counts with its old cost

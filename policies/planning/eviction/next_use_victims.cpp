@@ -19,7 +19,7 @@ void DropByNextUse::start(const View& view) {
   ahead_ = nullptr;
 }
 
-/// Time of the copies that bring `v` to the host and back.
+/// Time of the copies of `v` to the host, if needed, and back.
 Nanos DropByNextUse::copies(const View& view, VersionId v) {
   const Bytes size = view.size(v);
   return view.machine().h2d.time(size) + (view.state(v).on_host ? Nanos{} : view.machine().d2h.time(size));

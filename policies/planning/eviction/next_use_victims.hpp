@@ -1,4 +1,4 @@
-// A policy that evicts by cost, size and time until the next use, which an offline trace tells.
+// A policy that evicts by cost, size and time until the next use, which an offline trace contains.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ struct NextUseFormula {
 /// Cost, in ns: of v alone; or of v and all absent versions that v is recomputed from; or also of those recomputed from
 /// v.
 /// Distance, in ns: 1 plus the time of the ops, each run once, from the waiting op to the next op that reads v or an
-/// absent version recomputed from v. A version that is never used again is cheapest. Ties: the one that became
-/// evictable last; among versions of cost 0, first. Regions are those of the true graph, also while an op waits for its
-/// inputs: EvictedRegions::begun() is not called.
+/// absent version recomputed from v. A version that is never used again is cheapest. Ties: the version that became
+/// evictable last; among versions of cost 0, the first. Regions are those of the true graph, even while an op waits for
+/// its inputs: EvictedRegions::begun() is not called.
 ///
-/// If swapping is allowed and is cheaper, or v cannot be recomputed, v is swapped out; its cost is then the time of the
+/// If swapping is allowed and is cheaper, or v cannot be recomputed, v is swapped out. Its cost is then the time of the
 /// swap-out (none if the host has a copy) and of the swap-in. A region continues through versions that are only on the
-/// host; at most about 30 versions of it count.
+/// host; at most about 30 versions of the region count.
 ///
 /// The index holds lower bounds of the quotient: the cost counts only the versions visited so far, and the distance may
 /// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate
 /// with a known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
 class DropByNextUse final : public Policy, public Explainer {
  public:
-  /// By version: the factor of its cost, instead of 1.
+  /// By version: a factor of its cost.
   using Weights = std::vector<float>;
 
   /// @param plan     versions that are evicted only if no other is left; may be none
@@ -80,7 +80,7 @@ class DropByNextUse final : public Policy, public Explainer {
     Nanos cost;                             // a lower bound
     std::uint32_t next = NextUses::kNever;  // an upper bound
     std::uint32_t known_in = 0;             // the last search that computed both exactly
-    bool raised = false;                    // they are not just the version's own values
+    bool raised = false;                    // cost and next include those of other versions
   };
 
   static Nanos copies(const View& view, VersionId v);

@@ -1,4 +1,4 @@
-// The next use of each version: known for an offline trace, guessed by an online policy.
+// The future uses of each version in an offline trace.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class NextUses {
     for (const VersionId v : trace.outputs()) is_output_[trace.root(v).index()] = true;
   }
 
-  /// The first op from `op` on that reads `v`; one past the last op for a version that is only an output; else kNever.
+  /// The first op from `op` on that reads `v`. Without one, the number of ops if `v` is an output, else kNever.
   /// O(log readers).
   std::uint32_t next(VersionId v, std::uint32_t op) const {
     const auto readers = trace_->readers(v);

@@ -24,7 +24,7 @@ class Pieces {
     changed_.clear();
   }
 
-  /// Call it for a version whose place may be new, gone or changed.
+  /// Notes a version whose place may be new, gone or changed.
   void note(VersionId v) {
     if (is_changed_[v.index()]) return;
     is_changed_[v.index()] = true;

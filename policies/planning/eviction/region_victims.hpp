@@ -16,7 +16,7 @@ namespace tidepool {
 /// Drops the droppable version that `Index` finds. A version's cost is its own plus that of its evicted regions on
 /// `kSides`. The index holds lower bounds: at first, a version's own cost. While the first candidate has only a bound,
 /// its regions are found; it is the victim if it is still first with its true cost. Once these searches have cost as
-/// much as new bounds for all versions would, the new bounds are computed, at most once per eviction.
+/// much as computing new bounds for all versions, the new bounds are computed, at most once per eviction.
 /// O(uses) per eviction at worst, much less if few regions must be found.
 /// @tparam Index  as for DropLeastCost; only the cost may be a bound, not the other parts of its order
 template <class Index, EvictedRegions::Side... kSides>

@@ -48,7 +48,7 @@ void StalenessIndex::clear(std::uint32_t slot) {
   climb(leaves_ + slot);
 }
 
-/// The node of two candidates: the one with the higher line now, and the time up to which it certainly wins.
+/// The node of two candidates: the one with the higher line now, and the time up to which it is sure to win.
 StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t right) {
   if (left == kNone) return {right, kForever};
   if (right == kNone) return {left, kForever};
@@ -87,7 +87,7 @@ void StalenessIndex::climb(std::size_t leaf) {
     node = next;
     if (!same) continue;
     if (!sooner) return;
-    // Above, the same candidates meet as before; only the time up to which the winner is certain may become earlier.
+    // Higher up, the same candidates meet as before; only the time up to which a winner is certain may become earlier.
     for (at /= 2; at > 0 && nodes_[at].until > next.until; at /= 2) nodes_[at].until = next.until;
     return;
   }
@@ -120,7 +120,7 @@ void StalenessIndex::visit_tied(std::size_t at, double threshold) {
 
 std::uint32_t StalenessIndex::best_of_tied(std::uint32_t winner) {
   const double highest = height(lines_[winner]);
-  if (highest == 0 || std::isinf(highest)) return winner;  // the order of slots has decided
+  if (highest == 0 || std::isinf(highest)) return winner;  // play() has decided by `order`
   tied_.clear();
   visit_tied(1, highest * (1 - kTied));
   if (tied_.size() == 1) return winner;

@@ -13,10 +13,10 @@ namespace tidepool {
 
 /// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
 ///   cost / (size * (now - last access)),
-/// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Of tied quotients the one with
-/// the largest order wins. But of quotients of 0 the one with the smallest order wins, and it hides negative quotients
-/// of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
-/// (So the result is that of a scan in order that keeps the last minimum and stops at the first zero.)
+/// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Among tied quotients, the one
+/// with the largest order wins. Among quotients of 0, the one with the smallest order wins, and it hides negative
+/// quotients of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
+/// (So the result equals that of a scan in order that keeps the last minimum and stops at the first zero.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
 /// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared
@@ -27,13 +27,13 @@ class StalenessIndex {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Empties all of `slots` slots and begins at time 0.
+  /// Makes `slots` empty slots and begins at time 0.
   void reset(std::size_t slots);
   void set(std::uint32_t slot, Nanos cost, Bytes size, Nanos last_access, std::uint32_t order);
   void clear(std::uint32_t slot);
   /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
   std::uint32_t least(Nanos now);
-  /// The candidates with their quotients: first the one that least(now) names, then the others from the least on.
+  /// The candidates with their quotients: first the winner of least(now), then the others by ascending quotient.
   /// O(slots log slots).
   /// @param known  known(slot): whether the cost is exact; false: it is a lower bound
   Ranking ranking(Nanos now, const std::function<bool(std::uint32_t)>& known);

@@ -15,7 +15,7 @@ class Tournament {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Empties all of `slots` slots.
+  /// Makes `slots` empty slots.
   void reset(std::size_t slots) {
     leaves_ = std::bit_ceil(slots < 1 ? std::size_t{1} : slots);
     keys_.assign(leaves_, Key{});
