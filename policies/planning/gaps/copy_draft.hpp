@@ -25,7 +25,7 @@ class CopyDraft {
     kept_[v] = actions_.size();
     add(Verb::kSwapIn, op, v);  // a swap-in during the swap-out keeps the version on the device
   }
-  /// Lets the program wait until copies of `v` have ended.
+  /// Makes the program wait until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
   /// Frees `v` on the device once its copy has ended. Issues the copy now if there is none.
   void release(std::uint32_t op, VersionId v) {

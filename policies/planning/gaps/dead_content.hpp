@@ -19,7 +19,7 @@ struct DeadContent {
 /// that outlive the step are left out. O(uses + dead log dead).
 std::vector<DeadContent> find_dead_content(const Trace& trace);
 
-/// Actions that drop each content as soon as it is dead, sorted. For drafts: they neither swap nor recompute it.
+/// Actions that drop each content as soon as it is dead, sorted. For drafts that neither swap nor recompute it.
 std::vector<Action> drops_of(const std::vector<DeadContent>& dead);
 
 }  // namespace tidepool

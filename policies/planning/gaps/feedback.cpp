@@ -67,7 +67,7 @@ void try_feedback(Trials& trials, const Trace& trace, const StepCircle& circle, 
     Rounds rounds{trials, step, gaps, machine};
     for (const AmongLike like : {AmongLike::kFirstReleased, AmongLike::kLongest}) {
       const std::vector<double> prices = copy_prices(step, gaps, machine, like);
-      for (const int slack : {0, 2, 5, 10}) rounds.run(prices, capacity, largest * slack / 10);  // tenths
+      for (const int slack : {0, 2, 5, 10}) rounds.run(prices, capacity, largest * slack / 10);  // slack in tenths
     }
     if (!rounds.best()) return;
     idle = last && !better(*rounds.best(), *last) ? idle + 1 : 0;

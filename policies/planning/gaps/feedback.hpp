@@ -9,10 +9,10 @@
 
 namespace tidepool {
 
-/// Tidepool's own planner for steps that must wait for copies. It takes the run of the best draft so far, selects gaps
-/// for the peaks (select_for_peaks) by the price of copies that ops waited for (copy_prices), and schedules them for
-/// the op starts of that run. There, copies in a time when ops wait delay no op. It repeats this from the best draft
-/// while it gets better and trials are left.
+/// Tidepool's own planner for steps that must wait for copies. It takes the run of the best draft so far and selects
+/// gaps for the peaks (select_for_peaks) by the price of copies that ops waited for (copy_prices). It schedules them
+/// for the op starts of that run, in which a copy during a wait delays no op. It repeats this from the best draft while
+/// the results get better and trials are left.
 /// @param machine  for the times of planned copies; drafts are judged on the machine of the trials
 void try_feedback(Trials& trials, const Trace& trace, const StepCircle& circle, const std::vector<Gap>& gaps,
                   const Machine& machine, Bytes capacity, std::int64_t tries);

@@ -13,11 +13,12 @@ constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 /// The state of a buffer during the walk through the step.
 struct Walk {
   VersionId content;
-  std::uint32_t first_read = kNoOp;  // op; never if the buffer is overwritten first
+  std::uint32_t first_read = kNoOp;  // op; kNoOp if the buffer is overwritten before it is read
   std::uint32_t last = kNoOp;        // op
 };
 
-/// Pairs of buffers: the content of one at the end of the step is that of the other at the begin of the next step.
+/// One of two paired buffers: the content of the first at the end of the step is that of the second at the begin of the
+/// next step.
 struct End {
   std::uint32_t op;
   VersionId version;

@@ -23,7 +23,7 @@ struct Gap {
   std::uint32_t release = 0;  ///< op
   std::uint32_t due = 0;      ///< position, see StepCircle; > release + 1
   bool crosses = false;       ///< the boundary between two iterations
-  /// Op that makes the content of `out`; kBefore: none in this step; kUnchanged: none in any.
+  /// Op that makes the content of `out`; kBefore: no op of this step; kUnchanged: no op of any step.
   std::uint32_t made = kBefore;
 
   /// If `out` is changed later in the step and outlives it: its last version, and the op that makes it.

@@ -1,4 +1,4 @@
-// The integral of a step's load without the bytes of a growing selection of gaps.
+// The integral of a step's load over time, less the bytes of selected gaps.
 #pragma once
 
 #include <vector>

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Gaps ranked by preference, found by their slots; each is open until it is closed. A segment tree whose nodes list
-/// the gaps that cover all of their slots. O(gaps log slots) memory.
+/// Gaps ranked by preference, found by their slots. A gap is open until it is closed. The nodes of a segment tree list
+/// the gaps that cover all of the node's slots. O(gaps log slots) memory.
 class OpenGaps {
  public:
   /// @param order  the gaps, preferred first
@@ -23,7 +23,7 @@ class OpenGaps {
   void open_again(std::uint32_t rank);
   /// The first open gap of a slot. O(log slots), amortised over closings and openings.
   std::optional<std::uint32_t> first_in(std::size_t slot);
-  /// Calls visit(rank) for all open gaps, in no order.
+  /// Calls visit(rank) for all open gaps of a slot, in any order.
   template <class Visit>
   void for_each_in(std::size_t slot, Visit visit) const {
     for (std::size_t node = slot + width_; node > 0; node /= 2)

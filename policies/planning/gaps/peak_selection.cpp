@@ -23,7 +23,7 @@ class Cover {
         order_{by_price(prices)},
         open_{gaps, order_, circle.size()} {}
 
-  /// Picks until only slots that no gap can relieve are above their limits. @return  whether there is no such slot
+  /// Picks gaps until no gap relieves a slot above its limit. @return  whether all slots are then within their limits
   bool fill() {
     bool fits = true;
     while (excess_.most() > Bytes{}) {
@@ -98,7 +98,7 @@ class Cover {
     picked_.erase(std::find(picked_.rbegin(), picked_.rend(), rank).base() - 1);
   }
 
-  /// Picks other gaps in its place. @return  whether they are enough and cost less
+  /// Picks other gaps in the place of `given_up`. @return  whether they are enough and cost less
   bool make_up_for(std::uint32_t given_up) {
     constexpr double kWorthwhile = 0.99;
     double most = kWorthwhile * cost(given_up);

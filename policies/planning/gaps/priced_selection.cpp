@@ -7,7 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// Gaps in which initial content begins on the host, in the order of due ops, if their swap-ins end in time.
+/// Gaps across the boundary, whose content begins the step on the host: those whose swap-ins end in time if the lane
+/// serves them in the order of due ops.
 class Beginnings {
  public:
   Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {

@@ -17,13 +17,13 @@ inline constexpr double kWaitedFor = 1;
 
 /// The price of each gap; a selection prefers small prices. A gap costs kWaitedFor for each direction in which ops wait
 /// for its copy, and next to nothing otherwise. The swap-out is free if the host has the content already, or if the
-/// content can be copied after its last change in the previous iteration and no op waits for that. `step` has the
-/// waits.
+/// content can be copied after its last change in the previous iteration and no op waits for that. `step` says for
+/// which copies ops wait.
 std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
                                 AmongLike like);
 
-/// Extends a selection. If ops waited for the swap-out of a selected gap, the gap in which its content begins on the
-/// host is added, so that the swap-out is not needed; but only if that content comes back in time.
+/// Extends a selection. If ops waited for the swap-out of a selected gap, the gap in which its content begins the step
+/// on the host is added: then the swap-out is not needed. It is added only if that content comes back in time.
 std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const std::vector<Gap>& gaps,
                                               const Machine& machine, std::vector<std::uint32_t> selected);
 

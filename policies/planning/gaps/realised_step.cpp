@@ -25,7 +25,7 @@ class Lane {
   }
 
   /// By op: whether the lane was busy when the op started, and stayed busy until the start of some op that waited for
-  /// it. An interval across the begin of the iteration counts at its end too.
+  /// it. An interval that began before the iteration counts at the end of the iteration too.
   std::vector<bool> exposed(const StepCircle& circle, const std::vector<Nanos>& waited) const {
     std::vector<bool> exposed(circle.size());
     const auto op_from = [&](Nanos time) {
@@ -90,7 +90,7 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   step.exposed_out = out.exposed(step.circle, waited_out);
   step.exposed_in = in.exposed(step.circle, waited_in);
   Nanos waited, before;
-  for (std::size_t k = 0; k < circle.size(); ++k) {  // an op's wait delayed nothing if it is on another stream
+  for (std::size_t k = 0; k < circle.size(); ++k) {  // a wait on another stream may delay no op of this one
     Nanos& start = step.circle.start[k];
     waited += std::min(waited_in[k], start - before);
     before = start;

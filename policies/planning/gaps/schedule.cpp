@@ -25,13 +25,13 @@ std::vector<std::uint32_t> by_release(const std::vector<Gap>& gaps, std::vector<
   return selected;
 }
 
-/// A selected gap that needs a swap-out, and the earliest position of it.
+/// A selected gap that needs a swap-out, and the earliest position of the swap-out.
 struct CopiedGap {
   std::uint32_t gap, from;
 };
 
-/// The swap-outs, by release. Of several gaps of one version, the first is copied for all. Content that crossed the
-/// boundary has a copy already, and so has content that never changes.
+/// The swap-outs, by release. If several gaps have the same version, the copy at the first gap serves all. Content that
+/// crossed the boundary has a copy already, and so has content that never changes.
 std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
   std::vector<bool> on_host;  // by version
   const auto note = [&](VersionId v) {
@@ -48,7 +48,7 @@ std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std
   return copied;
 }
 
-/// The same in the order of the lane: a free lane takes the finished content with the earliest release.
+/// The same swap-outs in the order of the lane: a free lane takes the finished content with the earliest release.
 std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vector<Gap>& gaps,
                                         const std::vector<CopiedGap>& at_release, const Machine& machine) {
   const auto first = [&](const CopiedGap& each) {
@@ -57,7 +57,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
     return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
   };
   std::vector<CopiedGap> by_made = at_release;
-  for (CopiedGap& each : by_made)  // a copy for the next iteration is released in it
+  for (CopiedGap& each : by_made)  // a copy for the next iteration is released there
     if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
   std::stable_sort(by_made.begin(), by_made.end(),
                    [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });
@@ -112,12 +112,12 @@ std::uint32_t first_from(const StepCircle& circle, std::uint32_t first, std::uin
   return first;
 }
 
-/// The last position up to the due op of a gap whose op starts at `time` or earlier, or the position after the release.
+/// The last position of a gap, up to its due op, that starts at `time` or earlier; at least the one after the release.
 std::uint32_t last_until(const StepCircle& circle, const Gap& gap, Nanos time) {
   return first_from(circle, gap.release + 2, gap.due + 1, time + Nanos{1}) - 1;
 }
 
-/// The first position of [first, last) from which on no slot has more than `most`; `last` if the slot before it does.
+/// The first position in [first, last) from which on no slot has more than `most`; `last` if slot `last` - 1 has more.
 std::uint32_t room_from(const RangeTree& load, std::uint32_t first, std::uint32_t last, Bytes most) {
   const auto n = static_cast<std::uint32_t>(load.size());
   if (last > n) {
@@ -149,7 +149,7 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
   const RangeTree absent{load_without(circle, gaps, selected)};
   const std::vector<std::uint32_t> order = latest_due_first(gaps, selected, n);
   std::vector<PlannedGap> planned;
-  Nanos lane = circle.period();  // time by which the next copy to schedule must end
+  Nanos lane = circle.period();  // time by which the next scheduled copy must end
   for (int round = 0; round < 2; ++round) {
     RangeTree load = absent;
     planned.clear();
@@ -175,7 +175,7 @@ std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::ve
   std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
   if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
   std::vector<bool> useless;  // by gap
-  Nanos lane;                 // time from which it is free
+  Nanos lane;                 // time from which the lane is free
   for (int round = 0; round < 2; ++round) {
     useless.assign(gaps.size(), false);
     for (const CopiedGap& each : copied) {
@@ -200,7 +200,7 @@ std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap
   std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
   if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
   std::vector<Bytes> bytes;
-  Nanos lane;  // time from which it is free
+  Nanos lane;  // time from which the lane is free
   for (int round = 0; round < 2; ++round) {
     Added under_way{n};
     for (const CopiedGap& each : copied) {
@@ -220,7 +220,7 @@ std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<G
   const std::size_t n = circle.size();
   const std::vector<Bytes> leaving = bytes_leaving(circle, gaps, selected, machine, copies);
   std::vector<Bytes> bytes;
-  Nanos lane = circle.period();  // time until which it is free
+  Nanos lane = circle.period();  // time until which the lane is free
   for (int round = 0; round < 2; ++round) {
     Added under_way{n};
     for (const std::uint32_t i : latest_due_first(gaps, selected, n)) {
@@ -286,7 +286,7 @@ std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<Pla
   });
   for (const PlannedGap& each : planned) {
     const Gap& gap = gaps[each.gap];
-    if (each.copy != 0) {  // copied and kept: content needed again during its swap-out stays
+    if (each.copy != 0) {  // a swap-in during the swap-out keeps the version
       const VersionId copied = each.copy <= gap.release ? gap.out : gap.renewed;
       draft.push_back({Verb::kSwapOut, OpId{each.copy}, copied.value(), {}, {}});
       draft.push_back({Verb::kSwapIn, OpId{each.copy}, copied.value(), {}, {}});

@@ -1,4 +1,4 @@
-// Scheduling: the time at which each copy of a selection is issued. The second of the four decisions.
+// Scheduling: the time at which each copy of a selection is issued.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +26,31 @@ struct PlannedGap {
 
 /// Tidepool's own schedule: swap-ins as late as possible, in the periodic steady state. Each swap-in ends when it is
 /// due or when the next one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs
-/// are assumed to take no time. Goes around the circle twice, so that swap-ins due early in the step find the lane as
-/// the end of the step leaves it. A slot whose load after the selection exceeds `limit` counts as full. In the order of
-/// due ops, last first. O(slots + gaps log gaps + slots of all copies).
+/// are assumed to take no time. The schedule is made twice around the circle, since swap-ins due early in the step may
+/// begin at the end of the step before. A slot whose load after the selection exceeds `limit` counts as full. The plan
+/// is in the order of due ops, last first. O(slots + gaps log gaps + slots of all copies).
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 
-/// By slot: the bytes that are live without the content in the selected gaps, if copies take no time. The second
-/// function returns the largest of these numbers.
+/// By slot: the live bytes without the content in the selected gaps, if copies take no time. peak_without() is the
+/// largest of these numbers.
 std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>& gaps,
                                 const std::vector<std::uint32_t>& selected);
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected);
 
 /// By slot: bytes that are on the device only because they are being copied. Swap-outs are as early, and swap-ins as
-/// late, as the lanes allow, in the periodic steady state, without a limit of memory. A selection whose load fits
-/// together with these bytes costs no time; whole slots are counted. Content that the host has already is not copied
+/// late, as the lanes allow, in the periodic steady state, without a limit of memory. A selection costs no time if its
+/// load and these bytes fit together. A copy counts in whole slots. Content that the host has already is not copied
 /// again.
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
                                    const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
 
-/// The gaps whose swap-out ends early enough for a swap-in before the due op; the others would only keep the lane busy.
+/// The gaps whose swap-out ends early enough for a swap-in before the due op. Others would only keep the lane busy.
 std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
                                          const std::vector<std::uint32_t>& selected, const Machine& machine,
                                          CopyOut copies);
 
-/// By slot, as in bytes_under_way(): bytes of swap-outs.
+/// By slot: the bytes of swap-outs in bytes_under_way().
 std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
                                  const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
 
@@ -65,7 +65,7 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
                                                 const std::vector<std::uint32_t>& selected, const Machine& machine,
                                                 Bytes limit);
 
-/// The draft of such a plan, sorted, with swap-outs before swap-ins at the same op. If a gap crosses the boundary, its
+/// The actions of a plan, sorted, with swap-outs before swap-ins at the same op. If a gap crosses the boundary, its
 /// content is on the host when the step begins.
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops);
 

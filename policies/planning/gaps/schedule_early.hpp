@@ -10,12 +10,12 @@
 
 namespace tidepool {
 
-/// Issues each swap-in as soon as its bytes fit from then on, in the order of due ops. Swap-outs begin at the release
-/// and are assumed to take no time. No gap may cross the boundary.
+/// Issues each swap-in as soon as memory has room for its bytes from then on, in the order of due ops. Swap-outs begin
+/// at the release and are assumed to take no time. No gap may cross the boundary.
 /// @param load   by slot: live bytes without the absent gaps
 /// @param limit  of the load
 /// @param from   the first op that a swap-in may be issued before
-/// @return  the plan in the order of due ops, first one first. O(slots of all gaps).
+/// @return  the plan in the order of due ops. O(slots of all gaps).
 std::vector<PlannedGap> schedule_early(const std::vector<Gap>& gaps, std::vector<std::uint32_t> swapped,
                                        std::vector<Bytes> load, Bytes limit, std::uint32_t from = 0);
 

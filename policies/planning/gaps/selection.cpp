@@ -93,7 +93,7 @@ Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& ga
   while (!queue.empty() && !excess.fits()) {
     Entry best = queue.top();
     queue.pop();
-    if (!excess.relieves(gaps[best.gap])) continue;  // and later picks do not change that
+    if (!excess.relieves(gaps[best.gap])) continue;  // later picks cannot change this
     const auto picks = static_cast<std::uint32_t>(selection.gaps.size());
     if (best.picks + (picks < kExact ? 0 : best.picks / 16) < picks) {  // its score is out of date
       queue.push({value(best.gap), best.gap, picks});

@@ -1,4 +1,4 @@
-// Selection: the choice of gaps that a plan uses. The first of the four decisions; it ignores the times of copies.
+// Selection: the choice of gaps that a plan uses. It ignores the times of copies.
 #pragma once
 
 #include <cstdint>
@@ -40,12 +40,12 @@ struct Selection {
 Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& scores,
                           const SlotLimits& limits, const std::vector<bool>& allowed = {});
 
-/// The same with scores that earlier picks lower: kSwdoa or kExcess. By lazy evaluation: a score never rises. Exact for
-/// the first 64 picks; later, scores may be out of date by a sixteenth of the picks so far.
+/// The same for kSwdoa or kExcess, whose scores earlier picks lower. Evaluates lazily, since a score never rises. Exact
+/// for the first 64 picks; later, scores may be out of date by a sixteenth of the picks so far.
 Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& gaps, GapScore score,
                             const SlotLimits& limits, const std::vector<bool>& allowed = {});
 
-/// Selects with the one of these two functions that the score needs.
+/// Selects with select_by_score() or select_submodular(), as the score needs.
 Selection select_gaps(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine, GapScore score,
                       const SlotLimits& limits, const std::vector<bool>& allowed = {});
 

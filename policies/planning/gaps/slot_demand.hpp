@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// The sizes of a step's buffers, rounded up, with the numbers of buffers of each size that are used or live at once. A
-/// class of slots has the sizes above the previous class's slot, up to its own slot.
+/// The sizes of a step's buffers, rounded up, and how many buffers of each size are used or live at once. A class of
+/// slots serves the sizes above the previous class's slot, up to its own slot.
 class SlotDemand {
  public:
   /// @param granule  sizes are rounded up to its multiples
@@ -21,8 +21,8 @@ class SlotDemand {
   const std::vector<Bytes>& sizes() const { return sizes_; }
   /// By class: the most buffers that one op uses. A pool needs at least as many slots.
   std::vector<std::uint32_t> least(const SlotClasses& classes) const;
-  /// By class and op: the most buffers that are live from the end of the previous op to the op's own end. A buffer
-  /// counts as 1 B.
+  /// By class and op: the most buffers that are live between the end of the previous op and the end of the op. A number
+  /// is stored as Bytes, 1 B for each buffer.
   std::vector<std::vector<Bytes>> live(const SlotClasses& classes) const;
 
  private:
@@ -30,7 +30,7 @@ class SlotDemand {
 
   const Trace& trace_;
   std::vector<Bytes> sizes_;
-  std::vector<std::uint32_t> size_of_;  // by buffer: an index of sizes_
+  std::vector<std::uint32_t> size_of_;  // by buffer: an index into sizes_
   std::vector<std::uint32_t> used_;     // indices of the sizes of the buffers that ops use, one op after the other
   std::vector<std::size_t> first_used_;
 };

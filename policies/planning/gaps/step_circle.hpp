@@ -26,8 +26,8 @@ struct StepCircle {
 };
 
 /// The time from which live bytes count for an op: the end of the previous op, or the time at which that op has freed
-/// the versions that no op reads any more. With the later time, a swap-in may be planned into memory that is free only
-/// a moment later.
+/// the versions that no op reads any more. With the later time, a swap-in may be planned into memory that becomes free
+/// only a moment later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
 /// @param dead   versions that are dropped after their last op; they are not live from then on

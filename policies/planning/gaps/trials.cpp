@@ -105,7 +105,7 @@ std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Re
   if (best.outcome != Outcome::kOk || best.baseline == Nanos{} || trace.data().streams.size() != 1 ||
       (spec.iterations != 1 && !spec.steady))
     return spec.overhead_limit;
-  // Of two iterations that alternate, one may have twice the mean's overhead, and the very first one more than that.
+  // If two iterations alternate, one may have twice the mean overhead, and the very first iteration even more.
   if (spec.steady) factor *= 3;
   const double overhead =
       static_cast<double>(best.totals.makespan.count()) / static_cast<double>(best.baseline.count()) - 1;

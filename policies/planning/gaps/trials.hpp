@@ -80,10 +80,10 @@ class Trials {
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
          std::vector<Action> always = {});
 
-  /// Judges the plan. A plan equal to the previous one is not run again. A plan whose drops must lose (see must_lose())
-  /// is not run either: it gets the result of a run at the time limit.
+  /// Judges the plan. A plan equal to the previous one is not run again. A plan that must lose by its drops (see
+  /// must_lose()) is not run either: it gets the result of a run at the time limit.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
-  /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take longer. May be
+  /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take too long. May be
   /// wrong if the host has a copy of a dropped version from an earlier gap.
   bool must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const;
   /// Whether no tries are left, or the best draft has no overhead.
@@ -98,15 +98,16 @@ class Trials {
   GapDraft draft(const std::vector<Gap>& gaps, const GapPlan& plan) const {
     return draft_of(gaps, plan, trace_.ops().size(), always_);
   }
-  /// Trials of the same kind with some of the tries; and its best draft, if it is better, and its tries are counted.
+  /// New trials of the same kind with `tries` tries.
   Trials part(std::int64_t tries) const { return {trace_, spec_, tries, on_demand_, keep_, always_}; }
+  /// Takes over the best draft of such trials, if it is better, and counts their tries.
   void take(const Trials& part);
   /// A run of a draft with its realised plan; does not count as a try.
   Result realise(GapDraft draft);
   /// The settings of the run that judges drafts.
   const RunSpec& spec() const { return spec_; }
   const GapPlan& best_plan() const { return best_plan_; }
-  /// The best drafts that end well, best first, each once; at most as many as are kept.
+  /// The best drafts that end well, best first, each once; at most the number given to the constructor.
   const std::vector<Judged>& kept() const { return kept_; }
 
  private:
@@ -125,7 +126,7 @@ class Trials {
   Result best_result_, last_result_;
 };
 
-/// Selects and schedules in turns: the bytes under way of one selection are subtracted from the limits of the next one.
+/// Selects and schedules in turns: the limits of a selection are lowered by the bytes under way of the previous one.
 /// Ends when a selection repeats or no longer fits, after `rounds`, or when the trials are over.
 /// @param select  picks gaps for limits
 void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,
