@@ -12,15 +12,15 @@ double ratio(Bytes part, Bytes whole) {
   return static_cast<double>(part.count()) / static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
 }
 
-/// Fates of a block's ops, and the bytes to which a pass over the ops gives them.
+/// Gives the ops of a block their fates, in several passes over the ops.
 class Filling {
  public:
   explicit Filling(const std::vector<BlockOp>& ops) : ops_{ops}, fates_(ops.size(), Fate::kKeep), open_(ops.size()) {
     for (std::size_t i = 0; i < ops.size(); ++i) open_[i] = !ops[i].fixed;
   }
 
-  /// Gives ops, in this order, the fate while they fit into `gap` bytes. @param beyond  whether one more op gets it:
-  /// the smallest that covers 95 % of the rest. @return the bytes of these ops
+  /// Gives the fate to ops, in this order, while they fit into `gap` bytes. @return the bytes of these ops
+  /// @param beyond  whether one more op gets the fate: the smallest that covers 95 % of the bytes still missing
   double fill(double gap, const std::vector<std::size_t>& order, Fate fate, bool beyond) {
     double placed = 0;
     for (const std::size_t i : order)

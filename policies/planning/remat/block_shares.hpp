@@ -11,8 +11,8 @@ namespace tidepool {
 
 /// A block of a network (a transformer layer) in the linear program over all blocks.
 struct BlockLoad {
-  Bytes activations;         ///< of forward, read by backward
-  Bytes fixed;               ///< part of them whose ops must not run again: it is kept
+  Bytes activations;         ///< bytes that forward makes and backward reads
+  Bytes fixed;               ///< part of `activations` that is kept: its ops must not run again
   Bytes backward_temporary;  ///< most bytes that backward has made and that are alive during the block's backward ops
 };
 
@@ -20,7 +20,7 @@ struct BlockLimits {
   Bytes budget;   ///< for all memory except that from before the step
   Bytes head;     ///< most bytes alive at once during ops outside of all blocks
   Bytes to_host;  ///< limit of one block's copies: the bytes that the link carries during the mean block's forward ops
-  Bytes to_device;  ///< the same for copies back during backward ops
+  Bytes to_device;  ///< the same for swap-ins during backward ops
   Bytes host;       ///< limit of all blocks' bytes on the host together
 };
 
@@ -44,7 +44,7 @@ enum class Fate : std::uint8_t { kKeep, kRecompute, kOffload };
 struct BlockOp {
   Bytes saved;
   Nanos duration;
-  bool fixed = false;       ///< must not run again: it is kept
+  bool fixed = false;       ///< must not run again: its output is kept
   bool offloadable = true;  ///< may be copied to the host
 };
 

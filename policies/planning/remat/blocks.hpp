@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// Each range of ops holds all ops of the block, and perhaps other ops between them; kNever if the block has none.
+/// A block of ops. Each range of ops holds all ops of the block, and perhaps others in between; kNever: no ops.
 struct NetworkBlock {
   std::uint32_t first = kNever, behind = 0;              ///< forward
   std::uint32_t backward = kNever, backward_behind = 0;  ///< backward

@@ -26,7 +26,7 @@ class ChainState {
       need(option.forward_peak + gradient());
       cost_.time += !ran_[step.stage] ? option.first : step.stage + 1 == left_ ? option.alone : option.again;
       ran_[step.stage] = true;
-      drop_output(step.stage);  // now it is one of the saved values
+      drop_output(step.stage);  // the output is now one of the saved values
       saved_[step.stage] = step.option;
       held_ += option.saved;
       return true;
@@ -68,8 +68,8 @@ class ChainState {
   }
 
   const Chain& chain_;
-  std::vector<bool> output_;                         // by stage: kept, apart from its saved values
-  std::vector<std::optional<std::uint32_t>> saved_;  // by stage: its option
+  std::vector<bool> output_;                         // by stage: whether its output is kept apart from saved values
+  std::vector<std::optional<std::uint32_t>> saved_;  // by stage: the option that it saved
   std::vector<bool> ran_;                            // by stage
   std::size_t left_;                                 // stages whose backward step has not run
   Bytes held_;

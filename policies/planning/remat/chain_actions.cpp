@@ -25,7 +25,7 @@ class Scheduler {
     const std::size_t i = step.stage;
     if (step.verb == ChainVerb::kBackward) {
       --left_;
-      // Without this output the next step uses least memory; the previous stage recomputes it with its saved values.
+      // The next step uses least memory without this output: the previous stage recomputes it with its saved values.
       if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
       const std::vector<Action>& backward = stages_[i].options[option_[i]].backward;
       actions_.insert(actions_.end(), backward.begin(), backward.end());
@@ -69,7 +69,7 @@ class Scheduler {
     const TraceStage& stage = stages_[i];
     const std::uint32_t now = stages_[left_ - 1].window;
     find_needed(i);
-    std::vector<Saved> open;  // made, and to be dropped after its last use
+    std::vector<Saved> open;  // versions that were made and are dropped after their last use
     std::size_t next = 0;
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       bool runs = false;
@@ -90,15 +90,15 @@ class Scheduler {
     if (verb == ChainVerb::kSweep && i > 0) drop(now, stages_[i - 1].output);
   }
 
-  /// Whether a rerun of the stage now makes its saved version `s` for later: what it keeps, without an output that the
-  /// program has freed.
+  /// Whether a rerun of the stage now makes its saved version `s` for later: if the stage keeps it, and if it is not an
+  /// output that the program has freed.
   bool wants(std::size_t i, std::size_t s) const {
     const TraceStage& stage = stages_[i];
     return keeps(i, s) && (stage.saved[s].version != stage.output || stage.output_stays || i + 1 < left_);
   }
 
-  /// Finds the ops that make what a rerun of a stage is for. Also finds the last use of each version by
-  /// these ops, or by ops in between that these need.
+  /// Finds the ops that make the versions that a rerun of a stage wants, and the ops of the stage that these ops need.
+  /// Also finds the last use of each version by these ops.
   void find_needed(std::size_t i) {
     const TraceStage& stage = stages_[i];
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
@@ -131,8 +131,8 @@ class Scheduler {
   std::vector<bool> ran_, saved_;        // by stage
   std::vector<std::uint32_t> option_;    // by stage, if it is saved
   std::vector<bool> needed_;             // by op of the current stage
-  std::vector<bool> is_saved_;           // by version, likewise
-  std::vector<std::uint32_t> last_use_;  // by version: op
+  std::vector<bool> is_saved_;           // by version of the current stage
+  std::vector<std::uint32_t> last_use_;  // by version of the current stage: op
   std::vector<Action> actions_;
 };
 

@@ -16,10 +16,10 @@
 
 namespace tidepool {
 
-/// Cuts the step into at most a given number of stages (see linearise), lets `choose` find an order that fits the
-/// memory beside buffers from before the step, and executes it. `refine` may first give the stages more options. If all
-/// values fit, all are kept. Sizes are sums of bytes: if a pool with addresses cannot place a request, the next policy
-/// of the chain answers. O(1) per action.
+/// Cuts the step into at most a given number of stages (see linearise). `choose` finds an order that fits the memory
+/// that buffers from before the step leave, and the policy executes it. `refine` may first give the stages more
+/// options. If all values fit, all are kept. Sizes are sums of bytes: if a pool with addresses cannot place a request,
+/// the next policy of the chain answers. O(1) per action.
 class ChainPolicy final : public DraftPolicy {
  public:
   using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;
@@ -55,7 +55,7 @@ inline std::size_t count_of(const std::string& owner, const Options& options, co
   return static_cast<std::size_t>(value);
 }
 
-/// Keeps the better of two orders: one that fits is better than one that does not; of two that do not fit, the one with
+/// Keeps the better of two orders. An order that fits is better than one that does not. If neither fits, the one with
 /// the lower peak is better; otherwise the faster one.
 class BestOrder {
  public:

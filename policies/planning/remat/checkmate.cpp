@@ -10,7 +10,7 @@ bool contains(const std::vector<std::uint32_t>& nodes, std::size_t node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-/// Values that are resident before node t runs, or before its reruns.
+/// The number of values that may be resident before node t runs, or before its reruns.
 std::size_t values_before(const KeepGraph& graph, std::size_t t) { return std::min(t, graph.repeatable()); }
 
 /// The program for one graph and capacity, with names for its variables.
@@ -41,8 +41,8 @@ class Formulation {
 
   LinearProgram::Solution solve(const LinearProgram::Limits& limits) const { return program_.solve(limits); }
   double time_unit() const { return time_unit_; }
-  /// The schedule of what is kept at least as much as the threshold. What comes back is copied if the copy has at least
-  /// the share of the rerun.
+  /// The schedule that keeps each value whose variable is at least the threshold. A value comes back by a copy if the
+  /// variable of the copy is at least that of the rerun.
   KeepSchedule schedule(const std::vector<double>& x, double threshold) const {
     std::vector<std::vector<bool>> kept, paged_in;
     for (std::size_t t = 0; t < kept_.size(); ++t) {
@@ -72,7 +72,7 @@ class Formulation {
     for (const auto& [variable, factor] : terms) program_.add(row, variable, factor);
   }
 
-  /// Adds the copies to a second place and back, and the constraints that what they copy is there.
+  /// Adds the copies to a second place and back, and the constraints that a copied value is present.
   void page(bool may_page) {
     std::vector<std::vector<std::uint32_t>> on_host, out;
     for (std::size_t t = 0; t < graph_.nodes(); ++t) {
@@ -117,13 +117,13 @@ class Formulation {
     for (const std::uint32_t in : graph_.inputs[t]) at_least(1, {{again_[t][in], 1}, {kept_[t][in], 1}});
   }
 
-  /// Limits the memory in use after each node that may run before t, and at t.
+  /// Limits the memory in use while each node that may be rerun before t runs, and while t runs.
   void limit(std::size_t t) {
     std::optional<std::uint32_t> before;
     for (std::size_t k = 0; k <= kept_[t].size(); ++k) {
       const bool is_last = k == kept_[t].size();
       const std::size_t node = is_last ? t : k;
-      const std::uint32_t held = program_.variable(0, 1, 0);  // while the node runs
+      const std::uint32_t held = program_.variable(0, 1, 0);  // bytes while the node runs
       const std::uint32_t row = program_.row(is_last && t < graph_.repeatable() ? scaled(graph_.size[t]) : 0,
                                              is_last && t < graph_.repeatable() ? scaled(graph_.size[t]) : 0);
       program_.add(row, held, 1);
@@ -151,7 +151,7 @@ class Formulation {
     freed_.clear();
   }
 
-  /// Adds variables for values that may be freed after node k, which may run again before t.
+  /// Adds variables for the values that may be freed after node k, if k is rerun before t.
   void free_behind(std::size_t t, std::size_t k) {
     freed_.clear();
     frees_.resize(kept_[t].size());
@@ -192,7 +192,7 @@ std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSched
 KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
                       const std::vector<std::vector<bool>>& paged_in) {
   KeepSchedule schedule{std::move(kept), {}, {}, {}};
-  std::vector<std::size_t> kept_at(graph.repeatable());  // the first node that it is kept for; none: 0
+  std::vector<std::size_t> kept_at(graph.repeatable());  // by value: the first node that it is kept for; 0: none
   std::vector<bool> is_out(graph.repeatable());
   const auto comes_back = [&](std::size_t t, std::size_t i) {
     if (paged_in.empty() || !paged_in[t][i] || kept_at[i] == 0) return false;

@@ -13,13 +13,13 @@ namespace tidepool {
 
 /// Nodes in the order of their first runs. Nodes at the front can be rerun, the rest cannot. Each node makes one value.
 struct KeepGraph {
-  // By node that can be rerun:
+  // For each node that can be rerun:
   std::vector<Nanos> time;                               ///< of a rerun
-  std::vector<Bytes> size;                               ///< bytes of its value
+  std::vector<Bytes> size;                               ///< bytes of the node's value
   std::vector<Bytes> workspace;                          ///< further bytes during a rerun
-  std::vector<std::uint32_t> last;                       ///< last node that reads it; itself if none does
+  std::vector<std::uint32_t> last;                       ///< last node that reads its value, or itself
   std::vector<std::vector<std::uint32_t>> again_inputs;  ///< earlier nodes whose values a rerun reads
-  // By node:
+  // For each node:
   std::vector<std::vector<std::uint32_t>> inputs;  ///< earlier nodes that can be rerun and whose values it reads
   std::vector<Bytes> before;                       ///< other live bytes before it runs
   std::vector<Bytes> during;                       ///< other live bytes while it runs
@@ -61,10 +61,10 @@ struct KeepCost {
 std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSchedule& schedule, std::size_t t,
                                          std::size_t i);
 
-/// The smallest set of reruns for the kept values: of absent values that a node reads, or that are kept for the next
-/// node.
-/// @param paged_in  of the latter, those that are copied back instead if they were kept at an earlier node: there, they
-///                  are copied out once, as early as possible; empty: none
+/// Completes a schedule with the smallest set of reruns for the kept values: reruns of absent values that a node reads,
+/// or that are kept for the next node.
+/// @param paged_in  absent values kept for the next node that are copied back instead, if they were kept at an earlier
+///                  node: they are copied out once, at the first node that they are kept for; empty: none
 KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
                       const std::vector<std::vector<bool>>& paged_in = {});
 
@@ -80,9 +80,9 @@ struct KeepSolution {
 /// Solves the integer program, in variables S, R and FREE as in the paper (equations 1 to 8). U is a variable of each
 /// node, and FREE is bounded by each of its hazards, which is a stronger relaxation than a bound by their sum. O(n^2 +
 /// n edges) variables.
-/// With a second place, POET's S^SD, M^in and M^out come with these: a value is kept if it was kept, recomputed or
-/// copied back while the node before ran; only what has a copy is copied back, and only what is kept is copied out.
-/// In a block, nodes before `first_planned` keep every value.
+/// With a second place, POET's S^SD, M^in and M^out are added. A value is then kept only if it was kept, recomputed or
+/// copied back while the previous node ran; only values with a copy are copied back, and only kept values are copied
+/// out. In a block, nodes before `first_planned` keep every value.
 /// Papers: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; Patil
 /// et al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022;
 /// Zhao et al., "Rockmate: an Efficient, Fast, Automatic and Generic Tool for Re-materialization in PyTorch", ICML
@@ -94,9 +94,9 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 /// rounded too. Returns the cheapest of the schedules that fit the capacity; if none fits, the one with the least peak.
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
 
-/// A schedule that fits the capacity, by the integer program if it is given time and finds one in it, else by rounding.
-/// If nothing fits, the capacity is raised in steps until something does. None if all values can be kept, or if there
-/// is no schedule.
+/// A schedule that fits the capacity: by the integer program, if it is given time and finds one within it, else by
+/// rounding. If nothing fits, the capacity is raised in steps until a schedule fits. None if all values can be kept, or
+/// if there is no schedule.
 std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time);
 
 }  // namespace tidepool

@@ -146,9 +146,9 @@ class Condenser {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   }
 
-  /// Finds the groups whose values a rerun of this group reads: all producers of its saved values run again, also in
-  /// earlier groups, back to saved values. Values in between are no longer resident. In a stage, its input and output
-  /// are.
+  /// Finds the groups whose values a rerun of this group reads. All producers of its saved values run again, also those
+  /// in earlier groups, back to saved values: values in between are no longer resident. The input and output of a stage
+  /// are resident.
   void find_again_inputs(std::size_t group) {
     std::vector<std::uint32_t>& inputs = result_.graph.again_inputs.emplace_back();
     Nanos time;
@@ -206,12 +206,12 @@ class Condenser {
 
   const Trace& trace_;
   std::uint32_t ops_, backward_, behind_;  // groups that cannot be rerun cover [backward_, behind_)
-  std::uint32_t first_ = 0;                // ops before it cannot be rerun either
-  VersionId output_ = {};                  // of the stage, if it stays
+  std::uint32_t first_ = 0;                // ops before this one cannot be rerun either
+  VersionId output_ = {};                  // the stage's output, if it stays
   std::size_t repeatable_ = 0;             // number of forward groups
   std::vector<std::size_t> group_of_;      // by op
   std::vector<Bytes> besides_;             // by op: live bytes, without saved values
-  Bytes constant_;                         // those of `live` from before the step
+  Bytes constant_;                         // live bytes from before the step
   std::vector<bool> is_saved_;             // by version
   std::vector<std::size_t> seen_;          // by op: the last group that visited it
   CondensedTrace result_;

@@ -31,8 +31,8 @@ struct CondensedTrace {
 CondensedTrace condense(const Trace& trace, std::size_t most);
 
 /// One stage of a chain: its backward ops are the nodes that are planned, its forward ops the groups that can be rerun.
-/// The values are the versions that the stage saves and its backward step reads, but for its output: that and its input
-/// stay. Bytes are those of TraceChain::live. At most `most` groups with values, and about as many behind.
+/// The values are the versions that the stage saves and its backward step reads, except its output: output and input
+/// stay. Bytes are those of TraceChain::live. At most `most` groups with values, and about as many nodes behind them.
 /// O(ops + versions + uses of the stage).
 CondensedTrace condense_stage(const Trace& trace, const TraceChain& chain, std::size_t stage, std::size_t most);
 

@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// The actions of a static planner: kDrop and kRun, sorted by `before`. They are given out op by op, since only then it
-/// is known which versions may be dropped: a version that no op could recompute stays.
+/// The actions of a static planner: kDrop and kRun, sorted by `before`. They are issued op by op, since a drop can
+/// only be checked when it is due: a version that no op could recompute stays.
 class Draft {
  public:
   Draft() = default;

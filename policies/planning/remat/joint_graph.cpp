@@ -39,7 +39,7 @@ class GraphMaker {
 
   Bytes size_of(VersionId v) const { return trace_.buffer(trace_.version(v).buffer).size; }
 
-  /// Whether a version is only there while a library runs; for an operator of PyTorch, it is no output.
+  /// Whether a version is the workspace of a library call. A PyTorch operator does not have it as an output.
   bool is_workspace(VersionId v) const {
     return trace_.buffer(trace_.version(v).buffer).kind == BufferKind::kWorkspace && trace_.readers(v).empty();
   }
@@ -93,7 +93,8 @@ class GraphMaker {
     for (const VersionId v : last_made_) result_.graph[node_of_[v.index()]].handed_on = true;
   }
 
-  /// A version that the first backward op replaces in place is there for this op.
+  /// Marks versions that end before the backward phase. A version that the first backward op replaces in
+  /// place is still there for that op.
   void mark_gone() {
     const std::vector<std::uint32_t> ends = ends_of_versions(trace_);
     const auto in_backward = [&](OpId op) { return op.value() >= backward_; };
@@ -111,7 +112,7 @@ class GraphMaker {
   std::uint32_t backward_;
   std::vector<std::uint32_t> node_of_;  // by version
   std::vector<bool> needed_;            // by node: whether the values that the forward phase hands on depend on it
-  std::vector<VersionId> last_made_;    // outputs of the last forward op that reads
+  std::vector<VersionId> last_made_;    // outputs of the last forward op that reads a version
   TraceGraph result_;
 };
 

@@ -34,8 +34,8 @@ std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Byte
     const Int128 scaled = Int128{size.count()} * static_cast<std::int64_t>(kParts);
     return static_cast<std::size_t>((scaled + limit.count() - 1) / limit.count());
   };
-  std::vector<std::int64_t> best(kParts + 1);  // by bytes, in parts of the limit
-  std::vector<std::vector<bool>> takes;        // by item, by parts at most
+  std::vector<std::int64_t> best(kParts + 1);  // most worth, by parts of the limit at most
+  std::vector<std::vector<bool>> takes;        // by item and parts at most: whether the item is taken
   for (const KnapsackItem& item : items) {
     std::vector<bool>& takes_it = takes.emplace_back(kParts + 1);
     if (item.size > limit) continue;
@@ -60,9 +60,9 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
   constexpr double kParts = 10'000;
   const auto parts_of = [&](double part) { return static_cast<std::size_t>(std::nearbyint(part * kParts)); };
   const std::size_t room = parts_of(share);
-  const double giga = static_cast<double>(whole.count()) / 1e9;  // roundings in the source's order
+  const double giga = static_cast<double>(whole.count()) / 1e9;  // rounds in the same order as the source
   std::vector<std::size_t> parts;
-  std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by item, by parts at most
+  std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by number of items, by parts at most
   for (const KnapsackItem& item : items) {
     parts.push_back(parts_of(static_cast<double>(item.size.count()) / 1e9 / giga));
     const auto worth = static_cast<float>(item.worth.count());
@@ -139,13 +139,13 @@ class ExactKnapsack {
   };
   struct State {
     Sum sum;
-    std::uint32_t from = 0, item = 0;  // the state before it took its last item
+    std::uint32_t from = 0, item = 0;  // the state before the last item, and that item
   };
 
   std::int64_t size(std::size_t k) const { return items_[order_[k]].size.count(); }
   std::int64_t worth(std::size_t k) const { return items_[order_[k]].worth.count(); }
 
-  /// The end of the longest range of items from `k` on that all fit into a state.
+  /// The end of the longest range of items from `k` on that fit into a state together.
   std::size_t fill(const Sum& sum, std::size_t k) const {
     const std::int64_t room = limit_ - sum.size + sums_[k].size;
     const auto end = std::upper_bound(sums_.begin() + static_cast<std::ptrdiff_t>(k), sums_.end(), room,
@@ -153,7 +153,7 @@ class ExactKnapsack {
     return static_cast<std::size_t>(end - sums_.begin()) - 1;
   }
 
-  /// Considers a choice: a state with as many of the items from `k` on as fit.
+  /// Considers a choice: a state, with as many of the next items from `k` on as fit.
   void consider(std::uint32_t state, std::size_t k) {
     const Sum& sum = states_[state].sum;
     const std::size_t end = fill(sum, k);
@@ -181,7 +181,7 @@ class ExactKnapsack {
   const std::vector<KnapsackItem>& items_;
   std::int64_t limit_;
   std::vector<std::size_t> order_;
-  std::vector<Sum> sums_;  // of the first items in the order
+  std::vector<Sum> sums_;  // by k: of the first k items in the order
   std::vector<State> states_;
   std::int64_t best_worth_ = -1;
   std::uint32_t best_ = 0;

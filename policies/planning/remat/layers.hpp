@@ -29,7 +29,7 @@ struct Kept {
   std::uint32_t maker = 0;   ///< layer
   std::uint32_t origin = 0;  ///< the layer that wrote its buffer first, if later ones update it in place (an activation
                              ///< after a convolution); otherwise the maker
-  std::uint32_t reader = 0;  ///< the last layer that reads it forward; the maker if none does: it is no layer's input
+  std::uint32_t reader = 0;  ///< the last layer that reads it forward; the maker if no other does
   std::uint32_t due = 0;     ///< the layer whose backward ops read it first
 };
 

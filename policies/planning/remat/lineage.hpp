@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// Times of recomputations in a program from which some versions are dropped. Frees of the program apply: versions that
-/// are freed or dropped at that time are recomputed too.
+/// Times of recomputations in a program from which some versions are dropped. The program's own frees count: a version
+/// that is freed or dropped at that time is recomputed too.
 class Lineage {
  public:
   /// O(uses) to construct.
@@ -20,7 +20,7 @@ class Lineage {
   void drop(VersionId v, std::uint32_t release, std::uint32_t due);
   void keep(VersionId v) { due_[v.index()] = release_[v.index()] = 0; }
 
-  /// Time of the ops that must run again for `v` before `op`, each once. None if `v` cannot be recomputed, since an
+  /// Time of the ops that must run again to have `v` before `op`, each once. None if `v` cannot be recomputed, since an
   /// absent input is a source's output or from before the step. O(reruns and their uses).
   std::optional<Nanos> time(VersionId v, std::uint32_t op);
 

@@ -13,7 +13,7 @@ bool contains(const ModuleStats& outer, const ModuleStats& inner) {
   return outer.path.empty() || lies_in(inner.path, outer.path);
 }
 
-/// Bytes that its ops make besides those that are saved without checkpointing.
+/// Bytes that the module's ops make beyond those that are saved without checkpointing.
 Bytes kept_besides(const ModuleStats& module) { return std::max(module.made - module.saved, Bytes{}); }
 Bytes made(const ModuleStats& module) { return std::max(module.made, module.saved); }
 
@@ -70,7 +70,7 @@ class Program {
       row(0, LinearProgram::kInfinity, {{again, 1}, {given_up, -time * line.slope}, {chosen, -time * line.intercept}});
   }
 
-  /// At most one of a module and those around it is checkpointed. Rows of inner modules cover their outer ones.
+  /// At most one of a module and the modules around it is checkpointed. The row of an inner module covers outer ones.
   void choose_one_around(std::size_t module) {
     if (module + 1 < modules().size() && contains(modules()[module], modules()[module + 1])) return;
     std::vector<Term> around;
@@ -116,7 +116,7 @@ class Program {
   const ModelStats& model_;
   Bytes budget_;
   std::int64_t shards_;
-  int nodes_;  // equal layers have many equal solutions, so the best one known by then is nearly optimal
+  int nodes_;  // equal layers have many equal solutions, so the best one known at this limit is nearly optimal
   double unit_;
   Nanos longest_;
   LinearProgram program_;

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kGranule = 512;  // PyTorch's allocator rounds sizes up to it
+constexpr std::int64_t kGranule = 512;  // bytes; PyTorch's allocator rounds sizes up to multiples of it
 
 Bytes rounded(Bytes size) { return Bytes{(size.count() + kGranule - 1) / kGranule * kGranule}; }
 
@@ -181,7 +181,7 @@ std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region) {
   add(order.always);
   for (const SelectiveGroup& group : order.given_up) add(group);
   add(order.never);
-  // Each point takes the time of the next one, so that the fit is rather too high than too low.
+  // Each point takes the time of the next one, so that the fit is too high rather than too low.
   for (std::size_t i = 0; i + 1 < curve.size(); ++i) curve[i].y = curve[i + 1].y;
   if (curve.size() > 1) curve.pop_back();
   return fit_lines(curve, curve.size() > 3 ? 2 : 1);

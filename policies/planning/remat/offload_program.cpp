@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = LinearProgram::kInfinity;
 constexpr double kPriceOfCopies = 0.01;
-constexpr double kTolerance = 1e-6;  // in rooms: a smaller sum is none, within the solver's tolerance
+constexpr double kTolerance = 1e-6;  // in units of the room: smaller sums are errors of the solver and count as 0
 
 class OffloadProgram {
  public:
@@ -45,7 +45,7 @@ class OffloadProgram {
   }
 
  private:
-  /// Sums of copied bytes after each step in [first, first + variables); none before, as many as at last behind.
+  /// Sums of copied bytes after each step in [first, first + variables). Earlier sums are 0, later ones equal the last.
   struct Copied {
     std::size_t first = 0;
     std::vector<std::uint32_t> variables;
@@ -88,7 +88,7 @@ class OffloadProgram {
     Copied &out = out_.emplace_back(), &in = in_.emplace_back();
     out.first = i;
     in.first = i + 1;
-    if (backward(i) < i + 3) return;  // there is no step in between to copy back during
+    if (backward(i) < i + 3) return;  // no step is left in which to copy back
     for (std::size_t step = i; step + 1 < backward(i); ++step) {
       const bool is_last = step + 2 == backward(i);
       out.variables.push_back(program_.variable(0, kInfinity, is_last ? kPriceOfCopies * out_time_ : 0));

@@ -16,8 +16,8 @@ namespace tidepool {
 struct OffloadProblem {
   Chain chain;
   std::vector<std::vector<Bytes>> movable;  ///< by stage and option: bytes of saved values that may leave the device
-  Link d2h, h2d;                            ///< without their latencies
-  Bytes room;                               ///< for the chain
+  Link d2h, h2d;                            ///< their latencies are ignored
+  Bytes room;                               ///< bytes for the chain
 };
 
 /// The plan of one stage. Bytes are sums over all steps so far.
@@ -27,11 +27,11 @@ struct StageOffload {
   std::vector<Bytes> in;   ///< by step: copied back when the step has ended
 };
 
-/// @return  the plan with the least time that was found within `nodes` nodes of branch and bound; none if there is
-/// none. A step takes as long as its ops, as its copies out, or as its copies back, whichever is longest; what a
-/// forward step copies of its own values comes after its ops. Values in part on the host use memory in part: what a
-/// step copies out is gone for the next step, what it copies back is there from its beginning. A hundredth of the time
-/// of copies is added, so that none is in vain. O(stages^2 + options) variables.
+/// @return  the plan with the least time that was found within `nodes` nodes of branch and bound; none if none
+/// was found. A step takes as long as its ops, its swap-outs or its swap-ins, whichever is longest; a forward step
+/// copies its own values after its ops. A value that is in part on the host takes part of its memory: bytes that a step
+/// copies out are free in the next step, bytes that it copies back take memory from its beginning. A hundredth of the
+/// time of copies is added, so that no copy is useless. O(stages^2 + options) variables.
 /// Source: topal-team/rockmate, rockmate/solvers/ilp/ilp_offload.py, without weights, gradients and optimizer states.
 std::optional<std::vector<StageOffload>> plan_offload(const OffloadProblem& problem, int nodes);
 

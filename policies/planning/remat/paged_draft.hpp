@@ -10,17 +10,16 @@
 
 namespace tidepool {
 
-/// Copies for the timeline; drops and runs for the moments at which they are due. Both are sorted.
+/// Copies, which plan() returns; others: drops and runs, which are issued when they are due. Both are sorted.
 struct PagedActions {
   std::vector<Action> copies, others;
 };
 
-/// The base of static planners that copy: plan() returns the copies, and drops and runs are given out when they are
-/// due.
+/// The base of static planners that copy: plan() returns the copies, and drops and runs are issued when they are due.
 class PagedPolicy : public DraftPolicy {
  protected:
-  /// @param actions_of  the actions if copies back are asked for early, or late
-  /// @return  the copies of the better actions, whose others are due from now on
+  /// @param actions_of  actions_of(early): the actions if swap-ins are requested early, or late
+  /// @return  the copies of the better actions; their drops and runs are issued from now on
   template <class ActionsOf>
   std::vector<Action> follow_better(const Trace& trace, const RunSpec& spec, const ActionsOf& actions_of) {
     const auto run = [&](bool early) { return judge(trace, spec, std::make_unique<Paged>(actions_of(early))); };

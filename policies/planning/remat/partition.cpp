@@ -17,7 +17,7 @@ constexpr std::uint32_t kFar = 1'000'000'000;  // distance if no path leads to t
 
 }  // namespace
 
-/// The ops that never run again, in addition to expensive and random ones.
+/// Rules that ban more ops from running again, besides expensive and random ones.
 struct Partitioner::Rules {
   bool used_far_apart = false, long_chains = false, materialized = false, unknown = false;
 };
@@ -93,8 +93,8 @@ void Partitioner::ban(std::uint32_t node, const std::vector<bool>& may_run_again
   cut.is_banned[node] = true;
 }
 
-/// The position of the first forward node, on paths from `starts` up to position `last`, that does not fuse with its
-/// predecessor.
+/// The position of the first forward node that does not fuse with its predecessor, on paths from `starts` up to
+/// position `last`; `last` if all fuse.
 std::uint32_t Partitioner::first_unfusible(const std::vector<std::uint32_t>& starts, std::uint32_t last) const {
   std::set<std::pair<std::uint32_t, std::pair<bool, std::uint32_t>>> open;  // position, whether it fuses, node
   for (const std::uint32_t start : starts) open.insert({forward_order_[start], {true, start}});

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// A value, or an op with several outputs, which are nodes after it. Nodes are in an order in which they can run.
+/// A value; or an op with several outputs, which are later nodes. Nodes are in an order in which they can run.
 struct JointNode {
   enum class Phase : std::uint8_t {
     kForward,   ///< the step's result depends on it
@@ -25,7 +25,7 @@ struct JointNode {
   bool input = false;      ///< existed before the step
   bool parameter = false;  ///< an input that stays in any case: keeping it costs nothing
   bool handed_on = false;  ///< part of the step's result
-  bool gone = false;       ///< freed before the backward phase, so that it cannot be kept for it
+  bool gone = false;       ///< freed before the backward phase, so it cannot be kept
   bool several = false;    ///< an op with several outputs, not a value
   bool part = false;       ///< one of the outputs of such an op
 };
@@ -41,9 +41,9 @@ struct Partition {
   Bytes bytes = {};  ///< of `kept`
 };
 
-/// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which all cheap ops run
-/// again). For a budget between, a knapsack by runtime chooses further values to recompute: the kept bytes beyond the
-/// inputs are limited to that share of those of the minimum cut. A few maximum flows. Source: PyTorch 2.15,
+/// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which only cheap ops run
+/// again). For a budget in between, a knapsack by runtime chooses further values to recompute: the kept bytes beyond
+/// the inputs are limited to that share of those of the minimum cut. A few maximum flows. Source: PyTorch 2.15,
 /// torch/_functorch/partitioners.py, choose_saved_values_set and solve_min_cut.
 class Partitioner {
  public:

@@ -16,15 +16,15 @@ namespace tidepool {
 /// Paper: Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26(1), 2000.
 std::int64_t revolve_sweeps(std::size_t stages, std::size_t slots);
 
-/// The order that takes revolve_sweeps. O(stages^2 * slots).
+/// The order that takes revolve_sweeps() forward runs. O(stages^2 * slots).
 ChainSequence revolve(std::size_t stages, std::size_t slots);
 
-/// Checkpoints at the inputs of the stages `starts` (rising; stage 0 always counts as one). One sweep keeps these and
-/// the whole last segment. Then each segment runs again from its checkpoint, is kept whole, and reversed.
+/// Checkpoints at the inputs of the stages `starts` (ascending; stage 0 is always a checkpoint). One sweep keeps these
+/// and the whole last segment. Then each segment runs again from its checkpoint, is kept whole, and is reversed.
 ChainSequence in_segments(std::size_t stages, const std::vector<std::size_t>& starts);
 
-/// As in_segments with `checkpoints` equal divisions, but each segment is divided again in the same way, down to single
-/// stages. Paper: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4.4.
+/// As in_segments(), with `checkpoints` checkpoints at equal distances; but each segment is divided again in the same
+/// way, down to single stages. Paper: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4.4.
 ChainSequence in_nested_segments(std::size_t stages, std::size_t checkpoints);
 
 }  // namespace tidepool

@@ -69,7 +69,7 @@ void Rotor::fill(std::size_t i, std::size_t j) {
   }
 }
 
-/// Slots besides the input of stage i that running stage k - 1 forward needs, while all stages up to j are left.
+/// Slots that the forward run of stage k - 1 needs besides the input of stage i, before stages up to j are reversed.
 std::int64_t Rotor::need_of_sweep(std::size_t i, std::size_t k, std::size_t j) const {
   const std::size_t last = k - 1;
   return sweep_peak_[last] + gradient_[j] + (last > i ? input_[last] : 0);

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Optimal among persistent orders: those in which a kept value stays until its use. A dynamic program over C(i, j, m),
-/// the least time to reverse the stages i to j, whose input is kept, within m slots besides it:
+/// Optimal among persistent orders: those in which a kept value stays until its use. A dynamic program over C(i, j, m):
+/// the least time to reverse the stages i to j within m slots, not counting the input of stage i, which is kept:
 ///   C(i, i, m) = min over options o of forward_o + backward_o          if both fit into m
 ///   C(i, j, m) = min of
 ///     F_ck at i, swept up to k:  sum over l in [i, k) of forward_l + C(k, j, m - x_k) + C(i, k - 1, m)
@@ -58,7 +58,7 @@ class Rotor {
   double time_of(const Option& option, std::size_t i, std::size_t j) const {
     return j + 1 == size_ ? option.first : i == j ? option.alone : option.again;
   }
-  /// Time of the stages [i, k) while all stages up to j are left.
+  /// Time of a forward run of the stages [i, k), before stages up to j are reversed.
   double sweep_time(std::size_t i, std::size_t k, std::size_t j) const {
     const std::vector<double>& sum = j + 1 == size_ ? sweep_first_ : sweep_again_;
     return sum[k] - sum[i];
@@ -71,15 +71,15 @@ class Rotor {
   std::int64_t slots_of(Bytes capacity) const { return std::clamp<std::int64_t>(capacity.count() / slot_, 0, slots_); }
 
   std::size_t size_;
-  std::int64_t slots_, slot_ = 1;                  // number, and bytes of one
-  std::vector<double> sweep_first_, sweep_again_;  // totals over the stages before each stage
+  std::int64_t slots_, slot_ = 1;                  // number of slots, and bytes of one
+  std::vector<double> sweep_first_, sweep_again_;  // ns; totals over the stages before each stage
   std::vector<std::int64_t> input_, sweep_peak_, gradient_;
   std::vector<std::vector<Option>> options_;
   std::vector<double> table_;  // by i, j, m
 };
 
-/// The persistent order that takes least time within `room`. If there is none, the one for the least capacity that has
-/// one; if sizes rounded up to slots leave none at all, the one that saves everything.
+/// The persistent order that takes least time within `room`. If none fits, the order for the least capacity that has
+/// one. If no capacity has one, since sizes are rounded up to slots, the order that saves everything.
 ChainSequence best_persistent(const Chain& chain, Bytes room, int slots);
 
 }  // namespace tidepool

@@ -67,7 +67,7 @@ std::vector<Saved> saved_versions(const Trace& trace, std::uint32_t backward) {
   const auto ops = static_cast<std::uint32_t>(trace.ops().size());
   std::vector<bool> is_output(trace.versions().size());
   for (const VersionId v : trace.outputs()) is_output[trace.root(v).index()] = true;
-  std::vector<bool> replaced(trace.versions().size());  // in place, in the forward phase
+  std::vector<bool> replaced(trace.versions().size());  // replaced in place in the forward phase
   for (const Version& version : trace.versions())
     if (version.kind != VersionKind::kView && version.parent.valid() && version.producer.value() < backward)
       replaced[version.parent.index()] = true;

@@ -83,7 +83,7 @@ class Recomputation {
     for (const VersionId v : read) add(Verb::kDrop, layer.backward_behind, v.value());
   }
 
-  /// Finds the ops that must run for `v`, and the ops in between that these need.
+  /// Finds the ops that must run to have `v`, and the ops in between that these need.
   void find_runs(VersionId v, std::set<OpId>& runs) {
     std::vector<VersionId> open{v};
     while (!open.empty()) {
@@ -99,7 +99,7 @@ class Recomputation {
     }
   }
 
-  /// Whether a version has been freed or replaced, since the backward phase does not need it.
+  /// Whether the program has freed or replaced a version by then, since the backward phase does not read it.
   bool gone(VersionId v) const {
     const auto readers = trace_.readers(v);
     return trace_.version(v).producer.valid() && (readers.empty() || readers.back().value() < layers_.backward);
@@ -119,7 +119,7 @@ class Recomputation {
         }
       }
     }
-    std::vector<VersionId> open;  // made, and to be dropped after its last use
+    std::vector<VersionId> open;  // versions that were made and are dropped after their last use
     for (const OpId op : runs) {
       for (const VersionId made : trace_.made(op)) {
         if (!dropped(made)) continue;
@@ -142,8 +142,8 @@ class Recomputation {
   const Layers& layers_;
   const std::vector<Segment>& segments_;
   std::vector<std::uint32_t> segment_of_;  // by version: the segment that drops it
-  std::vector<std::uint32_t> runs_at_;     // by rerun op: the latest op for whose sake it runs
-  std::vector<std::uint32_t> last_use_;    // by version that rerun ops make: likewise
+  std::vector<std::uint32_t> runs_at_;     // by rerun op: the latest op that needs the rerun
+  std::vector<std::uint32_t> last_use_;    // by version that a rerun op makes: the latest op that needs it
   std::vector<Action> actions_;
 };
 

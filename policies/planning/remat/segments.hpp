@@ -10,11 +10,11 @@
 
 namespace tidepool {
 
-/// How a segment is run again.
+/// The way in which a segment is run again.
 enum class Regain : std::uint8_t {
-  kOnce,   ///< at the first need of one of its versions, together with all layers before it; recomputed versions stay
+  kOnce,   ///< all layers up to a version when that is first needed; recomputed versions stay
            ///< until they have been used (speed-centric): m runs for m layers, all of their outputs at once
-  kEvery,  ///< for every layer that needs a version of it, and only the versions of that layer stay (memory-centric):
+  kEvery,  ///< for every layer that needs one of its versions; only those that this layer needs stay (memory-centric):
            ///< m (m + 1) / 2 runs, one output at once
 };
 

@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// A group of ops that are decided together, and whether the rules decide it.
+/// A group of ops with one decision, and whether the rules fix this decision.
 struct Group : SelectiveGroup {
   bool must_keep = false, must_repeat = false;
 };

@@ -27,12 +27,12 @@ struct SelectiveRegion {
   bool keep_random = false;
 };
 
-/// By op, whether to keep it, so that the least time runs again and at most `limit` bytes are kept. None if no choice
-/// is within the limit, or if two rules contradict each other. A knapsack. Source: PyTorch 2.15,
+/// By op, whether to keep its outputs, so that the least time runs again and at most `limit` bytes are kept. None if no
+/// choice is within the limit, or if two rules contradict each other. A knapsack. Source: PyTorch 2.15,
 /// torch/distributed/_tools/sac_ilp.py, get_optimal_checkpointing_policy_per_module (there, with a gap of 5 %).
 std::optional<std::vector<bool>> keep_best(const SelectiveRegion& region, Bytes limit);
 
-/// A group, in the order in which a region gives its groups up: most bytes per time first.
+/// A group of ops. A region gives up its groups in the order of most bytes per time.
 struct SelectiveGroup {
   Bytes memory;
   Nanos runtime;
@@ -45,8 +45,9 @@ struct SelectiveOrder {
 };
 SelectiveOrder order_of(const SelectiveRegion& region);
 
-/// By op, whether to keep it. Groups are given up in order_of() until the bytes of the others, plus once more those
-/// never given up, are within the limit, or no group is left. O(n log n). Source: PyTorch, pull request 140410,
+/// By op, whether to keep its outputs. Groups are given up in the order of order_of() until the remaining bytes are
+/// within the limit, or no group is left. Bytes that are never given up count twice. O(n log n).
+/// Source: PyTorch, pull request 140410,
 /// get_greedy_checkpointing_policy_per_module.
 std::vector<bool> keep_greedily(const SelectiveRegion& region, Bytes limit);
 

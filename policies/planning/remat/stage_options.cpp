@@ -25,7 +25,7 @@ KeepSchedule keep_all(const KeepGraph& graph) {
   return complete(graph, std::move(kept));
 }
 
-/// The bytes that a planned node uses with its inputs alone, at most.
+/// The most bytes that a planned node uses with its inputs alone.
 Bytes least_peak(const KeepGraph& graph) {
   Bytes most;
   for (std::size_t t = graph.first_planned; t < graph.nodes(); ++t) {
@@ -41,10 +41,10 @@ Bytes budget(Bytes most, Bytes least, int index, int count) {
   return count == 1 ? most : most - (most - least) * index / (count - 1);
 }
 
-/// The answer for two budgets.
+/// The answer for two budgets. known_for() says whether it also answers tighter ones.
 struct Answer {
   Bytes peak, kept;                     ///< the budgets
-  std::optional<std::size_t> schedule;  ///< its number; none if there is none
+  std::optional<std::size_t> schedule;  ///< its index; none if no schedule fits
   bool known_for(Bytes tighter_peak, Bytes tighter_kept, const std::vector<KeepCost>& costs,
                  const std::vector<Bytes>& sizes) const {
     if (peak < tighter_peak || kept < tighter_kept) return false;
@@ -97,7 +97,7 @@ class Stages {
     return keeps;
   }
 
-  /// Most bytes during the stage's forward ops if it drops the others after their last use.
+  /// Most bytes during the stage's forward ops if it drops versions that it does not keep after their last use.
   Bytes forward_peak(const TraceStage& stage, const std::vector<bool>& keeps) const {
     std::vector<Bytes> gone(stage.behind - stage.first + 1);
     for (std::size_t s = 0; s < keeps.size(); ++s)

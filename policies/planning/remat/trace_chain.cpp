@@ -29,7 +29,7 @@ class Lineariser {
 
   /// Cuts at all articulation points.
   void cut() {
-    // By op: versions made before it and used in the forward phase from it on, and the sum of their ids.
+    // By op: the number of versions made before it that it or a later forward op uses, and the sum of their ids.
     std::vector<std::int64_t> crossing(backward_ + 1), ids(backward_ + 1);
     for (std::uint32_t op = 0; op < backward_; ++op) {
       if (trace_.op(OpId{op}).kind == OpKind::kSource) continue;
@@ -91,8 +91,9 @@ class Lineariser {
     }
   }
 
-  /// The backward step of a stage begins at the first later read of its input, or of a value that only it has saved; if
-  /// there is neither, after the first later read of its output. It begins no earlier than that of the next stage.
+  /// The backward step of a stage begins at the first later read of its input, or of a saved value other than its
+  /// output. If there is neither, it begins after the first later read of its output. It begins no earlier than that of
+  /// the next stage.
   void find_windows() {
     std::uint32_t last = backward_;
     for (std::size_t i = stages().size(); i-- > 0;) {
@@ -125,7 +126,7 @@ class Lineariser {
         const Bytes size = trace_.size(saved.version);
         const std::uint32_t until = std::min(stage.window, end[saved.version.index()]);
         if (stage.behind < until) away[stage.behind] -= size, away[until] += size;
-        // Nor do values whose last use is in a stage that keeps nothing.
+        // If a stage keeps nothing, its values do not count after their last use in it.
         if (saved.version != stage.output && saved.last_forward + 1 < stage.behind)
           dropped[saved.last_forward + 1] -= size, dropped[stage.behind] += size;
       }

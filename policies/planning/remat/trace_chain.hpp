@@ -24,14 +24,14 @@ struct TraceStage {
   VersionId output = {};          ///< the version that the next stage reads; none for the last stage
   bool output_stays = true;       ///< its output is still there when its backward step begins
   std::vector<Saved> saved = {};  ///< saved versions that the stage makes, with its output
-  std::vector<KeptOption> options = {};  ///< as in the chain; the first keeps everything
+  std::vector<KeptOption> options = {};  ///< by option of the chain; the first keeps everything
 };
 
 struct TraceChain {
   std::vector<TraceStage> stages;
   Chain chain;  ///< the same stages with times and sizes
-  /// By op: bytes while it runs, and before it, if its own stage keeps everything. Without buffers from before the step
-  /// and without saved values of stages before its own.
+  /// By op: bytes while it runs, and before it, if its own stage keeps everything. Buffers from before the step and
+  /// saved values of earlier stages are not counted.
   std::vector<Bytes> live, live_before;
 };
 
@@ -43,12 +43,12 @@ struct TraceChain {
 /// O(uses + ops * log(ops)).
 TraceChain linearise(const Trace& trace, std::size_t most);
 
-/// Time of the ops of a stage that make the `wanted` ones of its saved versions from its input.
+/// Time of the ops of a stage that make its `wanted` saved versions from its input.
 Nanos time_again(const Trace& trace, const TraceStage& stage, const std::vector<bool>& wanted);
 
 /// Drops and runs that make a step follow `sequence`, sorted by `before`. First runs of ops are the program's own. A
 /// stage that runs again does so before the first backward op that needs it, op by op; each version is dropped after
-/// the stage's last use of it. Versions that the sequence saves are not dropped; all others that it does not name are
+/// the stage's last use of it. Versions that the sequence saves are not dropped. Versions that it does not name are
 /// left to the run.
 std::vector<Action> actions_of(const Trace& trace, const TraceChain& chain, const ChainSequence& sequence);
 
