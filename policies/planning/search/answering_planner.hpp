@@ -13,8 +13,7 @@
 
 namespace tidepool {
 
-/// A policy that searches for another policy when plan() asks it for a draft. From then on that policy, the answer,
-/// decides.
+/// A policy whose plan() searches for another policy, the answer. From then on, the answer decides.
 class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
  public:
   using Maker = std::function<std::unique_ptr<Policy>()>;
@@ -24,8 +23,8 @@ class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
     return planner != nullptr ? planner->whole_plan() : std::nullopt;
   }
 
-  /// Makes the answer again for another run of the same spec, without a new search. Empty until there is an answer.
-  /// Valid longer than this policy, but not longer than the trace.
+  /// A function that makes the answer again, for another run of the same spec, without a new search. Empty until there
+  /// is an answer. It may outlive this policy, but not the trace.
   std::shared_ptr<const Maker> maker() const { return maker_; }
 
  protected:

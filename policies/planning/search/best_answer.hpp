@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The best answer so far, with its run and with other answers that could be given.
+/// The best answer so far, with its run, and other possible answers.
 struct BestAnswer {
   /// A maker of the plan's policy, and the limit of the run that judged it.
   struct Answer {

@@ -19,12 +19,12 @@ struct PlaceLog {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   struct Life {
     Bytes size;                      ///< rounded
-    std::uint32_t end = kNever;      ///< the first request after it was freed
+    std::uint32_t end = kNever;      ///< the first request after its place was freed
     bool after_temporaries = false;  ///< it fit only after temporary versions had been dropped
-    OpId before = {};                ///< the next op of the program; none: after the last
+    OpId before = {};                ///< the op before which it was requested; none: after the last op
   };
   std::vector<Life> lives;  ///< by request
-  /// All requests in order, and whether each was served. The n-th served one has the n-th entry of `lives`.
+  /// All requests in order, and whether each was served. The n-th served request has the n-th entry of `lives`.
   struct Answer {
     VersionId version;
     bool given = false;
@@ -41,7 +41,7 @@ struct PlaceLog {
   struct Cycle {
     Begin first, last;
     /// By life in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which must
-    /// have the same place. For all others kNever.
+    /// have the same place. kNever for all other lives.
     std::vector<std::uint32_t> twin;
   };
   std::optional<Cycle> cycle;
@@ -90,7 +90,7 @@ class FollowedPool final : public Pool {
  public:
   struct Place {
     Bytes offset, size;
-    bool after_temporaries = false;  ///< refuse the request once
+    bool after_temporaries = false;  ///< the request is refused once, so that temporary versions go
   };
   /// @param served  counts the served requests
   FollowedPool(std::shared_ptr<const std::vector<Place>> places, std::shared_ptr<std::size_t> served)
@@ -120,8 +120,8 @@ class FollowedPool final : public Pool {
   bool refused_ = false;
 };
 
-/// Repeats the answers of a CountedPool, version by version, with planned places. A run with the same decisions as the
-/// recorded one makes the same requests. Refuses unknown requests, and places that are not free.
+/// Repeats the answers of a CountedPool, version by version, with planned places. A run that decides as the recorded
+/// run did makes the same requests. Refuses unknown requests, and places that are not free.
 class RepeatedPool final : public Pool {
  public:
   struct Answer {

@@ -68,7 +68,7 @@ class Owners {
     }
   }
 
-  /// Starts the next iteration: each buffer has the version that it had at the end.
+  /// Starts the next iteration: each buffer keeps its place, as its first version.
   void next_iteration() {
     for (std::size_t i = 0; i < place_.size(); ++i) {
       const VersionId v{i};

@@ -1,4 +1,4 @@
-// The drops of a run, each moved to directly after the last use of its version.
+// The drops of a run, each moved to the time directly after the last use of its version.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ bool takes_place(const Action& action) {
   return action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch;
 }
 
-/// Whether pools alone decide on such actions. The run's pool decides on them again when it follows the plan.
+/// Whether only pools decide on such actions. The run's pool decides on them again when the plan is followed.
 bool is_of_pool(const Action& action) {
   return action.verb == Verb::kReserve || action.verb == Verb::kRelease || action.verb == Verb::kMap ||
          action.verb == Verb::kUnmap;

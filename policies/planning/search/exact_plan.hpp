@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMostExactStates = 100'000, kMostSteadyStates = 20
 
 /// The option of planners that call exact_answer().
 OptionInfo exact_option();
-/// The options of a policy, with that option switched off.
+/// The options of a policy, with exact_option() switched off.
 std::map<std::string, std::string> without_exact(const PolicyInfo& info);
 
 /// A policy that executes a whole plan, and the cost of its run.
@@ -33,8 +33,8 @@ struct ExactAnswer {
   Result result;
 };
 
-/// A plan of one iteration for the run of `spec`: if the step is repeated, the next iterations find buffers that
-/// outlive it where the first one ends.
+/// Extends a plan of one iteration to the run of `spec`. If the step is repeated, the next iterations find buffers that
+/// outlive the step at the places that the first iteration leaves.
 Plan repeated_as_asked(const Trace& trace, const RunSpec& spec, Plan plan);
 
 /// The answer that executes a realised plan of this trace, with the plan's places where the run's pool is one arena.
@@ -42,11 +42,11 @@ Plan repeated_as_asked(const Trace& trace, const RunSpec& spec, Plan plan);
 ExactAnswer answer_of_plan(const Trace& trace, const RunSpec& spec, Plan plan, bool swap);
 
 /// The fastest of all plans for a run, or for its steady state, if it is faster than `found`; else none. There is no
-/// search, and no result, in these cases: a step of more than kMostExactOps ops; the assumptions of a paper; the last
-/// of several iterations; a policy that is not alone in its chain; a machine that find_optimum()
+/// search, and no result, in these cases: a step of more than kMostExactOps ops; the assumptions of a paper; several
+/// iterations without a steady state; a policy that is not alone in its chain; a machine that find_optimum()
 /// refuses. If the search over plans that swap and recompute gives up, plans that do only one of both are searched.
-/// On best-fit and first-fit, places are part of the plan. On other pools bytes are counted and the pool chooses the
-/// places; then another plan may be faster there.
+/// On best-fit and first-fit, places are part of the plan. On other pools, bytes are counted and the pool chooses the
+/// places; another plan may then be faster.
 /// @param found  the result of the planner's own search
 std::optional<ExactAnswer> exact_answer(const Trace& trace, const RunSpec& spec, bool swap, bool remat,
                                         const Result& found);

@@ -23,7 +23,7 @@ class GapChanges {
   GapChanges(const Planning& planning, const std::vector<Nanos>& costs, std::uint64_t seed)
       : planning_{planning}, costs_{costs}, random_{seed} {}
 
-  /// Takes the bytes by slot of the plan to change: slots above the capacity are crowded.
+  /// Sets the crowded slots to those in which a plan exceeds the capacity.
   void look_at(const MixedPlan& mixed);
   /// Sets the crowded slots.
   void look_at(std::vector<std::size_t> crowded) { crowded_ = std::move(crowded); }

@@ -1,4 +1,4 @@
-// Classes of the gaps of a step: those of the same ops in different layers.
+// Classes of similar gaps of a step: gaps of the same ops in different layers.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// The estimated cost of a plan by its schedule alone, in ns: the time of reruns and, for every run of slots above the
-/// capacity, the time to copy its largest excess out and back.
+/// The estimated cost of a plan by its schedule alone, in ns: the time of reruns and waits, and for each sequence of
+/// slots above the capacity, the time to copy its largest excess out and back.
 double estimate(const Planning& planning, const MixedPlan& mixed) {
   const auto per_byte = [](const Link& link) { return 1e9 / static_cast<double>(link.rate.count()); };
   const double copied = per_byte(planning.machine.h2d) + per_byte(planning.machine.d2h);
@@ -63,7 +63,7 @@ void improve(Trials& trials, const Planning& planning, const std::vector<Nanos>&
   Result current_result = trials.add(planning.gaps, first->plan);
   GapChanges changes{planning, costs, seed};
   changes.look_at(*first);
-  constexpr int kIdle = 1'000;  // changes in a row that change nothing
+  constexpr int kIdle = 1'000;  // changes in a row that give no new plan
   for (int idle = 0; !trials.over() && idle < kIdle;) {
     std::vector<How> changed = changes.changed(current);
     const std::optional<MixedPlan> mixed = schedule(selection_of(changed));

@@ -28,7 +28,7 @@ std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& p
 
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best) {
-  constexpr std::size_t kMostPlaced = 1'000'000, kMostPacked = 30'000;  // lives, over all runs: a second each
+  constexpr std::size_t kMostPlaced = 1'000'000, kMostPacked = 30'000;  // lives over all runs: about a second each
   const CopyOut copies = copies_of(start.plan);
   std::optional<Placer::Placed> found;
   Planning limited = planning;

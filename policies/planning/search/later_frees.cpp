@@ -9,7 +9,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::int64_t kSmall = 8;  // all small inputs take at most 1/8 of the large content
-constexpr std::size_t kSoon = 10;   // content is idle for long if no op of a tenth of the step uses it
+constexpr std::size_t kSoon = 10;   // idle for long: a tenth of the step's ops without a use
 
 class LaterFrees {
  public:
@@ -32,7 +32,7 @@ class LaterFrees {
  private:
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
 
-  /// The op that ends the longest time in which no op uses a version; none if it is never read, or always soon again.
+  /// The op that ends the longest time in which no op uses a version; none if the version has no long idle time.
   OpId due_after_idle(VersionId v) const {
     std::size_t used = trace_.version(v).producer.index(), longest = trace_.ops().size() / kSoon;
     OpId due;
@@ -43,7 +43,7 @@ class LaterFrees {
     return due;
   }
 
-  /// Keeps the inputs of large content that lies idle until it is due, if they are small and end before.
+  /// Keeps the inputs of large content until that content is read after its idle time, if these inputs are small.
   void look_at(VersionId large) {
     const OpId producer = trace_.version(large).producer;
     const OpId due = due_after_idle(large);
@@ -56,7 +56,7 @@ class LaterFrees {
       const VersionId root = trace_.root(use.in);
       const BufferId buffer = trace_.version(root).buffer;
       if (std::find(inputs.begin(), inputs.end(), buffer) != inputs.end() || freed_[buffer.index()] > read) continue;
-      if (last_[buffer.index()] != root) return;  // it is overwritten: it cannot stay
+      if (last_[buffer.index()] != root) return;  // an input that is overwritten cannot stay
       inputs.push_back(buffer);
       bytes += trace_.buffer(buffer).size;
       if (bytes * kSmall > trace_.size(large)) return;

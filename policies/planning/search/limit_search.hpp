@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// Searches the highest limit that is low enough. It goes down by three quarters of the excess, or by four smallest
-/// steps, until a limit is low enough; fragmentation does not shrink with the limit. Then it goes halfway between the
-/// highest limit that was low enough and the lowest that was not.
+/// Searches for the highest limit that is low enough. It goes down by three quarters of the excess, at least by four
+/// smallest steps, until a limit is low enough; fragmentation does not shrink with the limit. Then it goes halfway
+/// between the highest limit that was low enough and the lowest that was not.
 class LimitSearch {
  public:
   /// @param first  the first limit, which is also the highest
@@ -43,7 +43,7 @@ class LimitSearch {
     done_ = high_ - low_ < least_ * 2;
   }
 
-  Bytes limit_, least_, low_, high_;  // the last two: 0 until there is one
+  Bytes limit_, least_, low_, high_;  // low_ and high_: 0 until there is one
   bool done_ = false;
 };
 

@@ -124,7 +124,7 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
   while (!queue.empty() && !curve.fits()) {
     const Entry best = queue.top();
     queue.pop();
-    if (!curve.relieves(planning.gaps[best.gap])) continue;  // and later picks do not change that
+    if (!curve.relieves(planning.gaps[best.gap])) continue;  // later picks cannot change this
     if (best.picks + best.picks / 16 < picks) {              // its worth was computed too many picks ago
       queue.push({curve.excess(planning.gaps[best.gap]) / cost[best.gap], best.gap, picks});
       continue;

@@ -61,8 +61,8 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
                       const SelectMixed& select, bool drops_on_demand = false);
 
-/// Prices at which the picks of select_by_price() may change: 0, and the costs of drops in ns per byte; at most
-/// `most` + 1, ascending.
+/// Prices at which the picks of select_by_price() may change: 0, and the costs of drops in ns per byte. At most
+/// `most` + 1 prices, ascending.
 std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs, std::size_t most);
 
 /// Extends the selection of a plan for more memory to fit the capacity, at a few prices. Tries both answers to
@@ -73,7 +73,7 @@ void try_with_less(Trials& trials, const Planning& planning, const std::vector<N
 MixedSelection selection_of(const GapPlan& plan);
 CopyOut copies_of(const GapPlan& plan);
 
-/// The machine that copies are planned for: links as they are while data moves both ways.
+/// The machine for which copies are planned: its links have the rate that they have while data moves both ways.
 Machine with_busy_links(Machine machine);
 
 }  // namespace tidepool

@@ -10,8 +10,8 @@ namespace tidepool {
 
 namespace {
 
-/// Follows a draft and records where iterations begin. The begin of the first iteration counts as another state than
-/// those of later ones, so that no cycle begins with places that only the first iteration has.
+/// Follows a draft and records where iterations begin. The first iteration counts as a change of mind, so that no cycle
+/// begins with places that only the first iteration has.
 class NotesBegins final : public DelegatingPolicy {
  public:
   NotesBegins(std::unique_ptr<Policy> policy, std::shared_ptr<PlaceLog> log)
@@ -33,7 +33,7 @@ class NotesBegins final : public DelegatingPolicy {
   std::shared_ptr<PlaceLog> log_;
 };
 
-/// The cycle between the begins of two iterations, if the same buffers have places at both, each buffer one life.
+/// The cycle between the begins of two iterations. None unless each buffer has one place at both, or at neither.
 std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog& log, const PlaceLog::Begin& first,
                                              const PlaceLog::Begin& last) {
   PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever)};

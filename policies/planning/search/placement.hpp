@@ -40,7 +40,7 @@ class Placer {
   /// @param overhead_limit  the run ends when it exceeds this
   Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
 
-  /// Whether a log of this many lives is searched for low places. Larger logs are packed in one pass by each method.
+  /// Whether a log of this many lives is searched for low places. Larger logs are only packed by one-pass orders.
   static bool searches(const PlaceLog& log);
   /// The effort of the search for low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
@@ -54,7 +54,7 @@ class Placer {
     PlacedDraft draft;
     Result result;
   };
-  /// The run with places, whose height fits the capacity.
+  /// Runs the draft with places, whose height must fit the capacity.
   Placed follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places);
 
   /// Number of runs so far.
@@ -75,8 +75,8 @@ struct Placement {
   std::optional<Placer::Placed> placed;  ///< if the height fits the capacity
 };
 
-/// Runs with the sum `limit`, packs thoroughly (with more effort if little is missing), and runs with the places if
-/// they fit.
+/// Runs the draft with `limit` for the sum of bytes, and packs the lives thoroughly (with more effort if the places
+/// exceed the capacity by little). Runs it with the places if they fit.
 Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit);
 
 /// The estimated time of a counted run whose places have this height: bytes above the capacity cost twice the time of

@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// Delegates to `policy`, and brings `pool` if it is not null. If `first` is not null, it decides in the first
-/// iteration. Counts the shortages of the run in `log` if that is not null.
+/// Delegates to `policy`, and brings `pool` if it is not null. `first` decides in the first iteration if it is not
+/// null. `log` counts the shortages of the run if it is not null.
 class PooledPolicy final : public DelegatingPolicy {
  public:
   explicit PooledPolicy(std::unique_ptr<Policy> policy, std::unique_ptr<Pool> pool = {},
@@ -24,7 +24,7 @@ class PooledPolicy final : public DelegatingPolicy {
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (!first_) return policy_->plan(trace, spec);
-    policy_->plan(trace, spec);  // a draft would be followed from the first iteration on
+    policy_->plan(trace, spec);  // ignored: a draft would count in the first iteration
     return first_->plan(trace, spec);
   }
   std::unique_ptr<Pool> bring_pool() override { return std::move(pool_); }

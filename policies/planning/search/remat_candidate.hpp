@@ -14,8 +14,8 @@
 
 namespace tidepool {
 
-/// A way to choose drops: a registered policy by its name, or by next use, with sets of versions to keep at some
-/// instants.
+/// A way to choose drops: a registered policy, by its name; or dropping by next use, with sets of versions to keep at
+/// some instants.
 struct Candidate {
   /// The versions that a minimum cut keeps at an instant, if they may use this share of the free bytes.
   struct Cut {

@@ -33,7 +33,7 @@ constexpr double kMostOverhead = 100;
 struct RecomputeSearch::Round {
   Trying where;
   std::vector<Tried> best;  // the best first
-  Nanos enough;             // no plan is (noticeably) faster
+  Nanos enough;             // the search ends at such a makespan: no plan is noticeably faster
 
   bool done() const { return !best.empty() && best.front().makespan <= enough; }
   std::optional<Nanos> limit() const { return best.empty() ? std::nullopt : std::optional{best.front().makespan}; }

@@ -41,16 +41,16 @@ class RecomputeSearch {
   RecomputeSearch(const Trace& trace, const RunSpec& spec, double effort, std::string reactive);
 
   CandidateMaker& maker() { return maker_; }
-  /// The policy in the form in which it was tried.
+  /// The policy of a candidate, in the form in which it was tried.
   std::unique_ptr<Policy> answer(const Candidate& candidate, Bytes capacity);
 
   /// Searches for the best candidates: at most kFew, best first; empty if none ended well.
   std::vector<Tried> search(const Trying& where);
   /// None if the run did not end well, or is not faster than the given time.
   std::optional<Tried> attempt(const Candidate& candidate, const Trying& where, std::optional<Nanos> faster_than);
-  /// Those of the known candidates that end well in this pool, the fastest first.
+  /// The known candidates that end well in this pool, the fastest first.
   std::vector<Tried> attempt_all(const std::vector<Tried>& known, const Trying& where);
-  /// The full result of a run by a sum of bytes.
+  /// The results of a run, with its requests if it counts bytes.
   struct Record {
     Nanos makespan;
     Plan plan;

@@ -10,10 +10,10 @@
 
 namespace tidepool {
 
-/// A plan by search_reruns() that is faster than `found` and keeps to the rules of the run's assumptions. None if
-/// there is none or the search does not apply. It applies to one step, alone or repeated, on one stream and a pool
-/// without addresses, if every op writes one version and none in place (writes_anew), no op makes an output of the
-/// step, and the policy is alone in its chain.
+/// A plan by search_reruns() that is faster than `found` and keeps to the rules of the run's assumptions. None if there
+/// is no such plan or the search does not apply. It applies to one step, alone or repeated, on one stream and a pool
+/// without addresses. Every op must write one version, none in place (writes_anew), and no op may make an output of the
+/// step. The policy must be alone in its chain.
 /// @param effort  1 takes up to some seconds
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found);
 

@@ -57,9 +57,9 @@ class Annealing {
     std::vector<Held> held;  // by interval
   };
 
-  /// The result of a search depends more on its start than on its length: many short ones, then one from their best
-  /// state.
-  static constexpr std::int64_t kStepsOfStart = 1'000'000;  // at least
+  /// The result of a search depends more on its start than on its length. So many short searches come first, then one
+  /// from the best of their states.
+  static constexpr std::int64_t kStepsOfStart = 1'000'000;  // for each start, at least
   static constexpr int kMostStarts = 24;
   static constexpr double kShareOfStarts = 0.75;
   static constexpr int kRoundsOfStart = 4, kRounds = 12;      // each begins with the best state so far
@@ -89,7 +89,7 @@ class Annealing {
     state_.exchange(changes_);
   }
 
-  /// Anneals from the current state until the effort of the whole search is `until`.
+  /// Anneals from the current state until the effort of all searches so far is `until`.
   void anneal(std::int64_t until, int rounds) {
     note();
     if (movable_.empty()) return;
@@ -221,7 +221,7 @@ class Annealing {
     const std::uint32_t i = state_.interval_at(run.op, run.stage);
     const Interval& interval = state_.intervals()[i];
     Held held = state_.held()[i];
-    if (kind < 0.7) {  // held until this stage: it need not run again here
+    if (kind < 0.7) {  // held until this stage: the rerun is not needed
       held = hold_until(i, run.stage);
     } else if (kind < 0.92) {  // held from this run to the end of the interval, or to the next run
       held.again = run.stage;
@@ -248,7 +248,7 @@ class Annealing {
   RerunState state_;
   Found found_;
   std::int64_t proposals_ = 0;
-  std::vector<RerunState::Change> changes_;         // of a step
+  std::vector<RerunState::Change> changes_;         // of one step of the search
   std::vector<std::uint32_t> movable_;              // intervals in which a drop frees memory
   std::vector<std::vector<std::uint32_t>> around_;  // by stage: intervals that begin before it and end after it
 };

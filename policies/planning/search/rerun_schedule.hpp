@@ -11,9 +11,9 @@ namespace tidepool {
 struct RerunProblem {
   std::vector<std::vector<std::uint32_t>> inputs;  ///< by op: values that it reads, each once, all of earlier ops
   std::vector<std::int64_t> cost;                  ///< by op: ns for each run
-  std::vector<std::int64_t> bytes;                 ///< by op: of its value
+  std::vector<std::int64_t> bytes;                 ///< by op: bytes of its value
   std::int64_t room = 0;                           ///< bytes for all resident values
-  std::int32_t most_runs = 0;                      ///< of one op; 0: any number
+  std::int32_t most_runs = 0;                      ///< most runs of one op; 0: any number
 
   std::uint32_t ops() const { return static_cast<std::uint32_t>(cost.size()); }
 };
@@ -30,11 +30,12 @@ struct RerunSearch {
   std::uint64_t seed = 1;
 };
 
-/// Simulated annealing. Between two uses of a value by first runs (and after the last one), the value is kept from the
-/// first use up to one stage, and again from another stage up to the second use. If it is needed in between, its op is
-/// rerun, and recursively the producers of absent inputs. A state of the search is such a pair of stages for every
-/// interval between uses; a move changes one pair, or two that overlap. Many short searches begin with everything kept,
-/// and a longer one with the best of their states; each has rounds that begin with its best state.
+/// Simulated annealing. The first runs that use a value divide its life into intervals (the last one begins with the
+/// last use). In each interval the value is kept from the first use up to one stage, and again from another stage up to
+/// the second use. If it is needed in between, its op is rerun, and recursively the producers of absent inputs. A state
+/// of the search is such a pair of stages for every interval; a move changes one pair, or two that overlap. Many short
+/// searches begin with everything kept, and a longer one with the best of their states; each has rounds that begin with
+/// its best state.
 /// Bytes beyond `room` have a price, which rises while schedules exceed it and falls while they fit. Deterministic.
 /// @return  the best schedule that fits; none if none was found
 std::optional<RerunSchedule> search_reruns(const RerunProblem& problem, const RerunSearch& search);

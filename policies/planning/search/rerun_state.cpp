@@ -92,7 +92,7 @@ bool RerunState::is_forced(std::uint32_t interval) const {
   return held_[interval].until < held_[interval].again && held_[interval].again < intervals_[interval].to;
 }
 
-/// Marks stages from `after` up to `to`, in which a value may have become present or absent.
+/// Marks the stages in (after, to] that read a value, since it may have become present or absent in them.
 void RerunState::look_again(Op value, Stage after, Stage to) {
   if (to < ops_) unscheduled_.add(to);
   for (const Stage read : reads_[value])

@@ -23,8 +23,8 @@ class RerunState {
     Op value = 0;
     Stage from = 0, to = 0;
   };
-  /// The stages of an interval in which the value is held before any op of the stage runs: those up to `until`, and
-  /// those after `again`, in which its op reruns, up to `until_again`. If it stays, it is held from any rerun on.
+  /// The stages of an interval that begin with the value held: those up to `until`, and those after `again` up to
+  /// `until_again`; the op of the value reruns in stage `again`. With `stays`, the value is also held after any rerun.
   struct Held {
     Stage until = 0, again = 0, until_again = 0;
     bool stays = false;
@@ -42,7 +42,7 @@ class RerunState {
   };
   struct Totals {
     std::int64_t again = 0;  ///< ns of all reruns
-    double excess = 0;       ///< sum over stages of the most bytes beyond the room, as shares of the room
+    double excess = 0;       ///< sum over stages of the most bytes beyond the room, in rooms
     Stage worst = -1;        ///< stage with the largest excess; -1: all fits
     bool too_often = false;  ///< an op runs more often than it may
 
@@ -115,16 +115,16 @@ class RerunState {
   std::vector<Held> held_;                   // by interval
   std::vector<std::uint32_t> first_;         // by value: its first interval
   std::vector<std::vector<Stage>> uses_;     // by value: stages in which first runs read it
-  std::vector<std::vector<Op>> forced_;      // by stage: values that must be made there
+  std::vector<std::vector<Op>> forced_;      // by stage: values that choices (`again`) make there
   std::vector<std::vector<Op>> stage_runs_;  // by stage: ops that run again
   std::vector<std::vector<Again>> again_;    // by op: the stages in which it runs again
   std::vector<std::vector<Stage>> reads_;    // by value: stages in which rerun ops read it, one for each op
   std::vector<std::vector<Life>> lives_;     // by value
   std::vector<Rerun> reruns_;
-  std::vector<std::int64_t> carried_;  // by stage: change of the bytes that are there before it and read in it or later
+  std::vector<std::int64_t> carried_;  // by stage: change of bytes made before it and read in it or later
   std::vector<std::int64_t> local_;    // by stage: most bytes beside these
   Totals totals_;
-  std::int32_t too_often_ = 0;  // number of such ops
+  std::int32_t too_often_ = 0;  // number of ops that run too often
   std::int64_t work_ = 0;
   Stages unscheduled_, unmeasured_;
   std::vector<Op> touched_;
@@ -132,7 +132,7 @@ class RerunState {
   std::vector<std::uint32_t> marks_;  // by value
   std::uint32_t mark_ = 0;
   std::vector<Op> wanted_, order_;
-  std::vector<std::int64_t> released_;  // by run of a stage
+  std::vector<std::int64_t> released_;  // by run of a stage: bytes that end with it
   std::vector<Life> found_;
 };
 

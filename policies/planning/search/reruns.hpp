@@ -12,9 +12,9 @@
 namespace tidepool {
 
 /// Follows a step in which the content of some gaps is on the host and that of others is dropped. Dropped content is
-/// recomputed before the op that needs it. The inputs of a rerun must be resident: one on the host is swapped in that
-/// early; a dropped one is recomputed first, and stays; one that the program has freed is recomputed for this rerun
-/// only.
+/// recomputed before the op that needs it. The inputs of a rerun must be resident. An input on the host is swapped in
+/// that early; a dropped input is recomputed first, and stays; an input that the program has freed is recomputed for
+/// this rerun only.
 class Reruns {
  public:
   /// @param trace, gaps  outlive this object

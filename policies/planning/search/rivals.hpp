@@ -15,9 +15,9 @@
 
 namespace tidepool {
 
-/// Runs the registered policies that do only allowed actions, with default options except exact_option(), in place of a
-/// run's own policy, and keeps the best. A kind of policy that cannot win by a quick certified bound is not run. A run
-/// that becomes slower than the best is stopped.
+/// Runs registered policies in place of a run's own policy, and keeps the best: policies that do only allowed actions,
+/// with default options except exact_option(). A kind of policy that cannot win by a quick certified bound is not run.
+/// A run that becomes slower than the best is stopped.
 class Rivals {
  public:
   /// @param self  the calling policy, which is not run
@@ -26,7 +26,7 @@ class Rivals {
 
   struct Winner {
     std::function<std::unique_ptr<Policy>()> make;  ///< makes the policy again, or its answer
-    std::optional<double> overhead_limit;           ///< of the run that it won; another limit could change its plan
+    std::optional<double> overhead_limit;           ///< limit of the run that it won; another one could change its plan
   };
   /// The policy that beats `best` and all others, if there is one; `best` becomes its result.
   std::optional<Winner> beat(Result& best);

@@ -13,14 +13,15 @@ namespace tidepool {
 /// The granule of a pool that is one arena and may be replaced by planned places; none for other pools.
 std::optional<Bytes> granule_of(const Spec& pool);
 
-/// Offsets by request, multiples of the granule, without overlap of lives at the same time; with their height.
+/// Offsets by request, with their height. They are multiples of the granule; lives at the same time do not overlap.
 struct FoundPlaces {
   std::vector<Bytes> offsets;
   Bytes height;
 };
 
-/// Places for the lives of a log. If the sum of bytes fits the capacity, a search of the given effort for places within
-/// it, as in minimise(). Without effort, or if the sum does not fit, one-pass orders; these may exceed the capacity.
+/// Places for the lives of a log. If the sum of bytes fits the capacity, minimise() searches with the given effort for
+/// places within it. Without effort, or if the sum does not fit, one-pass orders are used; these may exceed the
+/// capacity.
 FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, double effort);
 
 /// Places as similar as possible to those of an earlier run: lives are placed in the order of their version's earlier

@@ -218,7 +218,7 @@ bool TiedSearch::change(Set set) {
   return !over() && attempt(rule);
 }
 
-/// The bytes that the link can swap in during so many sixteenths of a step.
+/// The bytes that the link can swap in during `sixteenths` sixteenths of a step.
 Bytes TiedSearch::of_the_link(std::int64_t sixteenths) const {
   const double most =
       static_cast<double>(circle_.period().count()) / 1e9 * static_cast<double>(machine_.h2d.rate.count());
@@ -294,7 +294,7 @@ TiedSearch::Shares TiedSearch::shares_of_best() const {
   return shares;
 }
 
-/// Changes one parameter at random. For a class, it is mostly one whose change affects the best plan.
+/// Changes one parameter at random. A changed class is mostly one that the change affects in the best plan.
 void TiedSearch::change_at_random(Rule& rule, const Shares& best) {
   const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random_() % end); };
   const auto limit_a_class = [&](std::vector<std::size_t>& most, const std::vector<std::size_t>& share) {

@@ -20,16 +20,17 @@ namespace tidepool {
 /// shortest kept. For a stack of equal layers, gaps are nested, and an exchange argument shows that some best plan of
 /// fluid copies has this form: swap prefix, recompute middle, keep suffix.
 ///
-/// A plan is made in three steps. It copies the gaps with the best scores until a budget of bytes is spent, without the
-/// classes that are cheapest to recompute per byte. Then it drops the cheapest classes while the load is above the
-/// limits. Then it copies further gaps if that is not enough. The bytes of its copies under way are subtracted from the
-/// limits, and the plan is made again.
+/// A plan is made in three steps. First it copies the gaps with the best scores until a budget of bytes is spent; the
+/// classes that are cheapest to recompute per byte are left out. Then it drops the cheapest classes while the load is
+/// above the limits. Then it copies further gaps if that is not enough. Then the bytes of its copies under way are
+/// subtracted from the limits, and the plan is made again.
 ///
-/// The search tries budgets and numbers of cheap classes on a grid first. Then it changes the best plan in one respect
-/// after the other, as long as that helps: slack, budget, cheap classes, score, issue times of copies, and each class
-/// alone: not dropped, copied less, copied first. If no single change helps, it makes a few at once, at random from a
-/// fixed seed, and goes on from there if that helps. So the number of judged plans does not depend on the number of
-/// layers; each takes O(slots + gaps log slots) and its judgement. Hopeless plans are recognised during selection.
+/// The search tries budgets and numbers of cheap classes on a grid first. Then it changes one setting of the best plan
+/// after the other, as long as that helps: slack, budget, cheap classes, score, issue times of copies, and for each
+/// class alone: not dropped, copied less, copied first. If no single change helps, it makes a few at once, at random
+/// from a fixed seed, and goes on from there if that helps. So the number of judged plans does not depend on the number
+/// of layers. Each plan takes O(slots + gaps log slots) and its judgement. Hopeless plans are recognised during
+/// selection.
 class TiedSearch {
  public:
   /// Runs a plan in its own run.
@@ -38,7 +39,7 @@ class TiedSearch {
   using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
   /// @param costs     from Reruns::costs(); Reruns::kImpossible for gaps that may not be dropped
-  /// @param hopeless  plans for which it is true are not run
+  /// @param hopeless  plans for which it returns true are not run
   /// @param tries     the most plans to judge; the first one is empty
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
              std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
@@ -98,11 +99,11 @@ class TiedSearch {
   const std::vector<Gap>& gaps_;
   std::vector<GapClass> classes_;
   std::vector<std::uint32_t> class_of_;                      // by gap
-  std::vector<std::size_t> place_;                           // by gap: in its class
+  std::vector<std::size_t> place_;                           // by gap: position in its class
   std::vector<Nanos> costs_;                                 // by gap
   std::vector<std::uint32_t> by_cost_;                       // classes that can be dropped, the cheapest per byte first
   std::map<GapScore, std::vector<std::uint32_t>> by_score_;  // gaps, the best first
-  std::vector<std::size_t> rank_;                            // by class: in by_cost_; beyond it if it cannot be dropped
+  std::vector<std::size_t> rank_;                            // by class: position in by_cost_, or its size if not in it
   const Machine& machine_;
   Bytes capacity_;
   Judge judge_;
