@@ -5,8 +5,8 @@
 namespace tidepool {
 namespace {
 
-/// Exact best fit: the smallest free block that is large enough, among equals the one of the lowest address; the low
-/// part is taken. Freed blocks merge with their free neighbours at once. Cost per request: see FreeIndex.
+/// Exact best fit: the smallest free block that is large enough, among equals the one of the lowest address; the
+/// request takes its low part. Freed blocks merge with their free neighbours at once. Cost per request: see FreeIndex.
 /// Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, with boundary tags.
 using BestFit = ArenaPool<FreeIndex>;
 

@@ -18,8 +18,8 @@ constexpr const char* kName = "tide-pool";
 
 /// A layout of least height with a proof, or the best layout found with its gap to the best bound: see minimise(). Gaps
 /// in lifetimes, fixed offsets and alignments are part of the problem. If an early part of the search does not settle
-/// the height, every other registered planner is asked with its defaults, so that no answer is higher than theirs. A
-/// planner with the option "attempts" makes fewer of them if the instance is large for the effort.
+/// the height, every other registered planner runs with its defaults, so that no answer is higher than theirs. A
+/// planner with the option "attempts" makes fewer attempts if the instance is large for the effort.
 class TidePool final : public Planner {
  public:
   explicit TidePool(const Options& options) : effort_{options.number("effort")} {}

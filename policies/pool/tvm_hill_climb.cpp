@@ -13,8 +13,8 @@
 namespace tidepool {
 namespace {
 
-/// The C library's rand_r, which TVM draws from, beginning with 0: three steps of one linear congruential generator
-/// give 11, 10 and 10 bits.
+/// The C library's rand_r, which TVM uses with the first seed 0: three steps of one linear congruential generator give
+/// 11, 10 and 10 bits.
 class TvmRandom {
  public:
   /// A number in [0, limit). `limit` > 0.
@@ -33,7 +33,7 @@ class TvmRandom {
   std::uint32_t state_ = 0;
 };
 
-/// Counts things that are added at positions: how many lie below a given one.
+/// Counts of elements at positions: how many were added below a position.
 class PrefixCount {
  public:
   explicit PrefixCount(std::size_t size) : tree_(size + 1) {}
@@ -120,8 +120,8 @@ class HillClimb {
     return hull(a).first < hull(b).last && hull(b).first < hull(a).last;
   }
 
-  /// TVM lists, for every conflict c of `top`, the conflicts of c that come before c, so a buffer is listed once
-  /// for each such c. @return by rank, the number of entries of that list with this rank or a lower one. O(n log n).
+  /// TVM lists, for every conflict c of `top`, the conflicts of c that come before c, so a buffer is listed once for
+  /// each such c. @return by rank, the number of entries of that list with this rank or a lower one. O(n log n).
   std::vector<std::int64_t> second_level(std::uint32_t top) const {
     std::vector<std::int64_t> entries(order_.size());
     PrefixCount begins{sections_.count()}, ends{sections_.count()};
@@ -142,10 +142,10 @@ class HillClimb {
 };
 
 /// TVM's unified static memory planner, hill_climb: first fit in decreasing order of size, then of conflicts, then of
-/// ids. After each attempt two buffers change places in the order: one that conflicts with a buffer on top, and one
-/// that conflicts with the former (25 of 100) or with one of its conflicts. A worse layout is accepted with probability
-/// 50 * (worse / height) / attempts in 100, and the last accepted one is the answer. Ends when the height is the most
-/// bytes live at once. As published, an attempt that changes nothing undoes the last change again.
+/// ids. After each attempt two buffers change places in the order: a conflict of a buffer on top, and another conflict
+/// of that buffer (26 of 100) or a conflict of one of its conflicts. A worse layout is accepted with probability
+/// 50 * (worse / height) / attempts so far in 100, and the last accepted one is the answer. Ends when the height is the
+/// most bytes live at once. As published, an attempt that changes nothing undoes the last change again.
 /// O(attempts) placements, see place_in_order.
 /// Source: github.com/apache/tvm, src/tir/usmp/algo/hill_climb.cc, 2023.
 class TvmHillClimb final : public Planner {

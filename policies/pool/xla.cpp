@@ -8,9 +8,9 @@
 namespace tidepool {
 namespace {
 
-/// XLA's buffer assignment: GlobalDecreasingSizeBestFitHeap places buffers into the smallest chunk that is free during
-/// their lives (lowest offset among equals), once by decreasing size, then lifetime (spatial), once by decreasing
-/// lifetime, then size (temporal); ChooseBestHeapAlgorithm keeps the lower heap, spatial if they are equal. The length
+/// XLA's buffer assignment. GlobalDecreasingSizeBestFitHeap places each buffer into the smallest chunk that is free
+/// during its life (lowest offset among equals): once by decreasing size, then lifetime (spatial), once by decreasing
+/// lifetime, then size (temporal). ChooseBestHeapAlgorithm keeps the lower heap, spatial if they are equal. The length
 /// of a lifetime includes its holes. Equal buffers keep the order of their ids. Values that XLA would colocate are one
 /// buffer in a trace.
 /// Source: github.com/openxla/xla, xla/service/heap_simulator/heap_simulator.cc and buffer_assignment.cc, 2025.

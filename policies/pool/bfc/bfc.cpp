@@ -7,9 +7,9 @@
 namespace tidepool {
 namespace {
 
-/// The allocator of TensorFlow and of XLA's runtime; rules and source: class Bfc. It knows no streams, since TensorFlow
-/// and XLA run all of its users on one. With allow_growth=off it owns the whole capacity, and its height is the largest
-/// address in use.
+/// The allocator of TensorFlow and of XLA's runtime; rules and source: class Bfc. It ignores streams, since TensorFlow
+/// and XLA run all users of one allocator on one stream. With allow_growth=off it owns the whole capacity, and its
+/// height is the largest address in use.
 class BfcPool final : public Pool {
  public:
   explicit BfcPool(const Options& options)

@@ -24,7 +24,7 @@ std::optional<Block> CudaAsync::malloc(const Request& request) {
   return Block{blocks_[id].address, size};
 }
 
-/// The smallest free block that fits and that `stream` may use now, or any stream.
+/// The smallest free block that fits and that `stream` may use now; with `all`, also one that it must wait for.
 std::uint32_t CudaAsync::find(Bytes size, StreamId stream, bool all) const {
   const FreeBlock* best = nullptr;
   for (std::uint32_t queue = 0; queue < queues_.size(); ++queue) {
@@ -42,7 +42,7 @@ std::uint32_t CudaAsync::find(Bytes size, StreamId stream, bool all) const {
 }
 
 std::uint32_t CudaAsync::grow(Bytes size) {
-  // If less than whole granules is left, take all of it.
+  // If less than whole granules is left, it takes the rest.
   const Bytes wanted = std::max(size, std::min(round_up(size, config_.granule), limit_ - reserved_));
   const std::optional<Bytes> address = device_->reserve(wanted);
   if (!address) return kNone;
@@ -78,7 +78,7 @@ void CudaAsync::synchronized(Nanos now) {
   give_back(config_.release_threshold);
 }
 
-/// Ends everything that was pending until `now`.
+/// Makes the blocks clean whose pending uses have ended by `now`.
 void CudaAsync::clean(Nanos now) {
   while (!pending_.empty() && pending_.begin()->first <= now) {
     const std::uint32_t id = pending_.begin()->second;
@@ -119,7 +119,7 @@ void CudaAsync::put(std::uint32_t id, std::uint32_t queue, const Free& freed) {
   insert(id, free);
 }
 
-/// Whether a free block may merge with a neighbour: not if several streams have used them.
+/// Whether a free block may merge with a neighbour. Blocks that several streams have used do not merge.
 bool CudaAsync::joins(std::uint32_t id, std::uint32_t other) const {
   return other != kNone && !blocks_[other].used && blocks_[other].pool == blocks_[id].pool &&
          blocks_[id].pool + 1 < queues_.size();

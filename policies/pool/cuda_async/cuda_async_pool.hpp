@@ -24,8 +24,8 @@ struct CudaAsyncConfig {
 
 /// A block is freed in its stream's order: from then on it serves requests of the same stream. It serves a request of
 /// another stream
-///   - that has waited, by events, for the stream beyond the free (follow_event_dependencies),
-///   - once the stream has passed the free (opportunistic), or when the host next waits for the device.
+///   - if that stream has waited, by events, for the freeing stream beyond the free (follow_event_dependencies),
+///   - once the freeing stream has passed the free (opportunistic), or when the host next waits for the device.
 /// Otherwise the pool takes more memory from the device. If the device refuses, memory that is not in use is released,
 /// and then the request gets a block whose free is still to come, and waits for it (internal_dependencies). Blocks that
 /// several streams have used are freed, as in PyTorch's backend, in a stream of their own after all of these streams.

@@ -244,7 +244,7 @@ void GmLake::drop_segment(std::uint32_t id) {
         drop_stitched(shown);
         continue;
       }
-      // Its user does not need this page; the block ends with the use.
+      // The block's user does not need this page. The block is dropped when this use ends.
       const auto at = std::find(block.pages.begin(), block.pages.end(), page->first);
       device_->hide(block.address + kPage * (at - block.pages.begin()), kPage);
       *at = kGone;

@@ -44,7 +44,7 @@ struct SmartPoolSlot {
   std::size_t malloc = 0;  ///< event within the iteration
   Bytes size;
   Bytes offset;        ///< in the pool
-  bool cross = false;  ///< is not freed within the iteration: it has a second copy at offset + SmartPoolPlan::cross
+  bool cross = false;  ///< not freed within the iteration: a second copy is at offset + SmartPoolPlan::cross
 };
 
 struct SmartPoolPlan {

@@ -84,7 +84,7 @@ std::vector<Row> rows_of(const std::vector<LiveBlock>& blocks) {
   return rows;
 }
 
-/// The neighbours of a position; the first and the last of all positions are their own.
+/// The neighbours of a position. The first and the last of all positions are their own neighbours.
 std::int64_t before(std::int64_t position) { return position - (position != std::numeric_limits<std::int64_t>::min()); }
 std::int64_t behind(std::int64_t position) { return position + (position != std::numeric_limits<std::int64_t>::max()); }
 
@@ -138,7 +138,7 @@ class SplitAndFuse {
  private:
   const Item& item_of(const LiveBlock& block) const { return instance_.items[block.item]; }
 
-  /// A layer with room for some of the blocks, and these blocks. A block without room now has none later.
+  /// A layer, and the blocks for which it has room now. Blocks without room now will not find room later.
   struct Taker {
     std::size_t layer = 0;
     std::vector<bool> may;  ///< by block
