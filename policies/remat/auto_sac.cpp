@@ -18,8 +18,8 @@ namespace {
 /// greedy rule (keep_greedily) chooses the ops that keep their outputs. Content from before the step that is neither a
 /// parameter nor a gradient is subtracted from the capacity first. The output of a module's last op stays, since other
 /// modules hold it. Differences from PyTorch: outputs that the backward phase does not read are never kept, and dropped
-/// outputs come back op by op when they are needed, not all of a module at once. If the trace names no modules or no
-/// choice fits, nothing is given up: add an online policy ("auto-sac+dtr"). Sizes are sums of bytes.
+/// outputs come back op by op when they are needed, not module by module. If the trace names no modules or no choice
+/// fits, nothing is given up: add an online policy ("auto-sac+dtr"). Sizes are sums of bytes.
 /// Source: PyTorch 2.15, torch/distributed/_tools/sac_ilp.py; pull request 140410 for the greedy rule.
 class AutoSac final : public DraftPolicy {
  public:

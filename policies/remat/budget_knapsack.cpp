@@ -11,10 +11,11 @@
 namespace tidepool {
 namespace {
 
-/// Of the outputs that the forward phase saves for the backward phase, keeps those whose producers take most time, up
-/// to a part `budget` of all their bytes, and drops the rest after their last use in the forward phase:
+/// Keeps the outputs of the forward phase whose producers take most time, and drops the others after their last use in
+/// the forward phase. Only outputs that the backward phase reads count; the kept ones have at most a part `budget` of
+/// all their bytes:
 ///   max sum of r_i x_i  subject to  sum of m_i x_i <= budget * sum of m_i,  x_i in {0, 1}
-/// r_i the time of the op that makes i, m_i its bytes. This does not limit the peak: a recomputation also needs the
+/// r_i is the time of the op that makes i, m_i its bytes. This does not limit the peak: a recomputation also needs the
 /// outputs before it, and outputs that come back stay until they are used. The capacity has no influence. The time to
 /// plan is the solver's. Source: PyTorch 2.4, torch._functorch.config.activation_memory_budget and its solvers (greedy,
 /// ilp, dp), where r_i is the op's own time, too. Differences: views and cheap ops are treated like all others, and dp

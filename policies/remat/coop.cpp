@@ -14,7 +14,7 @@
 namespace tidepool {
 namespace {
 
-/// Union-find over evicted versions, as in OneFlow: an evicted version joins the sets of the evicted inputs and outputs
+/// Union-find over evicted versions, as in OneFlow. An evicted version joins the sets of the evicted inputs and outputs
 /// of its producer, and times add up. When a version is recomputed, its time is subtracted; sets are not split.
 class EvictedSets {
  public:
@@ -78,17 +78,17 @@ class EvictedSets {
   std::vector<VersionId> roots_;        // versions that ops read and write, in the order of their uses
   std::vector<std::uint32_t> node_of_;  // by version
   std::vector<std::uint32_t> parents_;
-  std::vector<Nanos> times_;  // of the set, at its root
+  std::vector<Nanos> times_;  // of each set, at its root
 };
 
 /// Coop's sliding window: evicts the contiguous range of buffers that makes enough room with the least
 ///   sum of N(t) / staleness(t),   N(t) = c(t) + sum over evicted inputs and outputs u of t's producer of the larger of
 ///                                        the time of u's set of evicted versions and c(u),
-/// costs and staleness in ns of compute time. A window may contain free memory (at no cost) but nothing that must stay.
-/// A request takes one pass over all pieces, and computes each cost once. Meant for pools with one arena; the pool
-/// `two-ended` is Coop's cheap tensor partitioning. On every pool an in-place write keeps the address, and the old
-/// content can be recomputed. With window=exact, windows that end with the last piece are shrunk too, and costs that
-/// are not additive are computed for each window: an evicted input or output inside the window adds its own cost.
+/// costs and staleness in ns of compute time. A window may contain free memory (at no cost) but no buffer that must
+/// stay. A request takes one pass over all pieces, and computes each cost once. Meant for pools with one arena; the
+/// pool `two-ended` is Coop's cheap tensor partitioning. On every pool an in-place write keeps the address, and the old
+/// content can be recomputed. With window=exact, windows that end with the last piece are shrunk too, and the costs of
+/// each window are computed together: a buffer's inputs inside the window add their own costs.
 /// O(pieces) per request; exact: O(pieces + sum of the windows' lengths).
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c, core/vm/remat.
 class Coop final : public Policy, public Explainer {
@@ -127,7 +127,7 @@ class Coop final : public Policy, public Explainer {
     for_each_priced(view, request, [&](const Window& window) {
       all.emplace_back(Key{window.cost, all.size()}, RankedVersions{.versions = members(window), .score = window.cost});
     });
-    evaluations_ = evaluations;  // without those for the explanation
+    evaluations_ = evaluations;  // evaluations for the explanation do not count
     return rank("sum of cost / time since the last use over a window", std::move(all), std::less<Key>{});
   }
 
@@ -160,7 +160,7 @@ class Coop final : public Policy, public Explainer {
     if (view.capacity() > top) stretches_.push_back({view.capacity() - top, 0, {}, false});
   }
 
-  /// Calls visit(Window) with its cost, for every window of the listed stretches that makes enough room.
+  /// Calls visit(Window), with the window's cost, for every window of the listed stretches that makes enough room.
   template <class Visit>
   void for_each_priced(const View& view, const Request& request, Visit visit) {
     for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {

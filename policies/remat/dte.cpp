@@ -15,8 +15,8 @@ namespace {
 /// Drops, one at a time until the request fits, the buffer with the least
 ///   (cost(b) + sum over the classes of b's absent neighbours of the class's cost) /
 ///   ((size(b) + free bytes beside it) * staleness(b)),
-/// costs and staleness in ns. The denominator has the bytes that evicting b makes free in one piece. Of equal buffers
-/// the one at the lowest address is dropped. Meant for pools with one arena. O(buffers) per eviction.
+/// costs and staleness in ns. The denominator contains the bytes that become free in one piece when b is evicted. Among
+/// equal buffers, the one at the lowest address is dropped. Meant for pools with one arena. O(buffers) per eviction.
 /// Paper: Hu et al., "MegTaiChi", ICS 2022 (DTE); here with the classes of dtr-eq, as in OneFlow's comparison with Coop
 /// (25c8978c, core/vm/remat, ONEFLOW_REMAT_HEURISTIC_DTE).
 class Dte final : public Policy, public Explainer {
@@ -66,7 +66,7 @@ class Dte final : public Policy, public Explainer {
     }
   }
 
-  /// Bytes that evicting a piece makes free in one address range.
+  /// Bytes that become free in one address range when a piece is evicted.
   Bytes gain(const std::vector<Piece>& pieces, std::size_t i, Bytes capacity) const {
     if (!beside_) return pieces[i].end - pieces[i].begin;
     const Bytes below = i > 0 ? pieces[i - 1].end : Bytes{};

@@ -13,7 +13,7 @@ namespace {
 ///   h_eq(b) = (cost(b) + sum over the classes of b's absent neighbours of the class's cost) / (size(b) *
 ///   staleness(b)),
 /// costs in ns, size in bytes, staleness in ns since an op last asked for b; classes: EvictedClasses. The index holds
-/// lower bounds, so that a change of a class's cost does not make all buffers next to it compute their costs again:
+/// lower bounds of costs. So a change of a class's cost does not make all adjacent buffers compute their costs again.
 /// O(log n) per computed cost.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 and appendix (h_DTR^eq).
 using DtrEq = DropLeastCost<EvictedClasses<true>, StalenessIndex>;

@@ -11,17 +11,18 @@
 namespace tidepool {
 namespace {
 
-/// Mimose's scheduler chooses blocks, by what checkpointing each of them is estimated to free, until the step's excess
-/// over the capacity is covered. Blocks are sorted by these bytes, and those within a tenth of the largest form a
-/// bucket, the next ones another, and so on. Each choice is the first block that frees at least the excess that is
-/// left; if none does, the first one. Blocks are asked by bucket, the one with the fewest bytes first, and within a
-/// bucket in forward order.
+/// Mimose's scheduler chooses blocks to checkpoint until the bytes that they are estimated to free cover the step's
+/// excess over the capacity. Blocks are sorted by these bytes: those within a tenth of the largest form a bucket, the
+/// next ones another, and so on. Each choice is the first block that frees at least the remaining excess; if none does,
+/// the first block. The order of blocks is by bucket, the one with the fewest bytes first, and within a bucket by the
+/// forward phase.
 ///
-/// A chosen block drops what its ops save for the backward phase after the last use in the forward phase. When its
-/// backward ops begin, the ops that made it run again (so PyTorch's early stop is on). What a later block reads is the
-/// block's output, and stays. Blocks are those of find_blocks(). Mimose learns the bytes as quadratic functions of the
-/// size of the input; a trace has one input, so the estimate is its value. The bytes that a block needs while it runs
-/// again are not part of the excess, neither here nor there: add an online policy ("mimose+dtr"). O(blocks^2 + uses).
+/// A chosen block drops the versions that its ops save for the backward phase, after their last use in the forward
+/// phase. When its backward ops begin, the ops that made these versions run again (as with PyTorch's early stop).
+/// Versions that a later block reads are the block's output, and stay. Blocks are those of find_blocks(). Mimose learns
+/// the bytes as quadratic functions of the size of the input; a trace has one input, so the estimate is its value. The
+/// bytes that a block needs while it runs again are not part of the excess, as in Mimose: add an online policy
+/// ("mimose+dtr"). O(blocks^2 + uses).
 ///
 /// Paper: Liao et al., "Mimose: An Input-Aware Checkpointing Planner for Efficient Training on GPU", 2022
 /// (arXiv 2209.02478). The rule is GreedyStrategy of the authors' programs (buaa-hipo/mimose-transformers, manager.py).
@@ -55,8 +56,8 @@ class Mimose final : public DraftPolicy {
   struct Block {
     std::size_t index = 0;          ///< in forward order
     std::uint32_t backward = 0;     ///< its first backward op
-    Bytes bytes = {};               ///< that checkpointing frees
-    std::vector<Saved> inner = {};  ///< saved by its ops and read by no later block
+    Bytes bytes = {};               ///< bytes that checkpointing frees
+    std::vector<Saved> inner = {};  ///< versions that its ops save and that no later block reads
   };
 
   static std::vector<Block> candidates_of(const Trace& trace, const Layers& layers, const NetworkBlocks& blocks) {
@@ -74,7 +75,7 @@ class Mimose final : public DraftPolicy {
     return candidates;
   }
 
-  /// Sorts blocks into the order in which they are asked.
+  /// Sorts blocks into the order in which they are considered.
   static void ask_in_buckets(std::vector<Block>& blocks) {
     std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
     for (auto first = blocks.begin(); first != blocks.end();) {

@@ -15,17 +15,17 @@ namespace tidepool {
 namespace {
 
 /// A minimum cut of the step's graph chooses the outputs of the forward phase to keep for the backward phase; the
-/// others are dropped after their last use in the forward phase. Cheap operators run again, expensive ones only where
-/// `budget` asks for it (see Partitioner). budget=auto takes the largest of 1, 0.95, ... 0 whose plan fits the
-/// capacity, by a sum of bytes in which a dropped output is back when it is first read again; if none fits, the one
-/// with the least peak. The graph is that of the trace (see joint_graph): rules about views and operators do not apply
-/// if the trace leaves out views or its names are not PyTorch's operators. Differences from PyTorch: nothing is fused,
-/// and dropped outputs come back op by op. Plans with a few maximum flows for each budget tried.
+/// others are dropped after their last use in the forward phase. Cheap operators run again, expensive ones only if
+/// `budget` requires it (see Partitioner). budget=auto takes the largest of 1, 0.95, ... 0 whose plan fits the capacity
+/// by a sum of bytes; there, a dropped output is back when it is first read again. If none fits, it takes the one with
+/// the least peak. The graph is that of the trace (see joint_graph): rules about views and operators do not apply if
+/// the trace leaves out views or its names are not PyTorch's operators. Differences from PyTorch: nothing is fused, and
+/// dropped outputs come back op by op. Plans with a few maximum flows for each budget tried.
 /// Source: PyTorch 2.15, torch._functorch.partitioners.min_cut_rematerialization_partition and
 /// torch._functorch.config.activation_memory_budget.
 class MinCut final : public DraftPolicy {
  public:
-  /// @param budget  none: chosen by the capacity
+  /// @param budget  none: the capacity decides
   MinCut(std::optional<double> budget, KnapsackSolver solver) : budget_{budget}, solver_{solver} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
@@ -53,7 +53,7 @@ class MinCut final : public DraftPolicy {
     Bytes peak;
   };
 
-  /// By version: whether the forward phase hands it to the program, as the loss, which holds it as long as it wants.
+  /// By version: whether the forward phase hands it to the program, which holds it as long as it wants (the loss).
   static std::vector<bool> results_of(const Trace& trace, const JointGraph& graph,
                                       const std::vector<VersionId>& values) {
     std::vector<bool> results(trace.versions().size());

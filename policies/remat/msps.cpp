@@ -10,8 +10,8 @@
 namespace tidepool {
 namespace {
 
-/// Order by least cost per byte. Of equal versions the one that became evictable last comes first; of versions without
-/// cost, the one that became evictable first.
+/// Order by least cost per byte. Among equal versions, the one that became evictable last comes first; among versions
+/// without cost, the one that became evictable first.
 class PerSize {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

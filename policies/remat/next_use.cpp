@@ -15,8 +15,8 @@ std::unique_ptr<Policy> make(const Options& options) {
                                                         options.number("distance")});
 }
 
-/// DTR's formula, with the time until the next use, which the trace tells, in place of the time since the last use: see
-/// DropByNextUse. Next uses are Belady's criterion; MegEngine's static graphs divide by them too (seq_dtr.cpp).
+/// DTR's formula with the time until the next use, which the trace contains, in place of the time since the last use:
+/// see DropByNextUse. Next uses are Belady's criterion; MegEngine's static graphs divide by them too (seq_dtr.cpp).
 const RegisterPolicy kRegistered{
     {.name = "next-use",
      .kind = PolicyKind::kRemat,

@@ -8,7 +8,7 @@
 namespace tidepool {
 namespace {
 
-/// Drops a buffer chosen uniformly at random among those that can be recomputed. Seeded: the same seed, the same run.
+/// Drops a random buffer among those that can be recomputed, each equally likely. The same seed gives the same run.
 /// O(1) per change of a buffer's state and per eviction.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 (h_rand).
 class RandomDrop final : public Policy, public Explainer {

@@ -8,16 +8,16 @@
 namespace tidepool {
 namespace {
 
-/// Cuts the step into a chain of blocks, finds for each block a few ways to keep part of its values (options) by
-/// integer programs, and chooses blocks' options and the blocks to rerun by rotor's dynamic program (section 3 of the
-/// paper). A block's program is Checkmate's over its own ops with two budgets, for its backward step and for what it
-/// keeps until then (section 3.2, rk-Checkmate). Blocks that differ at most in times are solved once.
+/// Cuts the step into a chain of blocks. Integer programs find a few options for each block: ways to keep part of its
+/// values. Rotor's dynamic program then chooses the options of blocks and the blocks to rerun (section 3 of the paper).
+/// A block's program is Checkmate's over its own ops with two budgets: for its backward step, and for the values that
+/// it keeps until then (section 3.2, rk-Checkmate). Blocks that differ only in times are solved once.
 ///
 /// Differences from Rockmate: blocks are the stages of linearise(), which are found in the recorded ops, not in the
-/// model's code. A block's values are put into at most `groups` groups. Its forward ops run in their order, once, and
-/// drop what the option does not keep; only its backward step reruns ops. The solver is CBC in the place of Gurobi: a
-/// program ends after `nodes` nodes, not after a time, so that the answer is the same in every run. The best schedule
-/// found until then is an option; if none was found, the program gives no option. The numbers of budgets are
+/// model's code. A block's values are put into at most `groups` groups. Its forward ops run once, in their order, and
+/// drop the values that the option does not keep; only its backward step reruns ops. The solver is CBC in the place of
+/// Gurobi: a program ends after `nodes` nodes, not after a time, so that the answer is the same in every run. The best
+/// schedule found until then is an option; if none was found, the program gives no option. The numbers of budgets are
 /// Rockmate's. An option is left out if another one is at least as good.
 ///
 /// With a pool that gives addresses, add an online policy: "rockmate+dtr-eq". Plans in O(slots * stages^2 * (stages +

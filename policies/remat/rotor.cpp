@@ -9,9 +9,9 @@ namespace tidepool {
 namespace {
 
 /// The persistent order of the step's chain of stages that takes least time within the capacity, by the dynamic program
-/// of the paper. If no order fits, the one for the least capacity that has one. The chain is that of linearise(): a
-/// network that is no chain is cut at its articulation points, and all ops between two of them are one stage.
-/// Plans in O(slots * stages^3). With a pool of addresses, add an online policy: "rotor+dtr-eq".
+/// of the paper. If no order fits, the order for the least capacity that has one is taken. The chain is that of
+/// linearise(): a network that is no chain is cut at its articulation points, and all ops between two of them are one
+/// stage. Plans in O(slots * stages^3). With a pool of addresses, add an online policy: "rotor+dtr-eq".
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019.
 const RegisterPolicy kRegistered{
     {.name = "rotor",

@@ -17,7 +17,7 @@ struct Kept : Saved {
 
 struct Checkpoints {
   std::vector<Action> drops;
-  Bytes peak;       // as a sum of bytes
+  Bytes peak;       // by a sum of bytes
   Nanos recompute;  // of the dropped versions
 };
 
@@ -34,9 +34,9 @@ class Segmenter {
   Bytes total() const { return total_; }
   std::size_t kept() const { return kept_.size(); }
 
-  /// Cuts segments of at least `each` bytes of versions that are read again. A version that a later segment reads is a
-  /// checkpoint. The others are dropped after their last use in the forward phase, and are back when the first one of
-  /// their segment is needed. The last segment stays: the backward phase begins with it.
+  /// Cuts segments with at least `each` bytes of versions that are read again. A version that a later segment reads is
+  /// a checkpoint. The others are dropped after their last use in the forward phase, and are back when the first
+  /// dropped version of their segment is needed. The last segment stays: the backward phase begins with it.
   Checkpoints cut(Bytes each) {
     Bytes sum;
     std::uint32_t segment = 0;
@@ -85,13 +85,14 @@ class Segmenter {
 };
 
 /// Sublinear memory: cuts the forward phase into segments of about equal bytes, keeps versions that later segments read
-/// (checkpoints), drops the rest after its last use in the forward phase, and recomputes a segment when the backward
-/// phase reaches it. A chain of n equal ops with k segments holds at most k + n / k buffers and runs at most one
-/// forward phase again. The size of the segments is given, or found by trying, as in the paper: the bytes are divided
-/// by 1, 2, ... (up to about twice the square root of the number of buffers), and the division that recomputes least
-/// within the capacity, by a sum of bytes, is taken; else the one with the least peak. Only versions that can be
-/// recomputed are dropped. Plans in O(ops * sqrt(buffers)), then O(1) per drop. Paper: Chen, Xu, Zhang, Guestrin,
-/// "Training Deep Nets with Sublinear Memory Cost", 2016 (arXiv 1604.06174), sections 3 and 4, algorithms 2 and 3.
+/// (checkpoints), drops the others after their last use in the forward phase, and recomputes a segment when the
+/// backward phase reaches it. A chain of n equal ops with k segments holds at most k + n / k buffers and runs at most
+/// one forward phase again. The size of the segments is given, or found by trying, as in the paper: the bytes are
+/// divided by 1, 2, ... (up to about twice the square root of the number of buffers). The division that recomputes
+/// least within the capacity, by a sum of bytes, is taken; if none fits, the one with the least peak. Only versions
+/// that can be recomputed are dropped. Plans in O(ops * sqrt(buffers)), then O(1) per drop. Paper: Chen, Xu, Zhang,
+/// Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016 (arXiv 1604.06174), sections 3 and 4, algorithms 2
+/// and 3.
 class SqrtN final : public DraftPolicy {
  public:
   explicit SqrtN(Bytes segment) : segment_{segment} {}

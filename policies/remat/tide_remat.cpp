@@ -19,20 +19,20 @@
 namespace tidepool {
 namespace {
 
-/// Recomputation for an offline trace, whose future is known, on real addresses. It answers as the best of many
-/// candidates does; RecomputeSearch judges each by full simulation. Candidates are dropping by next use, with and
-/// without the versions that minimum cuts keep until the hardest instants, and the published policies. So it is never
+/// Recomputation for an offline trace, whose future is known, on real addresses. The answer is the best of many
+/// candidates; RecomputeSearch judges each by full simulation. Candidates are the published policies, and dropping by
+/// next use, with and without the versions that minimum cuts keep until the hardest instants. So the answer is never
 /// worse than any of these in its setting.
 ///
 /// On a pool that is one arena (best-fit, first-fit) it also decides addresses. The search counts bytes only, up to a
-/// limit. Its best answer then asks for places with known lives, which are packed offline; the limit is lowered until
-/// they fit the capacity. The run follows both, so fragmentation costs memory only if the packing is not perfect. The
-/// candidates are also tried with the pool's own addresses.
+/// limit. The lives of places under its best answer are packed offline; the limit is lowered until they fit the
+/// capacity. The run follows the answer and these places, so fragmentation costs memory only if the packing is not
+/// perfect. The candidates are also tried with the pool's own addresses.
 ///
 /// If no op writes in place and bytes are counted, schedules of runs are searched too (see search_reruns). Steps of a
 /// few ops are solved exactly (see exact_answer): if the best of all plans is faster, it is the answer.
 ///
-/// With learn=on it is an online policy: in the first iteration it acts as dtr-eq does; later iterations know the
+/// With learn=on it is an online policy: in the first iteration it acts as dtr-eq does. Later iterations know the
 /// future, since the program repeats itself.
 class TideRemat final : public AnsweringPlanner {
  public:
@@ -71,7 +71,7 @@ class TideRemat final : public AnsweringPlanner {
     return simulate_under(trace, spec, std::move(policies), false);
   }
 
-  /// Used if rules limit which ops may run again: online answers ignore the rules, and replay() may refuse the answer.
+  /// The answer if rules limit which ops may run again. Online answers ignore such rules, so replay() may refuse it.
   Maker unruled(const Trace& trace, const RunSpec& spec) const {
     return chosen(std::make_shared<RecomputeSearch>(trace, spec, effort_, ""), {}, spec);
   }

@@ -14,16 +14,17 @@ namespace tidepool {
 namespace {
 
 /// AutoSwap: swaps the gaps with the best scores, by one of four scores (see GapScore), until the load is below the
-/// limit. With score=tuned the score is their weighted sum, with the weights whose plan is the fastest (see
+/// limit. With score=tuned, the score is the weighted sum of all four, with the weights whose plan is the fastest (see
 /// tune_weights).
 /// Paper: Zhang, Yeung, Shu, He and Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
 /// 1903.06631, section 4.
 ///
 /// With scheduling=published, copies are scheduled as in the paper ("stick to the limit") and gaps are selected once.
 /// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. Selection
-/// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit. The
-/// best of `effort` drafts is taken, judged by simulation of the run itself, even if the load is below the limit but
-/// the pool has no place for all of it. On a remaining shortage the version with the latest next read is swapped out.
+/// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit.
+/// `effort` drafts are judged by simulation of the run itself, and the best is taken. This is done even if the load is
+/// below the limit, since the pool may have no place for it. On a remaining shortage, the version with the latest next
+/// read is swapped out.
 ///
 /// Cost: `effort` simulations.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
@@ -76,8 +77,8 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     return draft_of(gaps, stick_to_limit(circle, gaps, selection, spec), circle.size());
   }
 
-  /// The weighted sum of the scores, by gap, with the weights whose plan is the fastest after one selection and
-  /// schedule.
+  /// The weighted sum of the scores, by gap. Each choice of weights is tried with one selection and schedule; the
+  /// weights of the fastest plan are taken.
   std::vector<double> tune(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps,
                            const std::vector<bool>& allowed, const RunSpec& spec) const {
     const SlotLimits limits(circle.size(), spec.capacity);

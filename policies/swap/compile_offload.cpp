@@ -18,17 +18,17 @@ namespace {
 /// here all tensors of at least `least` bytes are marked. Inputs, parameters, views and the step's outputs stay.
 ///
 /// The compute stream waits for each copy at once or, with sink-wait, for all copies at the end of the forward phase. A
-/// copy back begins before the first op that reads the tensor. With prefetch, copies back begin earlier. The backward
-/// phase is walked from its end: a copy back joins a queue at the op that needs it; each op shortens the remaining time
-/// of the queue's head by its own time; when no time remains, the copy is placed before that op. A copy takes its bytes
+/// swap-in begins before the first op that reads the tensor. With prefetch, swap-ins begin earlier. The backward phase
+/// is walked from its end: a swap-in joins a queue at the op that needs it; each op shortens the remaining time of the
+/// queue's head by its own time; when no time remains, the swap-in is placed before that op. A copy takes its bytes
 /// over `bandwidth`. Only the times of matrix products, convolutions and attention count; if the step names none of
-/// these, all ops count. Copies that are still in the queue at the begin of the backward phase start behind its first
+/// these, all ops count. Swap-ins that are still in the queue at the begin of the backward phase start behind its first
 /// op, the last one first.
 ///
-/// In PyTorch as here, copies in each direction share one stream. In PyTorch, only contiguous tensors are offloaded.
-/// There, the forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase
-/// begins. A tensor that the first backward op reads has left the device when this op begins; its content is taken from
-/// its former place.
+/// As in PyTorch, copies in each direction share one stream. Unlike here, PyTorch offloads only contiguous tensors, and
+/// its forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase begins. A
+/// tensor that the first backward op reads has left the device when this op begins; its content is taken from its
+/// former place.
 /// O(uses) to plan. Source: PyTorch 2.11 to 2.15, torch/_functorch/_activation_offloading/activation_offloading.py
 /// (pull requests 167880 and 168316).
 class CompileOffload final : public Policy {

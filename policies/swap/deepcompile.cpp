@@ -15,23 +15,23 @@ namespace tidepool {
 namespace {
 
 /// DeepCompile's adaptive offloading of optimizer states, in DeepSpeed. Let mem(k) be the bytes while op k runs without
-/// any optimizer state, and M = (1 - margin) * capacity. States are asked in a queue, the first one first.
+/// any optimizer state, and M = (1 - margin) * capacity. States form a queue.
 ///   forward   before op k, while max mem(0..k) and the bytes of the states in the queue exceed M together, the next
 ///             state leaves the queue: op k waits until its copy to the host has ended, and it is freed. All of these
 ///             copies begin before the first op, in the order of the queue.
-///   backward  after op k, while max mem(k..end of the phase), the bytes of states copied back so far and those of the
-///             next one together are below M, this one is copied back, in the order in which they left.
-///   step      states that are still on the host are copied back before the first op that uses a state.
-/// As in the authors' code, the backward phase has no part in the choice of states that leave, and its test does not
-/// count states that never left. So the rule may run out of memory in the backward phase or in the optimizer, and may
-/// be chained ("deepcompile+lru-swap").
+///   backward  after op k, while max mem(k..end of the phase), the bytes of states swapped in so far and those of the
+///             next one together are below M, the next one is swapped in, in the order in which they left.
+///   step      states that are still on the host are swapped in before the first op that uses a state.
+/// As in the authors' code, the choice of states that leave ignores the backward phase, and the test of the backward
+/// phase does not count states that never left. So the rule may run out of memory in the backward phase or in the
+/// optimizer, and may be chained ("deepcompile+lru-swap").
 ///
-/// The states are all optimizer state from before the step that is first used after the backward phase has begun:
+/// The states are all optimizer states from before the step that are first used after the backward phase has begun:
 /// Adam's two moments and copies of parameters in full precision. The queue has them in the order of their buffers,
-/// which frameworks allocate parameter by parameter, as the code does. It measures mem(k) in a run with all states on
-/// the host; here it is that of the trace. The step is one graph forward and one backward, so the code's rules for
-/// graph breaks are not needed. Its copies share a stream, and the whole step of the optimizer waits for them; here
-/// each direction has a lane, and an op of the optimizer waits for its own states. O(uses + states).
+/// which frameworks allocate parameter by parameter, as the code does. The code measures mem(k) in a run with all
+/// states on the host; here it is that of the trace. The step is one graph forward and one backward, so the code's
+/// rules for graph breaks are not needed. The code's copies share a stream, and the whole step of the optimizer waits
+/// for them; here each direction has a lane, and an op of the optimizer waits for its own states. O(uses + states).
 ///
 /// Paper: Tanaka et al., "DeepCompile: A Compiler-Driven Approach to Optimizing Distributed Deep Learning Training",
 /// 2025 (arXiv 2504.09983); the rule is offload_opt_states_inc in DeepSpeed, compile/passes/offload_adam_states.py.
@@ -49,7 +49,7 @@ class DeepCompile final : public Policy {
     for (Bytes& bytes : need) bytes -= states.bytes;
 
     std::size_t left = 0;
-    std::vector<std::uint32_t> gone;  // by state that leaves
+    std::vector<std::uint32_t> gone;  // by state that leaves: the op before which it is freed
     Bytes peak, queue = states.bytes;
     for (std::uint32_t op = 0; op < backward; ++op) {
       peak = std::max(peak, need[op]);

@@ -13,12 +13,12 @@
 namespace tidepool {
 namespace {
 
-/// FlashNeuron's linear tensor selection. Of the tensors that the forward phase leaves for the backward phase, those
-/// that appear first are offloaded, one after the other, until the sum of the others is below
+/// FlashNeuron's linear tensor selection. It offloads tensors that the forward phase leaves for the backward phase, in
+/// the order in which they appear, until the sum of the others is below
 ///   capacity - bytes that exist before and after the step - W,
-/// where W is the largest sum of other bytes that one op uses. They are copied out after their last use in the forward
-/// phase. From the first backward op on they come back in the order of their reads, each as soon as there is room for
-/// it and for W. On a remaining shortage the version with the latest next read is swapped out.
+/// where W is the largest sum of other bytes that one op uses. They are swapped out after their last use in the forward
+/// phase. From the first backward op on, they come back in the order of their reads, each as soon as there is room
+/// for it and for W. On a remaining shortage, the version with the latest next read is swapped out.
 ///
 /// Paper: Bae et al., "FlashNeuron: SSD-Enabled Large-Batch Training of Very Deep Neural Networks", FAST 2021: the
 /// first phase of its offloading scheduler, with details as in G10's model of it (platformxlab/G10, src/analysis.cc,

@@ -17,16 +17,18 @@ namespace {
 
 /// G10's smart tensor migration, to host memory only. While the estimated memory m_k of a slot k is above `line` times
 /// the capacity, the policy takes the idle interval (gap) with the largest
-///   benefit = size * sum of p_k over the slots k in [mid(out), mid(in)) with m_k above the line,
-/// p_k the duration of slot k, mid(out) and mid(in) the slots in which half of the bytes have moved if they leave when
-/// the gap begins and are back when it ends, with the bandwidth that earlier picks have left in each direction of the
-/// link (see BandwidthLedger); equal benefits: the larger duration * size. The gap is used if it is longer than
+///   benefit = size * sum of p_k over the slots k in [mid(out), mid(in)) with m_k above the line.
+/// p_k is the duration of slot k. mid(out) and mid(in) are the slots in which half of the bytes have moved, if the
+/// content leaves when the gap begins and is back when it ends. Copies use the bandwidth that earlier picks have left
+/// in their direction of the link (see BandwidthLedger). Of equal benefits, the larger duration * size wins. The gap is
+/// used if it is longer than
 ///   T_out + (1 + delta) * T_in,
-/// T the time of a copy, and if the copy back begins in a later slot than the copy out ends; then both are entered into
-/// the ledger and the size is taken off m_k in between. A gap that crosses the end of the step counts with all its
-/// slots; its copies take T_out and (1 + delta) * T_in and are not entered into the ledger. With the option `eager`,
-/// each copy back that does not cross the end is then moved earlier, in the order of their begin, as long as m_(k-1) is
-/// below the line by any amount. On a shortage that remains, the version with the latest next read is swapped out.
+/// T the time of a copy, and if the swap-in begins in a later slot than the swap-out ends. Then both copies are entered
+/// into the ledger, and the size is subtracted from m_k in between. A gap that crosses the end of the step counts with
+/// all its slots; its copies take T_out and (1 + delta) * T_in and are not entered into the ledger. With the option
+/// `eager`, each swap-in that does not cross the end is then moved earlier, in the order in which they begin, as long
+/// as m_(k-1) is below the line by any amount. On a remaining shortage, the version with the latest next read is
+/// swapped out.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
 /// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), with three
@@ -108,7 +110,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
    private:
     static std::size_t first_slot(const Gap& gap) { return gap.release + std::size_t{1}; }
 
-    /// @return  false if the memory is nowhere above the line
+    /// Finds the slots above the line. @return  false if there are none
     bool add_up_pressure() {
       for (std::size_t k = 0; k < memory_.size(); ++k)
         pressure_[k + 1] = pressure_[k] + (memory_[k] > line_ ? circle_.start[k + 1] - circle_.start[k] : Nanos{});
@@ -145,7 +147,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
       return best;
     }
 
-    /// The last slot that begins at or before a time, as a position.
+    /// The position of the last slot that begins at or before a time.
     std::size_t position_at(Nanos time) const {
       const std::int64_t round = time / circle_.period();
       const auto next =

@@ -9,15 +9,15 @@
 namespace tidepool {
 namespace {
 
-/// GeePS: a layer accesses buffers, and releases them when it has run. Pinned buffers stay on the device. The others
-/// are on the device while they are accessed, from the previous access on, and on the host in between.
+/// GeePS: a layer accesses buffers, and releases them when it has run. Pinned buffers stay on the device. Each of the
+/// others is on the host between its accesses; it is swapped in during the access before the one that needs it.
 ///
 /// A virtual iteration gives the order of accesses: every layer, forward and then backward, accesses the kept buffers
 /// that it makes or reads. Let p(P) be the most bytes outside of the pinned set P that one access needs, and C the
-/// memory that all other content leaves. Buffers are pinned while p counts twice (one access computes while the next
-/// one is fetched): while there is a buffer b with |P| + |b| + 2 p <= C. First come buffers of the access that needs
-/// most, with p as it is after pinning b; when there is none, those that fit with the present p, in the order of
-/// accesses. If C < 2 p, nothing is pinned.
+/// memory that all other content leaves. A buffer b is pinned if |P| + |b| + 2 p <= C: p counts twice, since one access
+/// computes while the next one is fetched. First come buffers of the access that needs most, with p as it is after
+/// pinning b. If no such buffer fits, other buffers follow in the order of accesses, with p as it is before. Nothing
+/// is pinned if C < 2 p.
 ///
 /// Paper: Cui, Zhang, Ganger, Gibbons and Xing, "GeePS: Scalable Deep Learning on Distributed GPUs with a
 /// GPU-Specialized Parameter Server", EuroSys 2016; with the rule of the authors' program
@@ -54,7 +54,7 @@ class GeePs final : public Policy {
   /// Accesses of layers, forward and then backward (those with accesses).
   struct Accesses {
     std::vector<std::uint32_t> first, behind;  ///< ops, by access
-    std::vector<std::vector<std::size_t>> of;  ///< by kept buffer: its accesses, rising
+    std::vector<std::vector<std::size_t>> of;  ///< by kept buffer: its accesses, ascending
   };
 
   static Accesses find_accesses(const Trace& trace, const Layers& layers) {
@@ -81,7 +81,7 @@ class GeePs final : public Policy {
     return accesses;
   }
 
-  /// The most bytes live at once besides the kept buffers.
+  /// The most bytes that are live at once besides the kept buffers.
   static Bytes most_besides(const Trace& trace, const Layers& layers) {
     std::vector<Bytes> besides = live_bytes(trace);
     const std::vector<std::uint32_t> ends = ends_of_versions(trace);

@@ -19,8 +19,8 @@ namespace {
 /// that are live when most memory is in use (at t_p) and are read again later, by descending
 ///   (t_use - t_p)^2 / uses^2 + (t_made - t_p)^2,
 /// with t_use the first use after the peak and `uses` the number of uses after it, until the peak is below the memory.
-/// A tensor is copied out when it has been made, and its first reader waits for that copy. For every reader after the
-/// peak it is copied back separately. The trigger of this copy is the op that ends last among the ops that the reader
+/// A tensor is swapped out when it has been made, and its first reader waits for that copy. It is swapped in separately
+/// for every reader after the peak. The trigger of a swap-in is the op that ends last among the ops that the reader
 /// depends on and that end before the reader's other inputs have been made, less the time of the copy at 16 GB/s. A
 /// tensor is not swapped if there is no such op or if only one op reads it. Tensors of 1024 B or less, tensors that
 /// live for 1 ms or less, and parameters stay. The peak is searched again at most `passes` times; a tensor is
@@ -75,9 +75,9 @@ class GrapplerSwap final : public Policy {
       for (const VersionId v : versions) {
         const auto readers = trace.readers(v);
         const auto at = std::lower_bound(readers.begin(), readers.end(), OpId{reader});
-        if (at == readers.begin()) continue;  // the first reader: no reader before it can wait for the copy out
+        if (at == readers.begin()) continue;  // no earlier reader can wait for the swap-out
         const std::uint32_t last = std::prev(at)->value();
-        if (*trigger <= last) continue;  // the copy back would begin before the last use
+        if (*trigger <= last) continue;  // the swap-in would begin before the last use
         gaps_.push_back({.out = v, .in = v, .size = trace.size(v), .release = last, .due = *trigger + 1});
       }
     }
@@ -105,7 +105,7 @@ class GrapplerSwap final : public Policy {
     return candidates;
   }
 
-  /// The op after which a reader's swapped inputs are copied back.
+  /// The op after which a reader's swapped inputs are swapped in.
   std::optional<std::uint32_t> trigger_of(const Trace& trace, std::uint32_t reader,
                                           const std::vector<VersionId>& swapped) const {
     const auto end = [&](OpId op) { return circle_.at(op.index() + 1); };
@@ -156,7 +156,7 @@ class GrapplerSwap final : public Policy {
 
   std::int64_t passes_;
   StepCircle circle_;
-  std::vector<Gap> gaps_;  // from the last use to the issue of the copy back
+  std::vector<Gap> gaps_;  // from the last use to the issue of the swap-in
   std::set<VersionId> looked_at_;
 };
 

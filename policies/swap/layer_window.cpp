@@ -13,15 +13,15 @@
 namespace tidepool {
 namespace {
 
-/// A window of m consecutive layers has its tensors for the backward phase on the device; those of other layers are on
-/// the host. In the forward phase, tensors whose last use was in layer i are copied out at once and have left when
+/// A window of m consecutive layers has its tensors for the backward phase on the device; tensors of other layers are
+/// on the host. In the forward phase, tensors whose last use was in layer i are swapped out at once and have left when
 /// layer i + m + 1 begins. In the backward phase, the inputs of layer i are requested when layer i + m begins. A tensor
 /// stays if it would have to come back before it has left.
 ///
 /// m is the smallest window in which copies are hidden: if each lane does one copy after the other and ops take their
-/// time, every copy out ends before layer i + m + 1 begins, and every copy back before layer i begins backward. If that
-/// window does not fit the memory, m is the largest one that does, found by bisection; if none does, the run is out of
-/// memory with m = 1.
+/// time, every swap-out ends before layer i + m + 1 begins, and every swap-in before layer i begins backward. If that
+/// window does not fit the memory, m is the largest window that does, found by bisection. If none does, the run is out
+/// of memory with m = 1.
 ///
 /// After the working window of Sun et al., "STRONGHOLD: Fast and Affordable Billion-Scale Deep Learning Model
 /// Training", SC 2022. It is not called by that name because STRONGHOLD moves parameters and optimizer states of
@@ -67,7 +67,7 @@ class LayerWindow final : public Policy {
 
   static std::uint32_t hidden_window(const Trace& trace, const Layers& layers, const Machine& machine) {
     const std::size_t n = layers.size();
-    std::vector<Nanos> begins(n + 1), backward(n + 1);  // of layers, by phase; backward[n]: of the backward phase
+    std::vector<Nanos> begins(n + 1), backward(n + 1);  // starts by layer; backward[n]: start of the backward phase
     std::vector<Bytes> out(n);
     const auto time = [&](std::uint32_t first, std::uint32_t behind) {
       Nanos sum;

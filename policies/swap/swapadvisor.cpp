@@ -76,15 +76,15 @@ class SlotSwapper : public Policy, public Explainer {
 ///
 /// Memory is divided into slots of several size classes (see SlotPool). An allocation says which sizes form a class,
 /// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an order and an
-/// allocation: if a class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and
-/// comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself. Parents
-/// are selected by tournament; a child replaces the worst if it is better.
+/// allocation: if a class is full, Belady's rule chooses the tensor to swap out. The tensor leaves after its last use,
+/// and comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself.
+/// Parents are selected by tournament; a child replaces the worst individual if it is better.
 ///   allocation  is crossed over at one point, and mutated
 ///   order       begins with ops of one parent, up to a random point; the rest comes in the order of the other parent.
-///               A mutation runs it once more and takes, with a small probability, a ready op at random, and otherwise
-///               the ready op that comes first. Both keep the dependencies (see Dependencies)
-/// The recorded order stays where the step fits in it. If the capacity is not enough for any allocation, the order
-/// stays too, and Belady's rule alone is followed on the run's own pool.
+///               A mutation runs the order once more: it takes the ready op that comes first or, with a small
+///               probability, a random ready op. Both keep the dependencies (see Dependencies)
+/// The recorded order stays if the step fits in it. If the capacity is not enough for any allocation, the order stays
+/// too, and only Belady's rule is followed, on the run's own pool.
 ///
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
 /// 2020, from its abstract and other descriptions; rates, selection, population and first individuals are Tidepool's.
@@ -119,7 +119,7 @@ class SwapAdvisor final : public SlotSwapper {
 
   struct Individual {
     std::vector<bool> ends;     // by size: a class ends with it; always true for the last size
-    std::vector<double> share;  // by size: share of the class that ends with it in the slots beyond the least
+    std::vector<double> share;  // by size: share in the slots beyond the least, of the class that ends with it
     Order order = {};           // none: the recorded one
     Rank rank = kTooLarge;
     std::int64_t cost = 0;  // if it fits: ns; if the run fails: minus the ns that it reached; else missing bytes
@@ -176,7 +176,7 @@ class SwapAdvisor final : public SlotSwapper {
     return std::tie(a.rank, a.cost) < std::tie(b.rank, b.cost);
   }
 
-  /// Whether the sizes of each class are within a ratio.
+  /// An allocation in which the sizes of each class are within a ratio.
   static Individual geometric(const std::vector<Bytes>& sizes, double ratio) {
     Individual made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
     double first = 0;
@@ -206,7 +206,7 @@ class SwapAdvisor final : public SlotSwapper {
     return child;
   }
 
-  /// Ops of `a` up to a random point, then the others as in `b`.
+  /// An order: the ops of `a` up to a random point, then the others as in `b`.
   Order cross(const Order& a, const Order& b, std::size_t ops) {
     const std::size_t point = draw(ops + 1);
     if (a.empty() && b.empty()) return {};
@@ -224,7 +224,7 @@ class SwapAdvisor final : public SlotSwapper {
     return child;
   }
 
-  /// Runs the ops in their order, but now and then a random one of those that are ready.
+  /// Runs the ops again in their order, but now and then takes a random op among the ready ones.
   void mutate(Order& order, const Dependencies& dependencies) {
     const std::size_t ops = dependencies.before.size();
     if (order.empty())
@@ -319,7 +319,7 @@ class SwapAdvisor final : public SlotSwapper {
     return allocation;
   }
 
-  /// Selects the gaps in which `on_demand` evicted.
+  /// Plans the gaps in which the run `on_demand` evicted.
   static std::vector<Action> draft(const Trace& trace, const SlotDemand& demand, const std::vector<Gap>& gaps,
                                    const SlotClasses& classes, const Plan& on_demand) {
     std::multimap<VersionId, std::uint32_t> of_version;

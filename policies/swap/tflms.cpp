@@ -16,7 +16,7 @@ namespace {
 /// The parameters of TFLMS, in levels of the topological sort.
 struct Tuning {
   std::uint32_t threshold = 1, ahead = 1, group_by = 0;
-  int sync = 0;  ///< 1: readers wait for copies out; 2: copies back begin when they are due; 3: both
+  int sync = 0;  ///< 1: readers wait for swap-outs; 2: swap-ins begin when they are due; 3: both
 };
 
 /// Rewrites a data-flow graph so that tensors with late readers are on the host in between.
@@ -71,8 +71,9 @@ class Rewriter {
     }
   }
 
-  /// The position after the op that triggers the copy back for `due`: an op that `due` depends on, more than `ahead`
-  /// levels before it, in the nearest of ten levels that has one. Without such an op, the position of `due`.
+  /// The position after the op that triggers the swap-in for `due`. `due` depends on that op, which is more than
+  /// `ahead` levels before it, in the nearest of ten levels that has such an op. Without such an op, the position of
+  /// `due`.
   std::uint32_t issue(VersionId v, std::uint32_t last, std::uint32_t due, const Tuning& tuning) const {
     if ((tuning.sync & 2) != 0) return due;
     constexpr std::uint32_t kTried = 10;
@@ -90,7 +91,7 @@ class Rewriter {
     return due;
   }
 
-  /// By op: whether `op` depends on it, for ops of level `from` and higher.
+  /// By op: whether `op` depends on it. Only ops of level `from` and higher are found.
   std::vector<bool> ancestors(std::uint32_t op, std::uint32_t from) const {
     std::vector<bool> reached(level_.size());
     std::vector<std::uint32_t> open{op};
@@ -115,12 +116,12 @@ class Rewriter {
 
 /// TensorFlow Large Model Support. An edge of the data-flow graph whose ends are more than `threshold` levels of the
 /// topological sort apart is cut: the tensor is copied to the host as soon as it has been made, leaves the device when
-/// its near readers have run, and is copied back for its far readers. Far readers within `groupby` levels of each other
-/// share one copy back. Its trigger is an op that the first of them depends on, more than `ahead` levels before it.
+/// its near readers have run, and is swapped in for its far readers. Far readers within `groupby` levels of each other
+/// share one swap-in. Its trigger is an op that the first of them depends on, more than `ahead` levels before it.
 /// Parameters that are not given are searched as in TFLMS, by simulation, in this order: the largest threshold that
 /// fits the memory, then the largest ahead, then a groupby that fits (the largest if all fit). If no threshold fits,
-/// sync is raised: 1, outputs and readers wait for copies out; 2, copies back begin only when nothing but their reader
-/// is left to run; 3, both. If that is not enough either, the run is out of memory.
+/// sync is raised: 1, outputs and readers wait for swap-outs; 2, swap-ins begin only when all ops before their reader
+/// have run; 3, both. If that is not enough either, the run is out of memory.
 ///
 /// Paper: Le, Imai, Negishi and Kawachiya, "TFLMS: Large Model Support in TensorFlow by Graph Rewriting", arXiv
 /// 1807.02037; the search and its order from the authors' program (IBM/tensorflow-large-model-support, lms.py).

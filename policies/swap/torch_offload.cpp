@@ -17,17 +17,17 @@ namespace {
 /// torchtune/training/_activation_offloading.py). Every tensor that autograd saves is copied to the host on a stream of
 /// its own as soon as it is saved, whatever the capacity. Parameters, buffers and small tensors stay.
 ///
-/// Saved tensors are counted, including those that stay. When the n-th is copied, the compute stream waits until the
-/// (n - stash)-th and all earlier ones have left, and releases them. Tensors still alive when the backward phase begins
-/// are read in place by the first node that reads an offloaded tensor; after that node the rest leaves too. A node's
-/// tensors are copied back when the host reaches the node. The host runs ahead of the device, but the copying stream
-/// waits for the node before the last one, so a copy back starts one node ahead. Tensors that the last product or
-/// convolution (the output projection) and the loss after it save stay.
+/// Saved tensors are counted, including those that stay. When the n-th tensor is copied, the compute stream waits until
+/// the (n - stash)-th and all earlier ones have been copied, and releases them. Tensors that are still alive when the
+/// backward phase begins are read in place by the first node that reads an offloaded tensor; after that node they leave
+/// too. A node's tensors are swapped in when the host reaches the node. The host runs ahead of the device, but the
+/// copying stream waits for the node before the last one, so a swap-in starts one node ahead. Tensors that the last
+/// product or convolution (the output projection) and the loss after it save stay.
 ///
-/// A trace does not say which op saves a tensor. A tensor that forward ops read and the backward phase reads again
-/// counts as saved once, when its first reader runs; one that no forward op reads, when it has been made. In torchtune
-/// a tensor that two ops save is copied twice, and copies in both directions share one stream; here each direction has
-/// its own lane. O(uses) to plan.
+/// A trace does not say which op saves a tensor. A tensor that the backward phase reads again counts as saved once:
+/// when its first forward reader runs or, if no forward op reads it, when it has been made. In torchtune a tensor that
+/// two ops save is copied twice, and copies in both directions share one stream; here each direction has its own lane.
+/// O(uses) to plan.
 class TorchOffload final : public Policy {
  public:
   TorchOffload(Bytes least, std::size_t stash, bool keep_head) : least_{least}, stash_{stash}, keep_head_{keep_head} {}
@@ -43,7 +43,7 @@ class TorchOffload final : public Policy {
       copies.release(gone, pack.kept->saved.version);
       released[pack.kept->saved.version.index()] = gone;
     };
-    std::size_t oldest = 0;  // the oldest one that is alive
+    std::size_t oldest = 0;  // the oldest saved tensor that is alive
     for (std::size_t id = 0; id < packs.size(); ++id) {
       if (packs[id].kept == nullptr) continue;
       for (; oldest + stash_ <= id; ++oldest)
@@ -71,7 +71,7 @@ class TorchOffload final : public Policy {
   }
 
  private:
-  /// Records that a tensor is saved before `op`.
+  /// A tensor that is saved before `op`.
   struct Pack {
     std::uint32_t op = 0;
     const Kept* kept = nullptr;  ///< none: the tensor is counted, but stays
@@ -107,7 +107,7 @@ class TorchOffload final : public Policy {
     return packs;
   }
 
-  /// Backward ops that are the first readers of offloaded tensors, rising.
+  /// Backward ops that are the first readers of offloaded tensors, ascending.
   static std::vector<std::uint32_t> nodes_of(const std::vector<Pack>& packs) {
     std::vector<std::uint32_t> nodes;
     for (const Pack& pack : packs)

@@ -17,18 +17,18 @@ enum class Offload : std::uint8_t { kConvolutions, kAll };
 /// backward.
 ///   all    inputs of all layers that extract features: those up to the last convolution or pooling
 ///   conv   inputs of convolutions only, whose time hides copies best
-///   dyn    no inputs if that fits the memory, else conv if that does, else all
-/// An input is copied while the last layer that reads it runs forward. The next layer waits until it has left
-/// ("end-of-layer synchronisation"): it loses max(0, s / B - t) with s bytes, B the link's rate, t the layer's time.
-/// When a layer begins backward, the nearest earlier layer with an absent input that has not been requested gets it
-/// back, unless a convolution lies between (findPrefetchLayer in the paper). The end of the layer waits for that copy
-/// too. all and conv copy at any capacity. If that is not enough, the run is out of memory.
+///   dyn    no inputs if the step fits the memory without copies; else conv if it fits with that; else all
+/// An input is copied while the last layer that reads it runs forward. The next layer waits until the input has left
+/// ("end-of-layer synchronisation"): it loses max(0, s / B - t), with s the input's bytes, B the link's rate, and t the
+/// layer's time. When a layer begins backward, the nearest earlier layer with an absent input that has not been
+/// requested gets it back, unless a convolution lies between (findPrefetchLayer in the paper). The end of the layer
+/// waits for that swap-in too. all and conv copy at any capacity. If that is not enough, the run is out of memory.
 ///
 /// Paper: Rhu, Gimelshein, Clemons, Zulfiqar and Keckler, "vDNN: Virtualized Deep Neural Networks for Scalable,
 /// Memory-Efficient Neural Network Design", MICRO 2016 (arXiv 1602.08124), sections III.B and III.C; details of
-/// the search window and of dyn after public notes and reimplementations.
+/// the search window and of dyn are from public notes and reimplementations.
 ///
-/// Differences: a trace has one algorithm for each convolution, so dyn does not exchange algorithms. A copy back that
+/// Differences: a trace has one algorithm for each convolution, so dyn does not exchange algorithms. A swap-in that
 /// finds no room is tried again later; it is not an error. Beyond the paper: in a network without convolutions,
 /// products of matrices replace them, and all its layers extract features. Content from before the step (the first
 /// layer's input) stays. Cost: two simulations for dyn.
