@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// Keeps everything: the step as it was recorded. Where that does not fit, the run is out of memory.
+/// Keeps everything: the step as it was recorded. If the step exceeds the capacity, the run is out of memory.
 class None final : public Policy {};
 
 const RegisterPolicy kRegistered{{.name = "none",

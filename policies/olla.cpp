@@ -16,10 +16,10 @@
 namespace tidepool {
 namespace {
 
-/// OLLA's integer program for one step. There are as many points in time as ops. Each op runs at one of them, between
-/// the earliest and the latest that its dependencies leave (C), and each buffer is kept at some of them (P): only where
-/// it was made or kept before, and where an op that uses it runs. Ops that run at the same point may run in any order
-/// then, as each order needs at most the memory of all of them together.
+/// OLLA's integer program for one step. There are as many points in time as ops. Each op runs at one point, between the
+/// earliest and the latest that its dependencies allow (C). Each buffer is kept at some points (P): it can be kept only
+/// if it was made or kept at the point before, and it must be kept where an op that uses it runs. Ops at the same point
+/// may then run in any order: each order needs at most the memory of all of them together.
 class Formulation {
  public:
   Formulation(const Lifetimes& lifetimes, const Dependencies& dependencies)
@@ -73,7 +73,7 @@ class Formulation {
     }
   }
 
-  /// Adds `factor` times whether an op runs at a point.
+  /// Adds `factor` times the variable that is 1 if the op runs at this point.
   void add_run(std::uint32_t row, std::uint32_t op, std::size_t t, double factor) {
     if (t >= first_[op] && t <= last_[op]) program_.add(row, runs_[op][t - first_[op]], factor);
   }
@@ -95,17 +95,17 @@ class Formulation {
       if (!users[buffer].empty()) keep(lifetimes_.trace().buffers()[buffer], users[buffer]);
   }
 
-  /// Adds a buffer that ops use. Unless it was born before, the first of them makes it, and runs before the others.
+  /// Adds a buffer that ops use. Unless it was born before the step, its first user makes it and runs first.
   void keep(const Buffer& buffer, const std::vector<std::uint32_t>& users) {
     const bool is_made = !buffer.born_before;
-    const std::uint32_t maker = users.front();  // if it is made
+    const std::uint32_t maker = users.front();  // if the step makes the buffer
     const double size = scaled(buffer.size);
     std::optional<std::uint32_t> before;  // whether it is kept at the previous point
     for (std::size_t t = 0; t < points_; ++t) {
-      const std::uint32_t kept = program_.variable(0, 1, 0);  // whole where runs are
+      const std::uint32_t kept = program_.variable(0, 1, 0);  // a whole number if the runs are
       program_.add(load_[t], kept, size);
       if (is_made) add_run(load_[t], maker, t, size);
-      // It is kept only if it was there at the point before; if it outlives the step, it then stays.
+      // It is kept only if it was there at the point before. A buffer that outlives the step stays from then on.
       if (is_made || before) {
         const std::uint32_t row = program_.row(is_made && buffer.outlives ? 0 : -LinearProgram::kInfinity, 0);
         program_.add(row, kept, 1);
@@ -133,15 +133,15 @@ class Formulation {
   std::vector<std::uint32_t> load_;               // by point: the row of the bytes that are live there
 };
 
-/// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays
-/// where the step fits in it, where it fits in no order, for what cannot be reordered (can_be_reordered), for steps of
-/// more than `ops` ops, whose programs would be too large for the solver, and if it finds no order with a lower peak
-/// within `nodes` nodes of branch and bound. Some twenty ops are proved in seconds; the authors' solver, Gurobi, is far
-/// stronger. The result is the same in every run unless the time limit stops the solver.
+/// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays if
+/// the step fits in it or in no order, if the step cannot be reordered (can_be_reordered), if it has more than `ops`
+/// ops (the program would be too large for the solver), and if `nodes` nodes of branch and bound find no order with a
+/// lower peak. The optimum for some twenty ops is proved in seconds; the authors' solver, Gurobi, is far stronger. The
+/// result is the same in every run unless the time limit stops the solver.
 ///
 /// OLLA also places tensors by a second program; here the run's pool places them. Its tensors are buffers, and its
-/// control edges are dependencies. Those are stated as "by each time, an op has run only if the other one has": that is
-/// tighter than in the paper, with the same orders.
+/// control edges are dependencies. A dependency is stated as "by each time, an op has run only if the other one has":
+/// this is tighter than in the paper, with the same orders.
 ///
 /// Paper: Steiner, Elhoushi, Kahn and Hegarty, "OLLA: Optimizing the Lifetime and Location of Arrays to Reduce the
 /// Memory Usage of Neural Networks", 2022 (arXiv 2210.12924), with the authors' program (facebookresearch/MODel_opt).

@@ -47,12 +47,12 @@ class Module {
   const Ops& after(std::uint32_t op) const { return dependencies_.after[op]; }
   /// Ops that make what an op reads.
   const Ops& operands(std::uint32_t op) const { return operands_[op]; }
-  /// Number of ops that read what an op makes; the root, which reads what outlives the step, is one of them.
+  /// Number of ops that read what an op makes. The root counts as one; it reads content that outlives the step.
   std::int64_t users(std::uint32_t op) const { return users_[op]; }
   /// Number of ops that use a buffer.
   std::uint32_t uses(std::uint32_t buffer) const { return lifetimes_.count(buffer); }
   const Buffer& buffer(std::uint32_t id) const { return lifetimes_.trace().buffers()[id]; }
-  /// The buffers that an op uses and the step makes; parameters do not count.
+  /// Calls visit(buffer) for the buffers that an op uses and the step makes; parameters do not count.
   template <class Visit>
   void for_each_buffer(std::uint32_t op, Visit visit) const {
     for (const std::uint32_t id : lifetimes_.needed_by(op))
@@ -67,8 +67,8 @@ class Module {
   std::vector<std::int64_t> users_;  // by op
 };
 
-/// XLA's ListScheduler: always the ready op that frees the most bytes, less those that it defines; of equal ones the op
-/// with the most users, then the one that became ready last. What nobody reads is defined and not freed.
+/// XLA's ListScheduler: always the ready op that frees the most bytes, less those that it defines. Among equal ops, the
+/// one with the most users, then the one that became ready last. An output that nobody reads is defined, but not freed.
 class ListScheduler {
  public:
   explicit ListScheduler(const Module& module) : module_{module}, entries_(module.size(), ready_.end()) {}
@@ -120,13 +120,13 @@ class ListScheduler {
   }
 
   const Module& module_;
-  std::map<std::uint32_t, std::uint32_t> left_;  // by buffer: ops that will use it
+  std::map<std::uint32_t, std::uint32_t> left_;  // by buffer: number of ops that still use it
   std::multimap<Priority, std::uint32_t> ready_;
   std::vector<std::multimap<Priority, std::uint32_t>::iterator> entries_;  // by op
 };
 
-/// XLA's DFSMemoryScheduler: the post-order in which an op's operands come by decreasing numbers of further users, then
-/// by decreasing bytes, each summed over all that leads to them.
+/// XLA's DFSMemoryScheduler: a post-order. The operands of an op come by decreasing numbers of users beyond the first,
+/// then by decreasing bytes; both are summed over an operand and the operands before it.
 class DepthFirst {
  public:
   explicit DepthFirst(const Module& module) : module_{module} {
@@ -192,20 +192,21 @@ class DepthFirst {
   std::vector<Rank> ranks_;    // by op
 };
 
-/// XLA's DefaultMemoryScheduler: the order with the lowest peak of three, the list schedule, the ranked post-order and
-/// the plain one; of equal peaks the first of these. The recorded order stays where the step fits in it, and for what
-/// cannot be reordered (can_be_reordered).
+/// XLA's DefaultMemoryScheduler: the order with the lowest peak among three: the list schedule, the ranked post-order
+/// and the plain one. Among equal peaks, the first of these wins. The recorded order stays if the step fits in it, or
+/// if the step cannot be reordered (can_be_reordered).
 ///
-/// An op of the step stands for an instruction, an op that makes what it reads for an operand, and another op that it
-/// depends on for a control predecessor. The root reads what outlives the step, and ops on which none depends. A
-/// workspace is an output that nobody reads, as XLA's calls of libraries have it. Ops keep their dependencies (see
-/// Reason), of which XLA knows those by data. Different from XLA:
+/// An op of the step stands for an instruction. An op whose output it reads stands for an operand, any other op that it
+/// depends on for a control predecessor. The root reads the content that outlives the step, and the ops on which no op
+/// depends. A workspace is an output that nobody reads, as in XLA's calls of libraries. Ops keep their dependencies
+/// (see Reason), of which XLA knows those by data. Different from XLA:
 ///   - XLA's list schedule runs scalars and outfeeds first, and infeeds last. Here they are ops like others.
-///   - Its list schedule runs parameters too, as if they had no bytes. Here they are there from the beginning. So of
-///     ready ops with equal bytes and users, another may have become ready last. XLA adds the users of an op in their
-///     order, then its control successors, and changes priorities by operands; here both are by the numbers of ops.
+///   - Its list schedule runs parameters too, as if they had no bytes. Here they are there from the beginning. So among
+///     ready ops with equal bytes and users, another op may have become ready last. XLA adds the users of an op in
+///     their order, then its control successors, and changes priorities by operands; here both are in the order of op
+///     numbers.
 ///   - Its plain post-order visits control predecessors and then an instruction's operands in their order; here all
-///     come in the recorded order, which also decides between equal ranks, where XLA compares names.
+///     come in the recorded order. That order also decides between equal ranks, where XLA compares names.
 /// O(ops * (ready ops + dependencies) * uses).
 ///
 /// Source: OpenXLA (2025), xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc.

@@ -29,9 +29,9 @@ struct Column {
   GapScore score;
 };
 
-constexpr int kIterations = 5;  // the last of them is taken for the steady state
+constexpr int kIterations = 5;  // the last one stands for the steady state
 
-/// Stall of the last of some iterations; nothing where the run does not end well.
+/// The stall of the last of several iterations; none if the run fails.
 std::optional<Nanos> stall(const Trace& step, const Arguments& arguments, const Machine& machine,
                            const std::string& policy, Bytes capacity) {
   const RunSpec spec{
@@ -41,7 +41,7 @@ std::optional<Nanos> stall(const Trace& step, const Arguments& arguments, const 
   return result.totals.stall.compute;
 }
 
-/// Least stall of an iteration in the steady state; nothing where no plan exists.
+/// A lower bound of the stall of an iteration in the steady state; none if no plan exists.
 std::optional<Nanos> least_stall(const Trace& step, const Machine& machine, Bytes capacity, Nanos baseline) {
   const BoundQuery query{.trace = step, .machine = machine, .capacity = capacity, .swap = true, .steady = true};
   const std::optional<Bound> bound = best_bound(query, BoundEffort::kAll);

@@ -20,9 +20,9 @@ constexpr Bytes kLeastCopied{4096};
 /// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of
 /// the peak fits the capacity (see share_out). Then each op of a block gets a fate (see follow_shares). If the step
 /// fits without changes, the plan is empty.
-///   offload    copied to the host as soon as it is made; freed, after a wait, `defer` blocks behind the last block
-///              that reads it; copied back when the backward phase begins the block that is `prefetch` blocks before
-///              its own
+///   offload    copied to the host as soon as it is made; freed `defer` blocks behind the last block that reads it,
+///              when the copy has ended; swapped in when the backward phase begins the block that is `prefetch`
+///              blocks before its own
 ///   recompute  dropped after its last use in the forward phase
 ///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
 ///              head and the loss)
@@ -136,7 +136,7 @@ class AutoPerfMaxing final : public DraftPolicy {
     return share_out(sums, limits);
   }
 
-  /// Fills in the temporary bytes of blocks. @return the most bytes of ops outside of all blocks
+  /// Fills in the temporary bytes of each block. @return the most live bytes of ops outside of all blocks
   Bytes add_live_bytes(const Trace& trace, const Layers& layers, std::vector<Load>& loads) const {
     Bytes temporary, outside, most_outside;
     const auto count = [&](std::uint32_t buffer, int sign) {

@@ -19,7 +19,7 @@
 namespace tidepool {
 namespace {
 
-/// The times of one direction of the link that are promised to copies, which do not overlap.
+/// The time slots of one direction of the link that are promised to copies. They do not overlap.
 class PromisedLane {
  public:
   void promise(Nanos start, Nanos length) { busy_.emplace(start, start + length); }
@@ -42,27 +42,29 @@ class PromisedLane {
 };
 
 /// Capuchin. The first iteration is measured in passive mode: on a shortage, the buffer that was used longest ago is
-/// swapped out, and comes back when it is read. From then on it is guided. The peak period is the time in which the
-/// live bytes exceed the capacity; candidates are tensors that are accessed again after a part of that period. For a
-/// tensor that is evicted after one access and back for another:
+/// swapped out, and comes back when it is read. The following iterations are guided by this measurement. The peak
+/// period is the time in which the live bytes exceed the capacity; candidates are tensors that are accessed again after
+/// some part of that period. For a tensor that is evicted after one access and comes back for the next (back) access:
 ///   SwapOutEnd  = end of the evicted access + copy time        SwapInStart = start of the back access - copy time
 ///   FT          = SwapInStart - SwapOutEnd
 ///   MSPS        = bytes saved / recomputation time, by lineage
-/// In the order of descending FT, tensors are swapped if copies in both directions can be hidden: SwapInStart, as late
-/// as the lane allows, must be after the peak period and not before SwapOutEnd, as early as the lane allows. If these
-/// do not save as many bytes as passive mode had evicted at once, each of the others, in the same order, is swapped or
-/// recomputed, whichever costs less: the time of copies that is not hidden, or bytes / MSPS. Each new tensor to
-/// recompute changes the MSPS of the others: tensors that are recomputed from it take longer, and a candidate also pays
-/// for recomputed tensors that depend on it (algorithm 2). A swapped tensor comes back at its in-trigger, the last op
-/// that starts by SwapInStart and after the peak period; a recomputed one when it is read. If a tensor is still absent
-/// or on its way at its back access, its in-trigger moves earlier by `lead` of its copy time for the next iteration.
+/// In the order of descending FT, tensors are swapped if copies in both directions can be hidden: the latest
+/// SwapInStart that the lane allows must be after the peak period, and not before the earliest SwapOutEnd. If these
+/// tensors have fewer bytes than passive mode had evicted at once, the remaining candidates follow in the same
+/// order. Each is swapped or recomputed, whichever costs less: the time of copies that is not hidden, or bytes / MSPS.
+/// Each new tensor to recompute changes the MSPS of the others: tensors that are recomputed from it take longer, and a
+/// candidate also pays for recomputed tensors that depend on it (algorithm 2). A swapped tensor comes back at its
+/// in-trigger, the last op that starts by SwapInStart and after the peak period; a recomputed tensor comes back when it
+/// is read. If a tensor is still absent or on its way at its back access, its in-trigger moves earlier by `lead` of its
+/// copy time for the next iteration.
 ///
-/// On a remaining shortage, passive mode continues. If the run has only one iteration, that one is guided, by a
-/// simulated passive one before it. Access times are those of a run without waits.
+/// On a remaining shortage, passive mode continues. A run of one iteration is guided by a simulated passive iteration
+/// before it. Access times are those of a run without waits.
 ///
 /// Paper: Peng et al., "Capuchin: Tensor-based GPU Memory Management for Deep Learning", ASPLOS 2020, sections 4.2 to
-/// 4.5, from its abstract and other descriptions. As far as is known, its passive mode first looks for a tensor of
-/// about the needed size. Tidepool's: each direction of the link copies independently, and tensors below `least` stay.
+/// 4.5, known from its abstract and other descriptions. According to these, its passive mode first looks for a tensor
+/// of about the needed size; Tidepool's does not. Here each direction of the link copies independently, and tensors
+/// below `least` stay.
 ///
 /// Cost: O(candidates^2 * lineage).
 class Capuchin final : public SwapOutLeast<OldestFirst> {
@@ -119,18 +121,18 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     VersionId version;
     std::uint32_t release, due;  // ops
     Nanos start;                 // SwapInStart
-    Nanos time;                  // of the copy back
+    Nanos time;                  // of the swap-in
     Nanos lead = {};
     std::uint32_t trigger = 0;  // op
   };
-  /// The copies of a gap, given the promised times of the lanes.
+  /// The copies of an idle interval, after those that the lanes have promised before.
   struct Copying {
-    Nanos out, in;  // starts
-    Nanos exposed;  // not hidden
+    Nanos out, in;  // start times
+    Nanos exposed;  // time of both copies that is not hidden
   };
 
-  /// Moves in-triggers earlier for the next iteration: those of tensors that were late for the previous op, or that are
-  /// absent at this op.
+  /// Moves in-triggers earlier for the next iteration, for tensors that came late for the previous op or are absent at
+  /// this op.
   void note_late(const View& view, OpId op) {
     const Trace& trace = view.trace();
     if (op.value() == asked_.value() + 1 && trace.op(op).stream == trace.op(asked_).stream &&
@@ -170,7 +172,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     return simulate_under(trace, one, std::move(policies), true, true).realised;
   }
 
-  /// The most bytes that were needed and absent at one time.
+  /// The most bytes that were evicted at one time.
   static Bytes most_evicted(const Trace& trace, const Plan& plan) {
     std::vector<bool> away(trace.versions().size());
     Bytes sum, most;
@@ -186,7 +188,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     return most;
   }
 
-  /// Gaps that last through some of the peak period, the longest of each version, by descending FT.
+  /// The longest idle interval of each version that overlaps the peak period, by descending FT.
   std::vector<Gap> candidates(const Trace& trace, const RunSpec& spec) const {
     std::vector<Gap> found = find_gaps(trace, least_, spec.assume);
     std::erase_if(
@@ -249,7 +251,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
                      [](const Swapped& a, const Swapped& b) { return a.due < b.due; });
   }
 
-  /// The increase of the recomputation time if a gap's content is recomputed as well; none if it cannot be recomputed.
+  /// The increase of the recomputation time if this gap's version is recomputed too; none if that is impossible.
   static std::optional<Nanos> recomputation(Lineage& lineage, const std::vector<const Gap*>& others, const Gap& gap) {
     const std::optional<Nanos> own = lineage.time(gap.out, gap.due);
     if (!own) return std::nullopt;
@@ -277,7 +279,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
 
   double lead_;
   Bytes least_;
-  int passive_ = 0;  // iterations in passive mode that are left
+  int passive_ = 0;  // remaining iterations in passive mode
   bool guided_ = false;
   std::int64_t moved_ = 0;  // number of requests to move an in-trigger that could still move
   StepCircle circle_;
@@ -288,7 +290,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
   std::size_t next_back_ = 0, next_trigger_ = 0;
   std::vector<VersionId> awaited_;
   OpId asked_;                          // the previous op
-  Nanos asked_at_;                      // time at which its stream was free
+  Nanos asked_at_;                      // time at which that op's stream was free
   std::vector<Swapped*> on_their_way_;  // inputs of the previous op that may have arrived late
 };
 

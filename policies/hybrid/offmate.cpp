@@ -17,12 +17,13 @@ namespace {
 
 /// The steps in which a value is copied.
 struct CopySteps {
-  std::size_t begins;  ///< the first after which more bytes are copied than those of the values before it
-  std::size_t ends;    ///< the first after which all of its bytes are copied too
+  std::size_t begins;  ///< the first step after which some bytes of the value are copied
+  std::size_t ends;    ///< the first step after which all bytes of the value are copied
 };
 
-/// @param sums           by step: bytes of the stage that are copied after it
-/// @param before, bytes  bytes of the values before this one, and with it; at most the last sum counts
+/// @param sums    by step: bytes of the stage that are copied by the end of the step
+/// @param before  bytes of the values that are copied before this one
+/// @param bytes   bytes of those values and this one; values beyond the last sum are cut off
 CopySteps steps_of(const std::vector<Bytes>& sums, Bytes before, Bytes bytes) {
   const Bytes most = sums.back();
   const auto first_above = std::upper_bound(sums.begin(), sums.end(), std::min(before, most - 1_B));
@@ -43,8 +44,9 @@ std::vector<Saved> movable_versions(const TraceChain& chain, std::size_t i, cons
   return movable;
 }
 
-/// Chooses versions that have at least `bytes` in all, from the largest to the smallest: each one that does not exceed
-/// what is still missing, and at last, if something is, the smallest of those that did. All, if all have less.
+/// Chooses versions with at least `bytes` in all; every version if all together have less. It goes from the largest to
+/// the smallest and takes each version that does not exceed the bytes still missing. If bytes are missing at the end,
+/// it adds the smallest version that was passed over.
 std::vector<Saved> choose_versions(const Trace& trace, std::vector<Saved> movable, Bytes bytes) {
   std::stable_sort(movable.begin(), movable.end(),
                    [&](const Saved& a, const Saved& b) { return trace.size(a.version) > trace.size(b.version); });
@@ -58,18 +60,18 @@ std::vector<Saved> choose_versions(const Trace& trace, std::vector<Saved> movabl
   return chosen;
 }
 
-/// OffMate cuts the step into a chain of blocks, finds options for each block as Rockmate does (see add_options), and
-/// chooses by an integer program an option for each block and how many bytes of its values are copied to the host and
+/// OffMate cuts the step into a chain of blocks and finds options for each block as Rockmate does (see add_options). An
+/// integer program then chooses an option for each block, and how many bytes of its values are copied to the host and
 /// back during which steps of other blocks (see plan_offload). Each block runs forward once; its option may rerun ops
 /// in its backward step. Blocks' outputs stay.
 ///
 /// Differences from OffMate: weights, gradients and optimizer states stay, and no optimizer step runs on the host. A
-/// block's bytes are copied as whole values: the largest that fit what the program copies, then the smallest of the
-/// others. Values are copied out in the order in which they are made, and back in the order in which they are read,
-/// from the beginning of the step in which the program begins to copy them or ends; the better of both is taken. The
-/// solver is CBC in the place of Gurobi or HiGHS, and a program ends after `nodes` nodes; then its best plan so far is
-/// taken. If there is no plan, the room is raised in steps until there is one. The plan keeps sums of bytes, so add an
-/// online policy ("offmate+dtr").
+/// block's bytes are copied as whole values: the largest that fit the bytes that the program copies, then the smallest
+/// of the others. Values are copied out in the order in which they are made, and back in the order in which they are
+/// read. A swap-in is requested at the start of the step in which the program begins to copy the value, or of the step
+/// in which it ends; the better of both plans is taken. The solver is CBC in the place of Gurobi or HiGHS. A program
+/// ends after `nodes` nodes, and its best plan so far is taken. If there is no plan, the program's memory limit is
+/// raised in steps until there is one. The plan limits sums of bytes, so add an online policy ("offmate+dtr").
 ///
 /// Paper: Zhao, Eyraud-Dubois, Le Hellard, Gusak, Beaumont, "OFFMATE: full fine-tuning of LLMs on a single GPU by
 /// re-materialization and offloading", 2024 (hal-04660745); code: topal-team/rockmate, rockmate/solvers/ilp.
@@ -112,8 +114,8 @@ class OffMate final : public PagedPolicy {
     return {};
   }
 
-  /// @param early  values are asked back in the step in which the plan begins to copy them, else in that in which it
-  /// ends
+  /// @param early  swap-ins are requested in the step in which the plan begins to copy a value; otherwise in the step
+  ///               in which its copy ends
   static PagedActions actions_of_plan(const Trace& trace, const TraceChain& chain,
                                       const std::vector<StageOffload>& plan, bool early) {
     const std::size_t size = chain.stages.size();

@@ -18,10 +18,10 @@
 namespace tidepool {
 namespace {
 
-/// @param early  values are asked back when the node begins during which the schedule copies them, else behind it
+/// @param early  a swap-in is requested when the group begins in which the schedule pages it in; otherwise behind it
 PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule, bool early) {
   CopyDraft copies{trace};
-  std::map<VersionId, OpId> out;  // where it is copied out
+  std::map<VersionId, OpId> out;  // the op at which the version is copied out
   for (std::size_t t = 0; t < condensed.groups.size(); ++t)
     for (std::size_t i = 0; i < schedule.kept[t].size(); ++i)
       for (const Saved& saved : condensed.groups[i].saved) {
@@ -46,18 +46,17 @@ PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, con
 }
 
 /// POET decides for groups of ops which outputs stay in memory, which are paged out to the host and back, and which ops
-/// run again before each group. An integer program over all groups at all points in time decides this (see
-/// solve_exactly), with the least sum of the time of reruns and `paging` times the time of copies. POET minimises
-/// energy; here a joule is a second of computing, and `paging` is the power of a copy in relation to that of an op.
-/// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no
-/// time.
+/// run again before each group. An integer program over all groups at all points in time minimises the time of reruns
+/// plus `paging` times the time of copies (see solve_exactly). POET minimises energy; here a joule is a second of
+/// computing, and `paging` is the power of a copy in relation to that of an op. `reruns` limits the time of reruns, as
+/// POET's deadline does. As in the paper, the program takes copies to cost no time.
 ///
-/// What is paged in during a group is asked for when the group begins, or behind it if the plan alone is better with
-/// that: POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups
-/// leave. solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes
-/// long. Then more time goes to reruns than `reruns` allows if no rounding within the capacity keeps that limit.
-/// Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run
-/// unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
+/// A version that is paged in during a group is requested when the group begins, or behind the group if the plan alone
+/// is faster with that; POET counts its bytes from the end of the group. The groups are those of condense(), and only
+/// outputs of forward groups leave. solve=lp is not POET's: it rounds the relaxation of the program as in Checkmate,
+/// since the integer program takes long. If no rounding fits both the capacity and `reruns`, more time goes to reruns
+/// than `reruns` allows. Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is
+/// the same in every run unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
 ///
 /// Paper: Patil, Jain, Dutta, Stoica and Gonzalez, "POET: Training Neural Networks on Tiny Devices with Integrated
 /// Rematerialization and Paging", ICML 2022, with the authors' program (ShishirPatil/poet, poet_solver.py).

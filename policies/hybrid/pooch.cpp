@@ -18,22 +18,22 @@
 namespace tidepool {
 namespace {
 
-/// PoocH, profiling-based out-of-core hybrid: each feature map is kept, swapped or recomputed. Its timeline is the
-/// simulator: every classification is judged by simulating the run itself, with copies out at the release and copies
-/// back in the order in which they are due, as early as memory allows.
+/// PoocH, profiling-based out-of-core hybrid: each feature map is kept, swapped or recomputed. The simulator takes the
+/// place of its timeline: every classification is judged by simulating the run itself, with swap-outs at the release
+/// and swap-ins in the order in which they are due, as early as memory allows.
 ///
-///   1. All maps are swapped: the profile. L_O has the maps for whose copies out ops wait, L_I those for whose copies
-///      back ops wait. Only these can gain by being kept. Every combination of keeping or swapping the first
-///      `exhaustive` maps of L_I that are due (those near the output) is tried. Then, greedily, the map of L_O and L_I
-///      with the longest waits is kept if the step takes less time with it.
-///   2. Of the maps that are still swapped, the one with the largest
+///   1. All maps are swapped: this run is the profile. L_O contains the maps whose swap-outs make ops wait, L_I those
+///      whose swap-ins make ops wait. Only these maps can gain by being kept. Every combination of keeping or swapping
+///      the first `exhaustive` maps of L_I that are due (those near the output) is tried. Then, greedily, the map of
+///      L_O and L_I with the longest waits is kept if the step takes less time with it.
+///   2. Among the maps that are still swapped, the one with the largest
 ///        r(X) = time that ops wait for the copies of X / time of the ops that X is recomputed by
 ///      is recomputed instead if the step takes less time. r is computed again after each replacement, since it depends
 ///      on the other recomputed maps.
 ///
-/// A pool with addresses cannot place every copy back that the sum of bytes has room for, and evictions for it cost
-/// more than the copy saves. So both steps are repeated `rooms` times, with copies back that may fill the capacity,
-/// 9/10 of it, 8/10 and so on, and the best result is taken. These repetitions are Tidepool's addition.
+/// A pool with addresses cannot place every swap-in for which the sum of bytes leaves room, and evictions for it cost
+/// more than the copy saves. So both steps are repeated `rooms` times: swap-ins may fill the capacity, 9/10 of it, 8/10
+/// and so on. The best result is taken. These repetitions are Tidepool's addition.
 ///
 /// On a remaining shortage the version with the latest next read is swapped out; PoocH would refuse the plan.
 ///
@@ -187,7 +187,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
           lineage_.keep(version(i));
     }
 
-    /// While tries are left, turns the swapped map with the largest value that was not tried into one of `into`.
+    /// Tries to turn swapped maps into class `into` while tries are left, the untried map with the largest value first.
     template <class Value>
     void replace(Class into, Value value) {
       while (!over()) {
@@ -209,14 +209,14 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     const RunSpec& spec_;
     const std::vector<Gap>& gaps_;
     std::vector<std::uint32_t> maps_;
-    Bytes room_;  // bytes that copies back may fill
+    Bytes room_;  // bytes that swap-ins may fill
     std::int64_t effort_, judged_ = 0;
     StepCircle circle_;
     Lineage lineage_;
     std::vector<Class> classes_;  // by map, in the best result
     std::vector<bool> tried_;     // by map
-    Result result_;               // of the best
-    ExposedCopies exposed_;       // likewise
+    Result result_;               // of the best classes
+    ExposedCopies exposed_;       // of the best classes
   };
 
   Bytes least_;

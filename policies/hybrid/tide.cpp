@@ -37,14 +37,14 @@ namespace {
 /// Tidepool's own planner: decides together which versions are kept, which are on the host and when, and which are
 /// dropped and recomputed.
 ///   1. Select and schedule: a price on every copied byte decides between copying and dropping (see select_by_price).
-///      Prices are tried over the whole range first and then around the best. Each selection is repeated with the bytes
-///      of its own copies under way, and of versions recomputed early, subtracted from the limits.
-///   2. Improve: the best plan is changed one gap at a time, judged first by an estimate from its schedule, then by
-///      simulation. Every draft is scheduled as late as the periodic steady state allows and judged in the run itself.
+///      Prices are tried over the whole range first and then around the best. Each selection is repeated with lower
+///      limits: less the bytes of its own copies under way and of versions that are recomputed early.
+///   2. Improve: the best plan is changed one gap at a time. Each change is judged by an estimate from its schedule,
+///      then by simulation. Every draft is scheduled as late as the periodic steady state allows.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
-///      lives of the places in the best plan are packed offline. If they do not fit the capacity, the highest limit at
-///      which they do is searched, with new plans. Then the best plan is changed as in 2, where bytes above the
-///      capacity cost time. Each plan is also tried with the pool's places, and with with=swap with less memory.
+///      lifetimes of places in the best plan are packed offline. If the places exceed the capacity, a search with new
+///      plans finds the highest limit at which they fit. Then the best plan is changed as in 2, where bytes above the
+///      capacity cost time. Each plan is also tried with the pool's own places; with=swap also tries less memory.
 ///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
 ///      kind cannot win. If one of them is better, it is the answer. So tide is never worse than any in its setting.
 ///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
@@ -53,20 +53,22 @@ namespace {
 /// The search ends early if the plan has no overhead, and does not begin if a quick bound says that no plan exists. On
 /// a remaining shortage, the version that costs least per time until its next read is swapped out or dropped.
 ///
-/// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
-/// fluid_bound); then again by the prices of copies that the best of these plans waited for (see try_feedback); then,
-/// by counted bytes, without each copy in turn (see give_up_copies). Changes use the times of that run. On a shortage,
-/// the version with the latest next read is swapped out. With with=remat only 4 remains.
+/// `with=swap` selects gaps by every score, and by the share of each gap that the best fluid plan copies (see
+/// fluid_bound). It selects them again by the prices of the copies that the best of these plans waited for (see
+/// try_feedback). By counted bytes, it then leaves out each copy in turn (see give_up_copies). Changes use the op times
+/// of the best plan's run. On a shortage, the version with the latest next read is swapped out. `with=remat` does only
+/// step 4.
 ///
 /// For steps of many layers, a selection for all similar layers at once (see TiedSearch) comes before 1.
 ///
-/// Versions that no op reads any more are dropped before they are freed, if in the way (see find_dead_content).
+/// Versions that no op reads any more are dropped before they are freed if their memory is needed (see
+/// find_dead_content).
 ///
-/// Steps of up to about a thousand ops are searched again. If the best plan takes more than 1.5 times as long as
-/// without limit, two searches have slower ops: copies that do not fit into the step without limit fit into the time of
-/// the plan. Another search plans copies for the time at which an op's memory is freed, which sometimes gains and
-/// sometimes costs time (see SlotBegins). The first and this search are repeated without dropping dead content, since
-/// other content may be recomputed from it.
+/// Steps of up to about a thousand ops are searched again. If the best plan takes more than 1.5 times as long as a run
+/// without limit, two searches plan with slower ops: more copies fit into the time of the plan than into that of the
+/// step without limit. Another search plans copies for the time at which an op's memory is freed, which sometimes gains
+/// and sometimes costs time (see SlotBegins). The first search and this one are repeated without dropping dead content,
+/// since other content may be recomputed from it.
 ///
 /// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
 /// search has three rounds; the second and third plan copies for the times of the ops in the best plan so far.
@@ -77,10 +79,10 @@ namespace {
 /// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
 /// unless robust= is given.
 ///
-/// With with=order+..., all of this is done for the recorded order and the best others: never worse than without.
+/// `with=order+...` does all of this for the recorded order and for the best other orders: never worse than without.
 ///
 /// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 `effort` more where the step is
-/// searched again with slower ops; as many again in 3 if packing is hard, twice as many with robust=, fewer where the
+/// searched again with slower ops; as many again in 3 if packing is hard; twice as many with robust=; fewer where the
 /// step has more ops.
 class Tide final : public AnsweringPlanner {
  public:
@@ -98,7 +100,7 @@ class Tide final : public AnsweringPlanner {
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
   }
 
-  /// The order of the fastest plan, among the recorded order and the quickest of order_candidates() by quick plans.
+  /// The order of the fastest plan: the recorded order, or one of order_candidates() that quick plans prefer.
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
     if (!reorders_) return {};
     found_ = best_of_all(trace, spec);
@@ -129,7 +131,7 @@ class Tide final : public AnsweringPlanner {
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
   static constexpr std::int64_t kEffortForRivals = 50, kMovesOfTry = 33;
   static constexpr int kLimits = 8;
-  static constexpr std::size_t kFew = 12;  // drafts looked at again for robust ones
+  static constexpr std::size_t kFew = 12;  // drafts of each search that robust= compares
 
   using Best = BestAnswer;
   using Answer = BestAnswer::Answer;
@@ -205,14 +207,14 @@ class Tide final : public AnsweringPlanner {
     return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
   }
 
-  /// The run with a limit of overhead, beyond which a plan is not worth waiting for.
+  /// The run with a limit of overhead: a plan that exceeds the limit is not simulated to its end.
   RunSpec limited(RunSpec spec) const {
     const double thrashing = std::max(4.0, 3 * least_slower_);
     spec.overhead_limit = std::min(spec.overhead_limit.value_or(thrashing), thrashing);
     return spec;
   }
 
-  /// Whether planned places can hardly be better than those that the pool has found.
+  /// Whether the pool's own places are nearly as good as counted bytes, so that planned places can hardly gain.
   static bool is_close(const Result& placed, const Result& counted) {
     return placed.outcome == Outcome::kOk &&
            placed.totals.makespan - counted.totals.makespan <= counted.totals.makespan / 5'000;
@@ -227,7 +229,8 @@ class Tide final : public AnsweringPlanner {
     return recomputes_ ? kMostOps / simulated : std::min(kMostOpsOfCopies / simulated, kMostOpsSelected / planned);
   }
 
-  /// The dead content to drop: all of it if it is in the way, else none; none under a paper's assumptions.
+  /// The dead content to drop: all of it if that lowers a load above the capacity, else none; none under a paper's
+  /// assumptions.
   static std::vector<DeadContent> dead_content(const Trace& trace, const RunSpec& spec) {
     if (!spec.assume.name.empty() || trace.ops().empty()) return {};
     std::vector<DeadContent> dead = find_dead_content(trace);
@@ -313,7 +316,7 @@ class Tide final : public AnsweringPlanner {
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
     std::optional<PlacedStart> start;
-    std::optional<Result> to_beat, least;  // by counted bytes: of the best with places; of `start`, plus its excess
+    std::optional<Result> to_beat, least;  // by counted bytes: of the best placed plan; of `start` with its excess
     for (int i = 0; i < kLimits && !limits.done(); ++i) {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
@@ -396,9 +399,9 @@ class Tide final : public AnsweringPlanner {
     return many ? 3 : 1;
   }
 
-  /// Searches in rounds of as many tries each. All but the first plan for the times of the ops in the best plan so far,
-  /// which waits in some parts of the step and not in others.
-  /// @param circle  of the planning; gets these times
+  /// Searches in rounds with equal numbers of tries. Each round after the first plans for the op times of the best plan
+  /// so far, which waits in some parts of the step and not in others.
+  /// @param circle  the circle that `planning` refers to; its start times become those of the best plan
   void find_by_clock(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, StepCircle& circle,
                      int rounds) {
     const std::int64_t tries = trials.left() / rounds;
@@ -413,7 +416,7 @@ class Tide final : public AnsweringPlanner {
     }
   }
 
-  /// Plans copies for less than the capacity: for the capacity that the pool itself uses best.
+  /// Plans copies for several limits below the capacity, since the pool's own places take more than the sum of bytes.
   void plan_in_pool(Best& best, Planning planning, const RunSpec& spec, const GapPlan& plan,
                     const std::vector<Action>& drops, std::int64_t tries) {
     Trials trials{planning.trace, limited(spec), tries, room_maker(), kept(), drops};
@@ -463,7 +466,7 @@ class Tide final : public AnsweringPlanner {
   bool swaps_, recomputes_, reorders_, fold_, exact_;
   double robust_;
   std::optional<Best> found_;  // by reorder(), for plan()
-  double least_slower_ = 1;    // a lower bound of a plan's time over that without limit
+  double least_slower_ = 1;    // a lower bound of the time of any plan, in times of the run without limit
   std::int64_t judged_ = 0;
 };
 

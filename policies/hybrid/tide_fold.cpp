@@ -13,7 +13,7 @@ namespace tidepool {
 namespace {
 
 /// Tidepool's own planner for deep models: finds the layers of the step and decides for all of them at once (see
-/// TiedSearch). If nothing repeats, every idle interval is decided by itself, and `effort` is soon used up.
+/// TiedSearch). If no layers repeat, every idle interval is decided by itself, and `effort` is soon used up.
 ///
 /// Deterministic. Cost: at most `effort` simulations at any depth, O(ops log ops) for each; fewer if the best plan has
 /// no overhead or the step is so small that no plans are left to try.
