@@ -45,9 +45,9 @@ class Module {
   std::uint32_t size() const { return static_cast<std::uint32_t>(dependencies_.before.size()); }
   const Ops& before(std::uint32_t op) const { return dependencies_.before[op]; }
   const Ops& after(std::uint32_t op) const { return dependencies_.after[op]; }
-  /// Ops that make what an op reads.
+  /// Ops whose outputs an op reads.
   const Ops& operands(std::uint32_t op) const { return operands_[op]; }
-  /// Number of ops that read what an op makes. The root counts as one; it reads content that outlives the step.
+  /// Number of ops that read the outputs of an op. The root counts as one; it reads content that outlives the step.
   std::int64_t users(std::uint32_t op) const { return users_[op]; }
   /// Number of ops that use a buffer.
   std::uint32_t uses(std::uint32_t buffer) const { return lifetimes_.count(buffer); }

@@ -14,8 +14,8 @@ namespace {
 /// Mimose's scheduler chooses blocks to checkpoint until the bytes that they are estimated to free cover the step's
 /// excess over the capacity. Blocks are sorted by these bytes: those within a tenth of the largest form a bucket, the
 /// next ones another, and so on. Each choice is the first block that frees at least the remaining excess; if none does,
-/// the first block. The order of blocks is by bucket, the one with the fewest bytes first, and within a bucket by the
-/// forward phase.
+/// the first block. Buckets are considered in order, the one with the fewest bytes first; blocks of a bucket in forward
+/// order.
 ///
 /// A chosen block drops the versions that its ops save for the backward phase, after their last use in the forward
 /// phase. When its backward ops begin, the ops that made these versions run again (as with PyTorch's early stop).

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Versions that rely on the costs of classes. A version notes a level for each class: it relies on the class's cost
-/// being at least this level. When a class's cost falls, it calls the versions that noted a higher level; no other
+/// Versions that rely on the costs of classes. A version notes a level for each class: it relies on a cost of at
+/// least this level. When a class's cost falls, the class calls the versions that noted a higher level; no other
 /// version needs to look at the class. A class keeps its notes in a heap, the highest level first. O(log n) per note
 /// and per call.
 class ClassLevels {

@@ -12,7 +12,7 @@
 namespace tidepool {
 
 /// Makes room by dropping the droppable version that `Index` finds. If costs have lower bounds, the index holds these
-/// bounds. The exact cost of the first version is then computed, until the first version has an exact cost.
+/// bounds. Then the exact cost of the first version is computed, repeatedly, until the first version's cost is exact.
 /// @tparam Cost   the cost of getting a version back:
 ///                  static constexpr bool kWatches      whether it wants dropped() and computed()
 ///                  static constexpr bool kBounds       whether at_least() may be less than of()

@@ -157,7 +157,7 @@ class EvictedClasses {
     for (const std::uint32_t root : roots_) count_on(v, root);
   }
 
-  /// Computes the sum around `v` again, if adjacent classes were at most united since find_classes().
+  /// Computes the sum around `v` from its nodes in `next_to`, some of which may have been united.
   void add_up(VersionId v) {
     Place& place = places_[v.index()];
     place.around = {};

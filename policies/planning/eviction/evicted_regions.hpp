@@ -18,8 +18,8 @@ namespace tidepool {
 ///
 /// The regions are those of the DTR authors' simulator, which updates them at the events of a run: an evicted version
 /// joins the regions that it borders on, and the regions around a computed version are found again. These regions
-/// differ from the true graph only while an op waits for its inputs. The op's outputs, and the cost that the op adds to
-/// a base that it views, then count only in regions that were found again since the op began to wait.
+/// differ from those of the true graph only while an op waits for its inputs. The op's outputs, and the cost that the
+/// op adds to a base that it views, then count only in regions that were found again since the op began to wait.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (evicted neighborhood e*).
 class EvictedRegions {
  public:

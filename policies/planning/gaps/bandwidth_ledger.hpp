@@ -10,9 +10,8 @@
 
 namespace tidepool {
 
-/// Bytes that a link can move in each slot, less what has been reserved. Queries are O(log slots), reservations
-/// O(slots). Copies do not cross the boundary of the step: a copy that is too long ends in the last slot, or begins in
-/// the first.
+/// Bytes that a link can move in each slot, less the reserved ones. Queries are O(log slots), reservations O(slots).
+/// Copies do not cross the boundary of the step: a copy that is too long ends in the last slot, or begins in the first.
 /// Source: the bandwidth estimation of G10 (Zhang et al., MICRO 2023; its code, src/analysis.cc).
 class BandwidthLedger {
  public:

@@ -61,7 +61,7 @@ class ExcessTree {
 
   std::vector<std::uint32_t> leaf_;  // by slot, and after the last: the number of earlier slots above their limits
   std::vector<Node> nodes_;          // node i has the children 2 i and 2 i + 1
-  std::vector<Area> areas_;          // by node, if asked
+  std::vector<Area> areas_;          // by node; empty unless kHowMuch was asked
 };
 
 }  // namespace tidepool

@@ -41,7 +41,7 @@ struct KeepGraph {
 /// For each node t, before its first run: the values that are still resident, and the values that are recomputed.
 struct KeepSchedule {
   std::vector<std::vector<bool>> kept;   ///< by t, by node before it (Checkmate's S)
-  std::vector<std::vector<bool>> again;  ///< likewise (R)
+  std::vector<std::vector<bool>> again;  ///< by t, by node before it: whether it is rerun (R)
   // Where values have a second place:
   std::vector<std::vector<bool>> paged_out;  ///< values that are copied there while t runs (POET's M^out)
   std::vector<std::vector<bool>> paged_in;   ///< values that are copied back while t runs, for the next node (M^in)

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// Consecutive ops [first, behind), and those of their outputs that the backward phase reads (forward groups only).
+/// Consecutive ops [first, behind), and their outputs that the backward phase reads (forward groups only).
 struct OpGroup {
   std::uint32_t first = 0, behind = 0;
   std::vector<Saved> saved;

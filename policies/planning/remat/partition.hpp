@@ -42,8 +42,8 @@ struct Partition {
 };
 
 /// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which only cheap ops run
-/// again). For a budget in between, a knapsack by runtime chooses further values to recompute: the kept bytes beyond
-/// the inputs are limited to that share of those of the minimum cut. A few maximum flows. Source: PyTorch 2.15,
+/// again). For a budget in between, a knapsack by runtime chooses further values to recompute: of the bytes that the
+/// minimum cut keeps beyond the inputs, at most this share is kept. A few maximum flows. Source: PyTorch 2.15,
 /// torch/_functorch/partitioners.py, choose_saved_values_set and solve_min_cut.
 class Partitioner {
  public:

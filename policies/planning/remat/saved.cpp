@@ -85,7 +85,7 @@ std::vector<Saved> saved_versions(const Trace& trace, std::uint32_t backward) {
       };
       for (const OpId reader : trace.readers(v)) use(reader);
       for (const OpId viewer : trace.viewers(v)) use(viewer);
-      if (saved.first_again != kNever) all.push_back(saved);  // otherwise the program frees it by itself
+      if (saved.first_again != kNever) all.push_back(saved);  // otherwise it has no use after the forward phase
     }
   }
   return all;

@@ -46,7 +46,7 @@ class Rivals {
   const RunSpec& spec_;
   std::string self_;
   bool may_swap_, may_recompute_;
-  std::optional<std::optional<Bound>> least_;  // once it was asked for
+  std::optional<std::optional<Bound>> least_;  // the result of least(); none before the first call
   std::int64_t judged_ = 0;
 };
 
