@@ -40,7 +40,7 @@ namespace {
 ///      Prices are tried over the whole range first and then around the best. Each selection is repeated with lower
 ///      limits: less the bytes of its own copies under way and of versions that are recomputed early.
 ///   2. Improve: the best plan is changed one gap at a time. Each change is judged by an estimate from its schedule,
-///      then by simulation. Every draft is scheduled as late as the periodic steady state allows.
+///      then by simulating the run itself. Every draft is scheduled as late as the periodic steady state allows.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
 ///      lifetimes of places in the best plan are packed offline. If the places exceed the capacity, a search with new
 ///      plans finds the highest limit at which they fit. Then the best plan is changed as in 2, where bytes above the
