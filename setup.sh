@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs what is missing, builds Release into build/, then
+# Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, builds Release into build/, then
 #   ./setup.sh          nothing more
 #   ./setup.sh demo     runs a sweep over the bundled samples, re-executes one of its plans on real memory and writes a
 #                       report to look at
 #   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
-#   ./setup.sh packages installs what is missing, and builds nothing
-# and, before one of these, where there is no CUDA toolkit:
-#   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; where
-#                             there is a GPU, the others do this by themselves
+#   ./setup.sh packages installs missing packages, and builds nothing
+# Before one of these calls, on a machine without a CUDA toolkit:
+#   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; on a
+#                             machine with a GPU, the other calls fetch them
 set -euo pipefail
 cd "$(dirname "$0")"
 
 packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev
   libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
   libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
-# Tests also check the Python package and the site of all documents.
+# For the tests of the Python package and of the documentation site.
 test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas python3-pygments)
 
 say() { printf '%s\n' "$*" >&2; }
 
-# One of the commands that need root.
+# Runs a command as root.
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs those of the given packages that are not there.
+# Installs the given packages that are missing.
 install_missing() {
   local missing=() package
   if ! command -v apt-get >/dev/null; then
@@ -52,7 +52,7 @@ install_missing() {
   exit 1
 }
 
-# As many compilers as there are cores, but no more than fit in the memory (about 1.5 GB each).
+# Number of compilers to run at once: one for each core, but no more than fit in the memory (about 1.5 GB each).
 parallel_jobs() {
   local cores fit
   cores=$(nproc)
@@ -81,7 +81,7 @@ show_progress() {
 # Builds one of CMake's targets: program, or all.
 build() {
   local log=build/setup.log settings=() began=$SECONDS
-  [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # whose packages were just installed
+  [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # apt-get installed packages for this Python
   say "building into $PWD/build (a few minutes the first time)"
   mkdir -p build
   if ! cmake --preset release "${settings[@]}" >"$log" 2>&1 ||
@@ -93,8 +93,8 @@ build() {
   say "built in $((SECONDS - began)) s"
 }
 
-# The headers of NVIDIA's Python packages, of the oldest CUDA that the recorder supports. Later versions understand
-# them.
+# Fetches the headers of the oldest CUDA that the recorder supports, from NVIDIA's Python packages. A recorder that is
+# built with them works with later versions of CUDA too.
 cuda_headers() {
   local to=build/cuda-headers python=python3 wheels wheel
   if ! python3 -m pip --version >/dev/null 2>&1; then
@@ -114,7 +114,7 @@ cuda_headers() {
   cp -r "$wheels"/out/nvidia/*/include/. "$to"
 }
 
-# Without these headers nothing could be recorded on a GPU.
+# Fetches the headers on a machine with a GPU, unless they are there: the recorder for GPUs is built only with them.
 cuda_headers_for_gpu() {
   local folder
   [ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || return 0

@@ -1,5 +1,5 @@
-"""Makes stand-ins for libraries of CUDA, so that a PyTorch for GPUs can be imported without them. They stand for the
-libraries that this PyTorch is linked to and that are not installed in its Python.
+"""Makes stand-ins for CUDA libraries, so that a PyTorch for GPUs can be imported without the real ones. Each library
+that this PyTorch is linked to and that its Python lacks gets a stand-in.
 
     cuda_stubs.py PYTHON
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-CUDA = re.compile(r"lib(cu|nv|nccl)(?!da\.so)")  # not the driver, which is no part of PyTorch
+CUDA = re.compile(r"lib(cu|nv|nccl)(?!da\.so)")  # not the driver (libcuda.so): it is no part of PyTorch
 NO_DEVICE = 100
 
 
@@ -39,7 +39,7 @@ def needs(files, installed):
 
 
 def functions(files, installed):
-    """{name: version} of the functions that the files use and that no file has."""
+    """{name: version} of the functions that the files use and that no file defines."""
     used, made = {}, set()
     for file in files + installed:
         for line in output("nm", "-D", file).splitlines():

@@ -14,7 +14,7 @@ if(TIDEPOOL_BUNDLE)
   set_tests_properties("the bundle runs in an empty root" PROPERTIES FIXTURES_REQUIRED bundle
     SKIP_REGULAR_EXPRESSION "skipped:")
 endif()
-# Calls of the C library fail in the unchanged program.
+# A preloaded library that makes calls of the C library fail in the unchanged program.
 add_library(tidepool_faults SHARED faults/faults.cpp)
 target_compile_features(tidepool_faults PRIVATE cxx_std_20)
 target_compile_options(tidepool_faults PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
@@ -30,7 +30,7 @@ if(Python3_Interpreter_FOUND)
       --library $<TARGET_FILE:tidepool_faults> --points 1 --last 60 report)
   add_test(NAME "a killed sweep goes on to the same results"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/nightly/kills.py --program $<TARGET_FILE:tidepool> --kills 5)
-  # The Python that has PyTorch, if it is another one.
+  # TIDEPOOL_TORCH_PYTHON names the Python that has PyTorch, if it is another one.
   set(torch_python ${Python3_EXECUTABLE})
   if(DEFINED ENV{TIDEPOOL_TORCH_PYTHON})
     set(torch_python $ENV{TIDEPOOL_TORCH_PYTHON})

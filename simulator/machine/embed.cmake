@@ -1,4 +1,5 @@
-# Writes C++ with the texts of machines with a fixed name: cmake -DOUT=known_machines.cpp -P embed.cmake -- FILE...
+# Writes a C++ file with the descriptions of the machines that have a fixed name:
+#   cmake -DOUT=known_machines.cpp -P embed.cmake -- FILE...
 set(texts "")
 set(past_separator OFF)
 math(EXPR last "${CMAKE_ARGC} - 1")

@@ -1,5 +1,5 @@
-# Headers that an out-of-tree policy is compiled with: these two and all that they include. The program compares their
-# hash, and refuses a plug-in that was compiled with other headers.
+# Headers that an out-of-tree policy is compiled with: registry.hpp, whole_plan.hpp and all that they include. A plug-in
+# that was compiled with other headers has another hash and is refused.
 function(tidepool_headers_of header found)
   set(headers ${${found}})
   if(NOT header IN_LIST headers)

@@ -10,7 +10,7 @@ function(run)
   endif()
 endfunction()
 
-# The program's output and exit code must be these.
+# Fails unless the command prints `text` and ends with `code`.
 function(expect code text)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE seen_code OUTPUT_VARIABLE seen ERROR_VARIABLE seen)
   if(NOT seen_code EQUAL code OR NOT seen STREQUAL text)
@@ -40,7 +40,8 @@ expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${I
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
 
-# The plug-in's policy decides in a run. Two buffers of 1 MiB fit, so b drops a, which is recomputed (1 us) for d.
+# The plug-in's policy decides in a run. Two buffers of 1 MiB fit: before op b, the output of op a is dropped; op a runs
+# again (1 us) before op d.
 file(WRITE ${SCRATCH}/step.jsonl [==[
 {"tidepool":1}
 {"alloc":0,"size_bytes":1048576}

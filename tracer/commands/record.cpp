@@ -1,4 +1,4 @@
-// tidepool record: run a job with a recorder in it, and make a trace from the raw files.
+// tidepool record: runs a job with a recorder inside, and makes a trace from the raw files.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-constexpr int kHookIterations = 5;  // default of PyTorch's hook without CUPTI: the hook slows down each op
+constexpr int kHookIterations = 5;  // default without CUPTI: PyTorch's hook slows down each op
 
 constexpr const char* kNoHook =
     "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH "
@@ -169,7 +169,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   return "";
 }
 
-/// What a trace lacks, compared with the command's options, as a sentence; empty if it lacks nothing.
+/// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing.
 std::string broken_promise(const Recorded& recorded, std::size_t iterations, const Arguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
@@ -227,7 +227,7 @@ std::size_t save_trace(const Arguments& arguments, const std::string& raw, const
   return print_recorded(arguments.output, trace);
 }
 
-/// Writes the job file, and the trace of each rank beside it. @return  the least iterations of a rank
+/// Writes the job file, and the trace of each rank beside it. @return  the iterations of the rank with the fewest
 std::size_t save_job(const Arguments& arguments, const std::string& raw, const std::string& failure) {
   const auto shorten = [&](LoweredRank rank) {
     const auto asked = iterations_asked_for(rank.trace, arguments);
@@ -283,7 +283,7 @@ int record(const Arguments& arguments) {
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
   std::error_code ignored;
-  fs::remove_all(raw / "ranks", ignored);  // the ranks of the job met in this folder
+  fs::remove_all(raw / "ranks", ignored);  // messages that the ranks of the job exchanged
   int result = status;
   try {
     const Recorded recorded = look_at_recorded(raw);

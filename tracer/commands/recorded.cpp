@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Iterations that began and ended.
+/// Number of iterations that began and ended.
 std::size_t whole_steps(const raw::Log& log) {
   std::set<std::uint64_t> begun;
   std::size_t ended = 0;

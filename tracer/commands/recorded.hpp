@@ -1,4 +1,4 @@
-// Outcome of a recording according to its files, before a trace is made of them.
+// Outcome of a recording, read from its files before a trace is made from them.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace tidepool::cupti {
 class BufferPool {
  public:
   /// @param bytes  size of each buffer
-  /// @param ready  buffers whose pages are touched now: a first touch during a launch would take milliseconds
+  /// @param ready  number of buffers to make now and to touch: a first touch during a launch would take milliseconds
   /// @param most   the largest number of buffers. More are refused, so that records are dropped before the job lacks
   ///               memory
   BufferPool(std::size_t bytes, std::size_t ready, std::size_t most);

@@ -54,12 +54,13 @@ enum class DriverCall : std::uint8_t {
   kSetExecKernelNode,
 };
 
-/// The call of a callback's name, such as "cuLaunchKernel_ptsz" or "cuMemcpyDtoDAsync_v2". Other calls, and superseded
-/// ones with 32-bit sizes, are kOther.
+/// The driver call that a callback names, as in "cuLaunchKernel_ptsz" or "cuMemcpyDtoDAsync_v2". Other calls, and old
+/// versions with 32-bit sizes, are kOther.
 DriverCall driver_call(std::string_view name);
 
-/// Whether a call of the runtime ends in one of the driver calls above whose record carries the runtime call's
-/// correlation id: "cudaLaunchKernel_v7000", "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
+/// Whether a call of the CUDA runtime makes one of the driver calls above. The record of that driver call has the
+/// correlation id of the runtime call. Examples: "cudaLaunchKernel_v7000", "__cudaLaunchKernel_v13000",
+/// "cudaMemcpyAsync_v3020".
 bool is_outer_call(std::string_view runtime_name);
 
 /// Whether a call launches work or records an event. Such calls are ignored outside the window of iterations.

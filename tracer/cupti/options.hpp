@@ -25,7 +25,7 @@ inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch
 }  // namespace variable
 
 struct RecorderOptions {
-  std::string folder;                         ///< for one file of each process; empty: nothing is recorded
+  std::string folder;                         ///< for one file per process; empty: nothing is recorded
   std::string cupti;                          ///< path of libcupti; empty: the mapped one, else found by name
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration

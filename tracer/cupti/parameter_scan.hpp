@@ -33,7 +33,7 @@ enum class PointerPlace : std::uint8_t {
 /// A pointer among the parameters of a launch.
 struct FoundPointer {
   std::uint64_t address = 0;
-  std::uint32_t parameter = 0;  ///< its index
+  std::uint32_t parameter = 0;  ///< index in the layout
   std::uint32_t offset = 0;     ///< of the pointer within the parameter, in bytes
   PointerPlace place = PointerPlace::kParameter;
   bool read_only = false;  ///< the parameter is declared as a pointer to const

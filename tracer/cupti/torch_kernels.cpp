@@ -26,7 +26,8 @@ std::string_view behind(std::string_view text, std::string_view word) {
 }
 
 constexpr std::uint32_t kMostDepth = 5;
-/// The most tensors by depth, and the most blocks, of a launch: with 4 KiB of parameters, and with 32 KiB (CUDA 13).
+/// Limits of a launch: the number of tensors by depth, and the number of blocks. One layout has 4 KiB of parameters,
+/// the other 32 KiB (CUDA 13).
 struct Layout {
   std::array<std::uint32_t, kMostDepth> plain, with_scalars;
   std::uint32_t blocks, index_bytes;
@@ -99,7 +100,7 @@ std::optional<TorchKernel> TorchKernel::recognise(std::string_view mangled, cons
   if (mangled.find("vectorized_elementwise_kernelI") == std::string_view::npos &&
       mangled.find("unrolled_elementwise_kernelI") == std::string_view::npos)
     return std::nullopt;
-  // (int n, functor, std::array<char*, N>, ...): the array has the size of its type.
+  // (int n, functor, std::array<char*, N>, ...): N, from the name, must agree with the size of the parameter.
   const std::string_view array = behind(mangled, "St5arrayIPcLm");
   const std::size_t digits = std::min(array.find('E'), std::size_t{3});
   std::uint32_t count = 0;

@@ -12,14 +12,14 @@
 
 namespace tidepool::cupti {
 
-/// How a kernel uses the buffer of a pointer among its parameters.
+/// Access of a kernel to the buffer of a pointer among its parameters.
 enum class Role : std::uint8_t { kUnknown, kNone, kRead, kWrite, kReadWrite };
 
 /// A kernel whose parameters follow a convention of PyTorch.
 ///
 /// multi_tensor_apply_kernel (foreach functions, fused optimizers) gets lists of addresses in a struct of fixed size.
-/// Addresses after the launch's own tensors are remains of other calls (kNone). A table has the tensor of each block,
-/// and so gives the number of tensors. The functor's template arguments give the number of lists that are read, and the
+/// Addresses after the launch's own tensors are left over from other calls (kNone). A table with the tensor of each
+/// block gives the number of tensors. The functor's template arguments give the number of lists that are read, and the
 /// list that is written. Layout: ATen/native/cuda/MultiTensorApply.cuh, with 4 KiB of parameters and with 32 KiB.
 ///
 /// vectorized_elementwise_kernel and unrolled_elementwise_kernel get an array of addresses: the result, then the

@@ -135,7 +135,7 @@ Cubin cubin_for_device(Bytes fat_binary, int major, int minor) {
   constexpr std::uint16_t kElf = 2;
   constexpr std::uint64_t kLz4 = 0x2000;  // in the flags of an entry; zstd is 0x8000
   constexpr std::uint64_t kMostBytes = std::uint64_t{128}
-                                       << 20;  // of one cubin unpacked: refuse to be filled up by bad bytes
+                                       << 20;  // of one unpacked cubin: damaged bytes must not fill the memory
   if (value_at<std::uint32_t>(fat_binary, 0) != kMagic) return {};
   const auto header_bytes = value_at<std::uint16_t>(fat_binary, 6);
   Bytes entries = part(fat_binary, header_bytes, value_at<std::uint64_t>(fat_binary, 8));

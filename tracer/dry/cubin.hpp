@@ -17,7 +17,7 @@ struct KernelBinary {
   std::uint32_t registers = 0;     ///< of a thread; 0: not stated
   std::uint32_t shared_bytes = 0;  ///< static shared memory of a block
   std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not stated
-  int capability = 0;              ///< for which it was compiled, 86 for 8.6; 0: not stated
+  int capability = 0;              ///< of the device that it was compiled for, 86 for 8.6; 0: not stated
 };
 
 struct Cubin {
@@ -25,15 +25,15 @@ struct Cubin {
   int capability = 0;
 };
 
-/// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. The .nv.info sections are read as cuobjdump and
-/// nvdisasm print them. Bad bytes never throw: an attribute or a kernel that cannot be read is left out.
+/// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. The format of .nv.info sections follows the output of
+/// cuobjdump and nvdisasm. Bad bytes never throw: an attribute or a kernel that cannot be read is left out.
 std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin);
 
 /// The cubin that a device of compute capability `major`.`minor` would load from a fat binary (the container that nvcc
 /// embeds): of the same major version, the one with the largest minor version that is not above `minor`. Empty if there
 /// is none. Decompresses LZ4 (CUDA before 12.8) and zstd.
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
-/// The same for a fat binary of known length, as bytes from a file need: no read goes beyond the end.
+/// The same for a fat binary of known length, such as one from a file: no read goes beyond the end.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
 
 }  // namespace tidepool::dry

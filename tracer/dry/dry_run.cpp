@@ -61,8 +61,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
       {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
       // PyTorch has two interfaces to cuDNN; the stand-in answers the older one.
       {"TORCH_CUDNN_V8_API_DISABLED", "1"},
-      // Inductor fails because Triton finds no driver. If it had compile processes of its own, it would then wait for
-      // them.
+      // Inductor fails because Triton finds no driver. If Inductor had compile processes, it would then wait for them.
       {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
 }
 

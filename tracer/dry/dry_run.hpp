@@ -1,4 +1,4 @@
-// Running a program for a GPU on a machine without one.
+// Environment of a GPU program on a machine without a GPU.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ struct DryRun {
 /// "h100-80gb, h200, ...", for help and messages.
 std::string device_names();
 
-/// The environment variables with which a program finds the stand-in instead of a device. The caller sets them over the
-/// program's own.
+/// The environment variables with which a program finds the stand-in instead of a device. They replace variables of the
+/// same names in the program's own environment.
 /// @throws InputError  for an unknown device; for a capacity that is no size, or less than the device's context needs;
 ///                      if the stand-in library is neither beside the program nor installed
 std::map<std::string, std::string> dry_environment(const DryRun& run);

@@ -16,7 +16,8 @@ class Block {
     left_ = left_.subspan(1);
     return value;
   }
-  /// A length whose first four bits are `begun`. If these are 15, bytes are added up to the first one below 255.
+  /// A length whose first four bits are `begun`. If these are 15, the next bytes are added, up to and including the
+  /// first one below 255.
   std::size_t length(std::size_t begun) {
     constexpr std::size_t kMore = 15, kGoesOn = 255;
     if (begun < kMore) return begun;

@@ -55,7 +55,7 @@ MODELS = {
 
 
 def train(name, folder):
-    """Inside the dry run: three steps; leaves the memory history and what PyTorch says of its memory."""
+    """Trains three steps, inside the dry run. Writes the memory history and PyTorch's own figures to the folder."""
     import torch
 
     torch.cuda.memory._record_memory_history(stacks="python")

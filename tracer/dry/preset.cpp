@@ -16,8 +16,8 @@ constexpr double kPcie = 25e9, kPcie5 = 50e9;  // links of the fourth and fifth 
 
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
 // Total bytes: as torch.cuda.get_device_properties or deviceQuery printed them on such devices in public reports. No
-// report was found for the RTX PRO 5000; it is assumed to have the same share of its 48 GB as the RTX PRO 6000 of its
-// memory.
+// report was found for the RTX PRO 5000: its total bytes are assumed to be the same share of its memory (48 GB) as
+// those of the RTX PRO 6000.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
                  228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},

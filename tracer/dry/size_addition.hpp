@@ -1,4 +1,4 @@
-// PyTorch's additions of a few 64-bit integers, which a dry run computes, as it does reductions of sizes.
+// PyTorch's additions of a few 64-bit integers. A dry run computes them, as it computes reductions of sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace tidepool::dry {
 
-/// Sums of sizes with a number, or with other sizes. Programs that exchange objects compute with them where an object
-/// ends in a message.
+/// Sums of sizes with a number, or with other sizes. Programs that exchange objects compute with such sums where an
+/// object ends in a message.
 struct SizeAddition {
   enum class Operands : std::uint8_t { kNumber, kSizes };
   std::uint64_t from = 0, others = 0, to = 0;  ///< addresses; others is 0 if a number is added
-  std::int64_t number = 0, factor = 1;         ///< of the number or of the other sizes
+  std::int64_t number = 0, factor = 1;         ///< the factor multiplies the number, or the other sizes
   std::uint32_t count = 0;
 
   static constexpr std::uint32_t kBytes = 8;  ///< of a size
@@ -22,7 +22,7 @@ struct SizeAddition {
   void compute() const;  ///< on host addresses
 };
 
-/// What PyTorch's kernel adds to 64-bit integers, by its mangled name; nothing for other kernels.
+/// The kind of operands that a kernel of PyTorch adds to 64-bit integers, by its mangled name; none for other kernels.
 std::optional<SizeAddition::Operands> size_operands(std::string_view mangled);
 
 /// A launch of such a kernel; nothing if it has more than 64 sizes.

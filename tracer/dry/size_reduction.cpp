@@ -16,7 +16,7 @@ struct Begin {
   std::int32_t element_bytes, inputs, outputs;  // of ReduceConfig
 };
 
-/// Its last members.
+/// The last members of ReduceOp<int64_t, ...>.
 struct End {
   std::uint64_t from, to, second_to, accumulation, staging, semaphores;
   std::int64_t first_index;

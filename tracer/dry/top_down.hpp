@@ -8,9 +8,9 @@
 namespace tidepool::dry {
 
 /// Places memory as two real devices under Linux did. A request gets whole chunks of 32 MiB, the highest free ones; the
-/// rest of its last chunk is a hole. A request that fits into a hole gets the lowest such hole. In the histories of
-/// PyTorch's allocator there (an H100, and one that is not named), most segments in new chunks lay right below the one
-/// before, and most others in the lowest hole. O(holes) per take.
+/// rest of its last chunk is a hole. A request that fits into a hole gets the lowest such hole. The rule follows the
+/// histories of PyTorch's allocator on these devices (an H100, and one without a name): most segments in new chunks lay
+/// right below the previous segment, and most other segments lay in the lowest hole. O(holes) per take.
 class TopDown final : public AddressSpace {
  public:
   static constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
@@ -29,8 +29,8 @@ class TopDown final : public AddressSpace {
 
   std::map<std::uint64_t, std::uint64_t> unused_;  ///< runs of whole free chunks: bytes by address
   std::map<std::uint64_t, std::uint64_t>
-      holes_;  ///< free parts of chunks in use: bytes by address, none beyond a chunk
-  std::map<std::uint64_t, std::uint64_t> in_use_;  ///< bytes by the address of their chunk
+      holes_;  ///< free parts of chunks in use: bytes by address; none crosses the end of a chunk
+  std::map<std::uint64_t, std::uint64_t> in_use_;  ///< bytes in use by address of the chunk
 };
 
 }  // namespace tidepool::dry

@@ -5,8 +5,8 @@ with it.
     compiled_offload.py [--offload] [--device cuda] [--small] [--iterations 8]
 
 In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON:
-the number of iterations, the marked bytes, the median time of the iterations but the first two in ms, and the peaks of
-PyTorch's allocator in bytes.
+the number of iterations, the marked bytes, the median time in ms of the iterations after the first two, and the peaks
+of PyTorch's allocator in bytes.
 """
 
 import argparse

@@ -74,7 +74,7 @@ class Tensors:
 
     def holds(self, address, time):
         at = bisect.bisect(self._addresses, address)
-        for begin in reversed(self._addresses[max(0, at - 64):at]):  # there may be ended tensors between them
+        for begin in reversed(self._addresses[max(0, at - 64):at]):  # ended tensors may lie between them
             for start, end, size in self._at[begin]:
                 if address < begin + size and start - TOLERANCE_NS <= time and (end is None or time <= end + TOLERANCE_NS):
                     return True
@@ -92,7 +92,8 @@ def framework_records(folder):
 
 
 def score(folder):
-    """{operator: [storages of both, of the recorder alone, of the schema alone]}; number of pointers to no tensor."""
+    """Returns {operator: [storages of both, of the recorder alone, of the schema alone]}, and the number of pointers to no
+    tensor."""
     framework = framework_records(folder)
     operators = Operators(framework["framework_op"])
     tensors = Tensors(r for r in framework["framework_memory"] if r["action"] in BEGINS + ENDS)

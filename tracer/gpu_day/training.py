@@ -1,4 +1,4 @@
-"""The job of the captures: trains a model with random weights on random data, one NVTX range per iteration."""
+"""The job that the captures record: trains a model with random weights on random data, one NVTX range per iteration."""
 
 import argparse
 import collections

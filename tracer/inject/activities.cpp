@@ -11,7 +11,7 @@ namespace {
 // The first versions of CUPTI with a field: 12.6 for the library that allocates, 12.8 for the ids of event records.
 constexpr std::uint32_t kHasSource = 24, kHasSyncIds = 26;
 
-/// A copy of a record of CUPTI: its structs are packed, so that members cannot be bound to references.
+/// A copy of a record of CUPTI. CUPTI's structs are packed, so no reference can be bound to a member.
 template <class Record>
 Record copy_of(const CUpti_Activity& record) {
   Record copy;

@@ -15,7 +15,7 @@ namespace {
 
 struct Threads {
   std::mutex mutex;
-  std::deque<Thread> all;  // a deque: addresses stay while more are added
+  std::deque<Thread> all;  // a deque keeps the addresses of its elements when more are added
 };
 
 }  // namespace

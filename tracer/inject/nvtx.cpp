@@ -58,7 +58,7 @@ std::string narrow(const wchar_t* text) {
   return narrowed;
 }
 
-/// Domains and registered strings are named by a string that lives as long as the process.
+/// The handle of a domain or of a registered string points to its text, which lives as long as the process.
 const std::string* kept(std::string_view text) { return new (std::nothrow) std::string{text}; }
 std::string_view name_of(const void* handle) {
   return handle == nullptr ? std::string_view{} : *static_cast<const std::string*>(handle);
@@ -81,7 +81,7 @@ void record(Action action, const EventAttributes* event, const void* domain, std
     record(action, event->message_type == kAscii ? narrow(static_cast<const char*>(event->message)) : "", domain, id);
 }
 
-/// Functions of the default domain and of other domains differ in the domain only.
+/// push(), pop(), begin() and end() are for all domains; `domain` is null for the default domain.
 template <class Event>
 int push(Event event, const void* domain) {
   record(Action::kPush, event, domain, 0);
@@ -99,7 +99,7 @@ std::uint64_t begin(Event event, const void* domain) {
 }
 void end(std::uint64_t id, const void* domain) { record(Action::kEnd, "", domain, id); }
 
-/// Puts our functions in the slots of a table.
+/// Puts the recorder's functions into the slots of a table.
 class Table {
  public:
   Table(const ExportedCallbacks& exported, Module module) {

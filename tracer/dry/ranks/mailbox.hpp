@@ -16,7 +16,7 @@
 
 namespace tidepool::dry {
 
-/// Identity of a message among those of its sender.
+/// Identity of a message among the messages of its sender.
 struct MessageTag {
   std::uint32_t kind = 0;      ///< each kind has sequence numbers of its own
   std::uint32_t to = 0;        ///< the receiving rank; kEverybody: all ranks
@@ -30,8 +30,8 @@ struct MailboxError : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-/// One rank's end of a group of ranks. Each rank appends its messages to a file of its own, which all others read.
-/// Posting never waits. Thread safe.
+/// The mailbox of one rank in a group of ranks. Each rank appends its messages to a file of its own, which all others
+/// read. Posting never waits. Thread safe.
 class Mailbox {
  public:
   /// Makes the folder, and this rank's file in it.
@@ -45,7 +45,7 @@ class Mailbox {
   /// @throws std::system_error
   void post(const MessageTag& tag, std::span<const std::byte> content);
   /// Waits for a message of `from`, which may be this rank. Each message can be taken once.
-  /// @throws MailboxError  if the sender's process ended without it, or nothing comes in time
+  /// @throws MailboxError  if the sender's process ended without sending it, or nothing comes in time
   std::vector<std::byte> take(std::uint32_t from, const MessageTag& tag);
 
  private:

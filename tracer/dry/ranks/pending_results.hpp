@@ -26,7 +26,7 @@ class PendingResults {
   void depend(ResultNumbers& dependent, const ResultNumbers& on);
   void depend(ResultNumbers& dependent, std::uint64_t on) { depend(dependent, ResultNumbers{on}); }
 
-  /// Whether a result has a byte of the range as its destination.
+  /// Whether the destination of a pending result overlaps the range.
   bool belong(std::uint64_t address, std::uint64_t bytes);
 
   /// Fetches results. Fetching one may fetch others.

@@ -16,7 +16,8 @@ Handle& of(void* handle) { return *static_cast<Handle*>(handle); }
 
 constexpr double kPair = 2;  // a multiplication and an addition
 
-/// C = alpha A B + beta C. C is read unless beta is zero. beta has one of many types; all bytes of zero are 0 in each.
+/// C = alpha A B + beta C. C is read unless beta is zero. beta may have one of many types; in each, all bytes of zero
+/// are 0.
 Status multiply(void* handle, std::string_view name, double m, double n, double k, double batch, const void* a,
                 const void* b, const void* beta, std::size_t scalar_bytes, void* c, bool tensor_cores = false) {
   static constexpr char kZeros[16] = {};

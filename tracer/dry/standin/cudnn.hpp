@@ -39,8 +39,8 @@ struct Extents {
 Extents tensor_extents(const void* descriptor);
 Extents filter_extents(const void* descriptor);
 
-/// The access to a result that cuDNN adds to beta times its old content. beta is on the host: a double for tensors of
-/// doubles, else a float.
+/// The access to a result whose new values are added to beta times its old content: a write if beta is zero, else a
+/// read and a write. beta is on the host: a double for tensors of doubles, else a float.
 Access blended(const void* beta, const Extents& result);
 
 }  // namespace tidepool::dry

@@ -15,7 +15,7 @@ struct Layers {
 
   std::size_t directions() const { return direction == 1 ? 2 : 1; }
   std::size_t pseudo_layers() const { return static_cast<std::size_t>(layers) * directions(); }
-  /// Matrices of a pseudo layer for its input; it has as many for its own last output. RNN 1, LSTM 4, GRU 3.
+  /// Number of matrices of a pseudo layer for its input: RNN 1, LSTM 4, GRU 3. It has as many for its previous output.
   std::size_t gates() const { return cell == 2 ? 4 : cell == 3 ? 3 : 1; }
   std::size_t bytes_of_value() const {
     return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4;

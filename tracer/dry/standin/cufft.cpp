@@ -14,7 +14,7 @@ struct Plan {
   double flops = 0;
 };
 
-/// Plans by handle. A map does not move its nodes.
+/// Plans by handle. References to a plan stay valid while other plans are added.
 struct Plans {
   std::mutex mutex;
   std::map<int, Plan> all;
@@ -22,7 +22,7 @@ struct Plans {
 };
 
 Plans& plans() {
-  static Plans* const made = new Plans;  // never destroyed, as the stand-in itself
+  static Plans* const made = new Plans;  // never destroyed, like the stand-in itself
   return *made;
 }
 

@@ -11,8 +11,8 @@ int runtime_version();
 /// Fills a cudaDeviceProp of CUDA 12 or 13.
 void write_properties(const DevicePreset& preset, int version, void* properties);
 
-/// The value of a cudaDeviceAttr or CUdevice_attribute, which share their numbers; 0 for all that a device need not
-/// have.
+/// The value of a cudaDeviceAttr or CUdevice_attribute, which share their numbers; 0 for features that a device need
+/// not have.
 int device_attribute(const DevicePreset& preset, int attribute);
 
 }  // namespace tidepool::dry

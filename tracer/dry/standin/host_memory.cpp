@@ -36,7 +36,7 @@ bool PinnedMemory::holds(const void* pointer) const {
 }
 
 PinnedMemory& pinned_memory() {
-  static PinnedMemory* const memory = new PinnedMemory;  // never destroyed, as the stand-in itself
+  static PinnedMemory* const memory = new PinnedMemory;  // never destroyed, like the stand-in itself
   return *memory;
 }
 

@@ -59,7 +59,7 @@ CollectiveCall base(const Arguments& of, const char* function, std::string_view 
   return call;
 }
 
-/// The share of a message that each rank sends on in a ring of all ranks.
+/// Bytes of a message that each rank sends on in a ring of all ranks.
 double ring(const Arguments& of, std::size_t bytes) {
   return static_cast<double>(bytes) * (of.ranks() - 1) / of.ranks();
 }

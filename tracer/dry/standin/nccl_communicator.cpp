@@ -15,7 +15,7 @@ using namespace tidepool::dry::nccl;
 
 namespace {
 
-/// The folder in which the ranks of a job meet; empty: nothing is recorded.
+/// The folder through which the ranks of a job exchange messages; empty: nothing is recorded.
 std::string meeting() {
   const char* const folder = std::getenv(tidepool::cupti::variable::kFolder);
   return folder == nullptr || *folder == 0 ? "" : std::string{folder} + "/ranks";

@@ -236,7 +236,7 @@ std::uint64_t Recorder::bytes_used(const std::vector<raw::BufferUse>& uses) cons
   return bytes;
 }
 
-/// Roofline: the longer of moving every used buffer once and computing at the maker's peak rate.
+/// Roofline, ns: the longer of two times, moving every used buffer once or computing at the maker's peak rate.
 std::uint64_t Recorder::estimate(const std::vector<raw::BufferUse>& uses, double flops, double peak_flops) const {
   const double seconds = std::max(static_cast<double>(bytes_used(uses)) / preset_.bytes_per_second,
                                   peak_flops > 0 ? flops / peak_flops : 0);

@@ -41,7 +41,7 @@ struct Stream {
   int priority = 0;
   unsigned flags = 0;
   std::uint64_t end_ns = 0;         ///< estimated end of the work issued so far
-  struct Graph* capture = nullptr;  ///< records into it instead of running
+  struct Graph* capture = nullptr;  ///< work is captured into it instead of run; null: work runs
   bool replaying = false;           ///< a graph is replayed: its work counts as issued when the graph was launched
   ResultNumbers results;            ///< of other ranks, that the stream waits for
 };
@@ -69,7 +69,7 @@ struct Kernel {
   std::optional<SizeAddition::Operands> adds;
 };
 
-/// What a kernel computes from sizes: the ranges that it reads and the one that it writes.
+/// A kernel's computation with sizes: the ranges that it reads and the one that it writes.
 struct SizeWork {
   struct Range {
     std::uint64_t address = 0, bytes = 0;
@@ -96,7 +96,7 @@ class Standin {
   /// The number of devices, and the device of the calling thread. Each process has memory on one device.
   int devices() const { return devices_; }
   static int device();
-  bool set_device(int device);  ///< false: there is no such one
+  bool set_device(int device);  ///< false: there is no such device
   /// Whether the calling thread's device is the process's device. Prints a message on stderr if not.
   bool owns_device();
 
@@ -106,8 +106,8 @@ class Standin {
   Stream& stream(void* handle);  ///< 0, 1 and 2 are the default streams
   Stream* make_stream(unsigned flags, int priority);
 
-  /// submit() does work on a stream, or adds it to the graph that captures the stream.
   Event* make_event();
+  /// Does work on a stream, or adds it to the graph that captures the stream.
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
   void compute(Stream& stream, const SizeWork& sizes);
@@ -147,7 +147,7 @@ class Standin {
   std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels_;
   std::unordered_map<const std::byte*, std::map<std::string, KernelBinary>> layouts_;
   std::unordered_map<const void*, std::pair<std::size_t, std::uint64_t>>
-      variables_;  ///< bytes and device address, once asked for
+      variables_;  ///< bytes and device address; 0 until it is asked for
 };
 
 /// Remembers `status` as the thread's last error if it is one, and returns it.

@@ -1,4 +1,4 @@
-// The end of a thread while Python ends.
+// The end of a thread while Python shuts down.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -19,9 +19,9 @@ bool python_ends() {
 
 #pragma GCC visibility push(default)
 /// Python before 3.14 ends a thread that wants the interpreter while Python shuts down. If the thread runs C++ code
-/// that cannot be unwound, the process aborts: so ends, without a GPU to wait for, many a job whose last backward pass
-/// still releases its objects. Such a thread waits for the end of the process instead, as in Python 3.14
-/// (github.com/python/cpython/issues/87135).
+/// that cannot be unwound, the process aborts. Without a GPU to wait for, this happens to many jobs: their last
+/// backward pass still releases its objects. Here, such a thread waits for the end of the process instead, as in Python
+/// 3.14 (github.com/python/cpython/issues/87135).
 extern "C" [[noreturn]] void pthread_exit(void* value) {
   while (python_ends()) pause();
   reinterpret_cast<void (*)(void*)>(dlsym(RTLD_NEXT, "pthread_exit"))(value);
