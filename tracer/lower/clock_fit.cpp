@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // since 1970 until 2043; two of them can be subtracted
+constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // ns: from 1970 to 2043; two times can be subtracted
 
 bool in_range(std::int64_t time) { return -kMostTime <= time && time <= kMostTime; }
 
@@ -21,7 +21,7 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
   if (log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
-  // Leave out readings after which the clock was set back, since no line goes through them.
+  // Leave out readings after which a clock was set back: no ascending line goes through them.
   std::vector<Reading> ascending;
   for (const Reading& reading : readings_)
     if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))

@@ -36,7 +36,7 @@ class FrameworkCalls {
   /// The total time of all ops, and of the ops that no innermost operator launched.
   struct Known {
     Nanos all, outside;
-    /// Whether operators launched most of the time, so that they can stand for the ops.
+    /// Whether operators launched most of the time of all ops, so that they can take the place of the ops.
     bool most() const { return outside <= all - outside; }
   };
 

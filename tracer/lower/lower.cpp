@@ -125,7 +125,7 @@ class Assembly {
     return rank;
   }
 
-  /// The recorder's facts about a kernel that is a rank's part of a collective.
+  /// Notes the recorder's facts about a kernel that is a rank's part of a collective.
   void note_collective(const raw::Log& log, const raw::Collective& record) {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
     if (record.size > kMostBytes) refuse("{}: a collective of {} bytes; expected at most 1 PiB", log.path, record.size);
@@ -137,7 +137,7 @@ class Assembly {
     if (record.peer != raw::kNoId) known.peer = record.peer;
   }
 
-  /// Launches whose parameters were not read, and the profiler's own time.
+  /// Counts launches whose parameters were not read, and adds up the profiler's own time.
   void count(const raw::Log& log) {
     launches_ += log.launches.size();
     for (const raw::WithUses<raw::Launch>& launch : log.launches)

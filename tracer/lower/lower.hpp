@@ -1,4 +1,5 @@
-// Conversion of a capture's raw records to a trace. It is a pure function, so later versions can read captures again.
+// Conversion of a capture's raw records to a trace. It is a pure function, so later versions can convert old captures
+// again.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,7 @@ class Joining {
   }
 
  private:
-  /// The rank in a communicator of a rank of the job.
+  /// The rank that a rank of the job has in a communicator.
   std::uint32_t own_rank(std::uint64_t communicator, std::size_t rank) const {
     const auto members = members_.find(communicator);
     if (members != members_.end())
@@ -151,7 +151,7 @@ class Joining {
   std::string folder_;
   std::vector<LoweredRank> ranks_;
   std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>>
-      members_;                            // by communicator: the job's ranks by its own
+      members_;                            // by communicator: the job's ranks, by rank in it
   std::vector<std::vector<bool>> joined_;  // by rank and op
   RecordedJob result_;
 };

@@ -78,7 +78,7 @@ enum class Kind : std::uint16_t {
   kCollective,
 };
 
-/// In front of every record. `bytes` counts this head, the fixed part and the tail, and is a multiple of 8.
+/// The head in front of every record. `bytes` counts this head, the fixed part and the tail, and is a multiple of 8.
 struct Head {
   Kind kind = {};
   std::uint16_t fixed = 0;  ///< bytes of the fixed part; readers skip fields that a later version appends

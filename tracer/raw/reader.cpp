@@ -132,7 +132,7 @@ class ChunkReader {
     if (!known) ++log_.unknown_records;
   }
 
-  /// Copies the fixed part of a record, of an older or newer recorder too: missing fields keep their defaults.
+  /// Copies the fixed part of a record. The recorder may be older or newer: missing fields keep their defaults.
   template <class Record>
   Record copy_of(std::string_view fixed) const {
     Record record;

@@ -9,7 +9,7 @@ namespace tidepool::raw {
 /// Whether a file begins like a raw capture file, binary or JSON lines.
 bool looks_raw(std::string_view head);
 
-/// Whether a file exists and has a complete header: a job may be killed before it has written the header.
+/// Whether the bytes of a file have a complete header: a job may be killed before it has written the header.
 bool has_header(std::string_view bytes);
 
 /// Reads a raw capture file of either form. A cut-off end is not refused; its bytes are counted in the log.

@@ -247,15 +247,15 @@ struct Memset {
 
 enum class Access : std::uint8_t { kUnknown, kRead, kWrite, kReadWrite, kTouch };
 
-/// How the recorder knows a use; the same as Evidence in traces/trace.hpp.
+/// Source of the recorder's knowledge of a use; the same as Evidence in traces/trace.hpp.
 enum class Evidence : std::uint8_t { kUnknown, kSchema, kCopy, kConst, kInstrumented, kParameter, kInferred };
 
 /// A buffer that a launch or an op uses, by an address inside it.
 struct BufferUse {
   std::uint64_t address = 0;
-  std::uint64_t size = 0;       ///< bytes from there that are used; 0 = not known
-  std::uint32_t offset = 0;     ///< where in the parameter the pointer was found
-  std::uint16_t parameter = 0;  ///< which parameter, from 0
+  std::uint64_t size = 0;       ///< used bytes from `address` on; 0 = not known
+  std::uint32_t offset = 0;     ///< of the pointer within the parameter, in bytes
+  std::uint16_t parameter = 0;  ///< index of the parameter, from 0
   Access access = {};
   Evidence evidence = {};
 };
@@ -317,7 +317,7 @@ struct Sync {
   std::uint8_t reserved[3] = {};
 };
 
-/// An event was recorded on a stream.
+/// The record of an event on a stream.
 struct EventRecord {
   static constexpr Kind kKind = Kind::kEventRecord;
   std::int64_t time = 0;         ///< of the host's call; 0 = that of the API call of the same correlation
@@ -374,7 +374,7 @@ struct FrameworkOp {
   std::uint8_t random = 0;  ///< 1 = draws random numbers
   Work work = {};
   std::uint8_t reserved = 0;
-  std::int64_t estimate = 0;  ///< ns on the device of the file's info "times"; without such an info, nothing
+  std::int64_t estimate = 0;  ///< ns on the device that the file's info "times" names; unused without that info
   Text line = {};             ///< of the user's code, as in model.py:88
   std::uint32_t reserved2 = 0;
 };
@@ -427,9 +427,9 @@ struct Communicator {
 struct Collective {
   static constexpr Kind kKind = Kind::kCollective;
   std::uint64_t communicator = 0;  ///< its id
-  /// From 0 on: among this process's collectives in the communicator, its messages to the peer, or the peer's to it.
+  /// Number from 0 among this process's collectives in the communicator, its messages to the peer, or the peer's to it.
   std::uint64_t sequence = 0;
-  std::uint64_t size = 0;  ///< bytes of this rank's input; of a message, of the message
+  std::uint64_t size = 0;  ///< bytes of this rank's input, or of the message
   Text name = {};          ///< all_reduce, send, ...
   std::uint32_t correlation = 0;
   std::uint32_t peer = kNoId;  ///< of a message, the other rank of the communicator

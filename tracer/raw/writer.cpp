@@ -69,7 +69,7 @@ struct Writer::State {
   std::uint64_t lost = 0;
   std::unordered_map<std::string, Text> texts;
 
-  // Of the writing thread.
+  // Used by the writing thread only.
   std::unique_ptr<char[]> packed;
   off_t written = 0;
 

@@ -18,7 +18,7 @@ struct WriterOptions {
   std::size_t chunk_bytes = std::size_t{1} << 20;
   std::size_t chunks = 8;              ///< buffers; while all of them wait for the disk, records are lost and counted
   std::uint32_t flush_after_ms = 200;  ///< records are written after this time at the latest
-  Pack pack = nullptr;                 ///< with Packing::kZstd; nullptr = plain
+  Pack pack = nullptr;                 ///< packs chunks as Packing::kZstd; nullptr: chunks stay plain
   /// Called once, on the writer's thread, with errno, if a write fails. The job runs on without recording.
   void (*on_failure)(int error) = nullptr;
 };
@@ -57,8 +57,8 @@ class Writer {
 
   /// Waits until all records appended before are written, up to a time limit. @return whether they are written
   bool flush(std::uint32_t most_ms = 5000) noexcept;
-  /// Writes the other records and ends the file, within a time limit; if a write does not end, thread and buffers are
-  /// left running. @return whether the file is complete
+  /// Writes the remaining records and ends the file, within a time limit; if a write does not end, thread and buffers
+  /// are left running. @return whether the file is complete
   bool close(std::uint32_t most_ms = 5000) noexcept;
   /// Call in the child of a fork, which has no writing thread. The file stays with the parent; open() may follow.
   void abandon() noexcept;

@@ -1,4 +1,4 @@
-"""Which steps of optimizers end iterations, and that no optimizer of the job fails by being looked at."""
+"""Tests which steps of optimizers end iterations, and that looking at an optimizer of the job never makes it fail."""
 
 import gc
 import io
@@ -24,14 +24,14 @@ def adam():
 
 
 class Equal(torch.optim.SGD):
-    """It has no hash, and all of its kind are equal."""
+    """An optimizer without a hash. All optimizers of this class are equal."""
 
     def __eq__(self, other):
         return isinstance(other, Equal)
 
 
 class Refusing(torch.optim.SGD):
-    """Once `refuses` is set, it refuses to show its groups."""
+    """An optimizer that refuses to show its groups once `refuses` is set."""
 
     refuses = False
 
@@ -59,7 +59,7 @@ class Steps(unittest.TestCase):
         self.addCleanup(self.discovery.stop)
 
     def step(self, *optimizers):
-        """How many steps of each have ended an iteration."""
+        """Steps each optimizer. Returns, for each one, how many of its steps have ended an iteration."""
         for optimizer in optimizers:
             optimizer.step()
         return [self.ends.count(id(optimizer)) for optimizer in optimizers]

@@ -43,7 +43,8 @@ print(average.sum().item().hex())
 """
 
 
-# Two models of one class, each with its optimizer, as in GANs; a copy of the first has an average, a loss is a module.
+# Two models of one class, each with its optimizer, as in GANs. A copy of the first model holds an average of its
+# weights; the loss is a module too.
 TWO = """
 import copy, torch
 torch.manual_seed(0)

@@ -50,7 +50,7 @@ class Nodes(unittest.TestCase):
         with self.position, self.places:
             sizes = [(self.iterate(), self.remembered())[1] for _ in range(50)]
         self.assertEqual(len(set(sizes[4:])), 1)
-        # The iteration that runs, the two before it, and what is forgotten, which is in one place.
+        # The nodes of the running iteration and of the two before it, and one entry for all forgotten nodes.
         self.assertEqual(sizes[-1], 3 * sizes[0] + 1)
 
     def test_backward_has_modules_in_every_iteration(self):
@@ -92,7 +92,7 @@ class Generator2(Generator):
 
 class Prefixes(unittest.TestCase):
     def check(self, models, expected):
-        """The prefixes are as expected, and no two modules inside models, parameters or buffers have one path."""
+        """Checks the prefixes, and that no two modules inside models, parameters or buffers have the same path."""
         prefixes = prefixes_of(models)
         self.assertEqual(prefixes, expected)
         for named in ("named_modules", "named_parameters", "named_buffers"):

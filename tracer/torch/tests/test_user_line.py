@@ -15,7 +15,7 @@ HERE = "test_user_line.py"
 
 
 def line_after(function, further):
-    """The line so many below the one on which a function begins."""
+    """The line that is `further` lines below the first line of a function."""
     return f"{HERE}:{function.__code__.co_firstlineno + further}"
 
 
@@ -125,7 +125,7 @@ def frame_without_line(file, first):
 
 
 class Hidden(UserLine):
-    """Takes this file for a foreign one."""
+    """Treats this test file as code that is not the user's."""
 
     def __init__(self):
         super().__init__()

@@ -6,8 +6,8 @@ import time
 
 
 def wait_for_threads(least, most):
-    """Returns when no other thread has had anything to do at three looks in a row, 5 ms apart: between two steps of its
-    work, a thread waits for the interpreter. Takes `least` to `most` seconds, and a look."""
+    """Returns when three checks in a row, 5 ms apart, found no other thread at work. One check is not enough: between two
+    steps of its work, a thread waits for the interpreter. Takes `least` to `most` seconds, plus the time of one check."""
     end = time.monotonic() + most
     time.sleep(least)
     quiet = 0
@@ -17,7 +17,7 @@ def wait_for_threads(least, most):
 
 
 def _others_run():
-    """Whether another thread runs, or would if there were a free processor. False where Linux's /proc is not."""
+    """Whether another thread runs or waits for a free processor. False without Linux's /proc."""
     try:
         threads = os.listdir("/proc/self/task")
     except OSError:
@@ -28,6 +28,6 @@ def _others_run():
 def _state_of(thread):
     try:
         with open(f"/proc/self/task/{thread}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0]  # behind the name, which may have spaces
+            return file.read().rpartition(")")[2].split()[0]  # after the name, which may have spaces
     except OSError:
         return "ended"

@@ -10,32 +10,34 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(optimizer) after each step of one optimizer, in this process only: of the one whose first step comes
-    last, since its step ends a round of them (in a GAN, the generator's), or of one that steps again before the others
-    have. If the job drops that one, another is found. If a gradient's hook calls an optimizer within a
-    backward pass, its step is a part of that pass.
+    """Calls stepped(optimizer) after each step of the optimizer that ends iterations, in this process only. That is the
+    optimizer whose first step comes last, because its step ends a round of all optimizers (in a GAN, the generator's). Or
+    it is an optimizer that steps again before all others have stepped. If the job drops this optimizer, another one is
+    found. If a gradient's hook calls an optimizer within a backward pass, that step is a part of the pass and does not
+    count.
 
-    An error, of stepped() too, does not reach the job: failed(error) is called."""
+    An error does not reach the job, not even an error of stepped(): failed(error) is called."""
 
     def __init__(self, stepped, failed):
         self._stepped_hook, self._failed_hook = stepped, failed
         self._pid = os.getpid()
-        self._optimizer = _nothing  # weak reference to the one whose steps end iterations, or may do so
-        self._ends = False  # whether one of its steps has
+        self._optimizer = _nothing  # weak reference to the optimizer whose steps end iterations, or may do so
+        self._ends = False  # whether a step of that optimizer has ended an iteration
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = False
         register_optimizer_step_post_hook(self._stepped)
 
     def stop(self):
-        """The hook stays: PyTorch may be in its loop over hooks, and raises if one is removed then."""
+        """Ends all calls. The hook stays: PyTorch may be in its loop over hooks, and raises if a hook is removed then."""
         self._stopped = True
 
     def in_process(self):
-        """Whether this is the process that was attached to, not one that it forked."""
+        """Whether this is the process that made this object, and not a process that it forked."""
         return os.getpid() == self._pid
 
     def optimizers(self):
-        """Those that have stepped, in the order of their first steps, but the one whose steps end iterations at the begin."""
+        """The optimizers that have stepped: first the one whose steps end iterations, then the others in the order of their
+        first steps."""
         living = [optimizer for reference in self._have_stepped.values() if (optimizer := reference()) is not None]
         return sorted(living, key=lambda optimizer: optimizer is not self._optimizer())
 
@@ -61,14 +63,14 @@ class Discovery:
         return True
 
     def _others_will_step(self, optimizer):
-        """Whether optimizers of other parameters than those that have stepped have not. (One of the same parameters wraps
-        one that has.)"""
+        """Whether an optimizer has not stepped yet and shares no parameter with an optimizer that has. (An optimizer that
+        shares one is a wrapper.)"""
         known = _parameters(optimizer).union(*(_parameters(each) for each in self.optimizers()))
         others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and self._has_not_stepped(each)]
         return any(_is_of_others(other, known) for other in others)
 
     def _has_not_stepped(self, optimizer):
-        return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # an id may be that of one that is gone
+        return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # an optimizer that is gone may have had the id
 
 
 def _nothing():

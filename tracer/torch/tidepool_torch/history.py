@@ -94,7 +94,7 @@ def _common(realtime, before, after):
 
 
 def _like(function, method):
-    """The method as a function with the same name and signature as the other one."""
+    """The method as a function with the name and signature of `function`."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):

@@ -90,8 +90,8 @@ class LiveRecorder(Guest):
         return result
 
     def _look_at(self, func, args, kwargs):
-        """Inspects the call and its tensors before it runs. None if it needs no record. The tensors are None for a call
-        that brings a value from Python."""
+        """Inspects the call before it runs. Returns the OpCall, or None if it needs no record; and its tensors, or None if
+        the call brings a value from Python."""
         if not isinstance(func, OpOverload):
             return None, None
         signature = signature_of(func)
@@ -103,7 +103,7 @@ class LiveRecorder(Guest):
             self._position.now()
             return None, None
         if signature.reads_value and self._storages.find(args[0]) is HOST:
-            return None, None  # a step counter of an optimizer, as there is one for each parameter
+            return None, None  # a step counter of an optimizer; there is one for each parameter
         call = OpCall(func, args, kwargs, signature)
         self._started = now()
         return call, self._given(call)
@@ -210,7 +210,7 @@ class LiveRecorder(Guest):
             self._tell("existing", buffer, now())
 
     def _tell(self, action, buffer, moment):
-        """Writes the kind and name of a buffer. A buffer that the optimizer makes has no kind at first: it may be its
+        """Writes the kind and name of a buffer. A buffer that the optimizer makes has no kind at first: it may be optimizer
         state."""
         self._told[buffer] = (buffer.kind, buffer.name)
         name = f',"name":{self._text(buffer.name)}' if buffer.name else ""

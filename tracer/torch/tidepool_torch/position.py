@@ -20,10 +20,10 @@ def containers_of(models):
 
 
 def names_of(models):
-    """The name of each model, so that no two modules inside models, and no two parameters or buffers, have one path: its
-    class, as in Generator.main.0. If another model has that path, as an earlier model of one class, or a module in the
-    first model, there is a number behind it, as in Generator2. Further models without parameters and buffers, as losses,
-    have an empty name if their modules have paths of their own."""
+    """The name of each model: its class, as in Generator.main.0, with a number, as in Generator2, if an earlier model or a
+    module of the first model already has that path. So no two modules inside models, and no two parameters or buffers,
+    have the same path. Further models without parameters and buffers, such as losses, have an empty name if no other
+    model has the paths of their modules."""
     names, taken = [], set()
     for model in models:
         paths = {path for path, _ in model.named_modules() if path}
@@ -41,7 +41,7 @@ def names_of(models):
 
 
 def prefixes_of(models):
-    """What the paths of each model begin with: nothing for the first model, and the name for others."""
+    """The prefix of each model's paths: empty for the first model, the name for the others."""
     return ["", *names_of(models)[1:]]
 
 
@@ -54,8 +54,8 @@ class Position:
 
     Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op
     belongs to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and
-    backward reads the number. Nodes that two iterations neither made nor read are forgotten: an op of such a node has no
-    module, so that a long recording takes no more memory than a short one. A module that runs inside backward is a
+    backward reads the number. Nodes that two iterations neither made nor read are forgotten, so that a long
+    recording takes no more memory than a short one: an op of such a node has no module. A module that runs inside backward is a
     checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer work
     (clipping, updates, clearing gradients).
     """
@@ -70,13 +70,13 @@ class Position:
                 self._owners.setdefault(id(parameter), path.rpartition(".")[0])
         self._optimizers = optimizers
         self._running = []  # paths of the modules that are running, innermost last
-        self._first_node = []  # node number from which on ...
-        self._node_place = []  # ... nodes belong to this (module, line)
+        self._first_node = []  # ascending node numbers; entry i begins a range of nodes
+        self._node_place = []  # entry i: the (module, line) of that range
         self._last_node = -1
-        self._last_place = None  # of the last node, if it is of this iteration
-        self._nodes_before = 0  # number of the first node of the iteration before this one ...
-        self._nodes_now = 0  # ... and of this one
-        self._read_before, self._read_now = set(), set()  # entries of _first_node that backward has read in these two
+        self._last_place = None  # of the last node, if this iteration made it
+        self._nodes_before = 0  # number of the first node of the previous iteration
+        self._nodes_now = 0  # number of the first node of this iteration
+        self._read_before, self._read_now = set(), set()  # entries of _first_node that backward read in these iterations
         self._in_optimizer = False
         self._user_line = UserLine()
         self._hooks = []
@@ -125,7 +125,7 @@ class Position:
             self._in_optimizer = False
 
     def _leave_module(self, _module, _inputs, _outputs):
-        if self._running:  # it may have begun before the hooks were there
+        if self._running:  # the module may have begun before the hooks were there
             self._running.pop()
 
     def _note_node(self, module, line):

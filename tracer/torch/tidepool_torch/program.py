@@ -21,7 +21,7 @@ class Buffer:
 
 @dataclass
 class Op:
-    """One op. `uses` holds (buffer, access) pairs; `duration_ns` is None until the op is measured or estimated."""
+    """One op. `uses` holds (buffer, access) pairs; `duration_ns` is 0 if the op has no time of its own."""
 
     name: str
     uses: list

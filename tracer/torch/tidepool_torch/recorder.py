@@ -23,7 +23,7 @@ _NOTES = (
     "gradients that meet are added out of place, as PyTorch does while a dispatch mode is on"
 )
 
-# The kind of a buffer that belongs to no model or optimizer.
+# The kind of a buffer that belongs to no model or optimizer, by the phase that made it.
 _KIND_MADE_IN = {"forward": "activation", "backward": "gradient", "optimizer": "workspace"}
 
 
@@ -35,15 +35,15 @@ class Recorder(TorchDispatchMode):
         recorder.save("step.jsonl")
 
     models, optimizers  one or a list; they give names and kinds to buffers, and phases to ops
-    device   whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of each op, which
+    device   name of the device whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of each op, which
              needs real tensors on the CPU
     name     of the model, for the trace's metadata
 
     Storages from before the recording are inputs, unless they are parameters, module buffers (both of kind parameter),
-    gradients or optimizer state, and so are those that come from the host, as batches do. A storage that forward makes is
-    an activation; one that backward makes is a gradient (only those of parameters have names); one that the optimizer makes
-    for itself is a workspace. The cyclic garbage collector is off while recording, so that buffers end where the program
-    drops them, in every run alike.
+    gradients or optimizer state. Storages that come from the host, such as batches, are inputs too. A storage that forward
+    makes is an activation; one that backward makes is a gradient (only those of parameters have names); one that the
+    optimizer makes for itself is a workspace. The cyclic garbage collector is off while recording, so that in every run,
+    buffers end at the point where the program drops them.
 
     Host memory is left out. With a model on a GPU device (real or fake) this is everything on the CPU; otherwise it is
     step counters of optimizers, and numbers that the program turned into tensors.
@@ -263,14 +263,14 @@ class Recorder(TorchDispatchMode):
         self._find_gradients(look_up)
 
     def _find_gradients(self, look_up):
-        """The same for the gradients that there are before a step of the optimizer, which may end them."""
+        """The same for the gradients that exist before a step of the optimizer. The step may end them."""
         for reference, name in self._names:
             parameter = reference()
             if parameter is not None and parameter.grad is not None:
                 _classify(look_up, parameter.grad, "gradient", name + ".grad")
 
     def _describe(self, name, fake):
-        """Metadata; all runs of one program have the same."""
+        """The metadata of the trace. All runs of one program have the same metadata."""
         meta = {"source": "torch", "torch": torch.__version__.split("+")[0]}
         meta["capture"] = "dispatch mode, fake tensors" if fake else "dispatch mode, real tensors"
         if name:

@@ -8,7 +8,7 @@ SHAPE_ONLY = frozenset(
     "new_empty new_empty_strided new_zeros new_ones new_full".split()
 )
 
-# In-place ops whose result does not depend on what the tensor held before.
+# In-place ops whose result does not depend on the old content of the tensor.
 OVERWRITING = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ log_normal_ geometric_ cauchy_ "
     "_foreach_zero_ _foreach_copy_".split()
@@ -24,7 +24,7 @@ REBINDING = frozenset(["set_", "_unsafe_view"])
 
 class TensorArgument:
     """An argument that may be a tensor or a list of tensors. `access` is None if its content does not matter, and
-    "depends" if that depends on the call."""
+    "depends" if the access depends on the call."""
 
     __slots__ = ("position", "name", "access", "is_out", "written")
 
@@ -44,10 +44,10 @@ class Signature:
 
     arguments   those of the schema
     tensors     the TensorArguments among them
-    records     belongs to a program; ops of PyTorch's own tools do not
-    views       the op makes no memory and changes none: a view of its argument, or another shape of the same tensor
-    random      draws random numbers, if its arguments do not switch that off
-    reads_value  gives the value of its argument to the host
+    records     whether the op belongs to a program; ops of PyTorch's own tools do not
+    views       whether the op makes no memory and changes none: a view of its argument, or another shape of the same tensor
+    random      whether the op draws random numbers if its arguments do not switch that off
+    reads_value  whether the op gives the value of its argument to the host
     """
 
     def __init__(self, func):
@@ -79,7 +79,7 @@ def signature_of(func):
 
 
 def _tensors_in(value):
-    """The tensors of an argument or a result: itself, or those of a list, also of lists."""
+    """The tensors of an argument or a result: the tensor itself, or the tensors of a list, at any depth."""
     if isinstance(value, torch.Tensor):
         return [value]
     if not isinstance(value, (list, tuple)):

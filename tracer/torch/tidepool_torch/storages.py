@@ -77,8 +77,8 @@ class Storages:
 
 
 def wraps(kind):
-    """Whether tensors of this type, as DTensor, hold others and have no storage. A dispatch mode returns NotImplemented
-    for a call with such types, and then sees the calls on what they hold."""
+    """Whether tensors of this type, such as DTensor, hold other tensors and have no storage. A dispatch mode returns
+    NotImplemented for a call with such types, and then sees the calls with the tensors that they hold."""
     return hasattr(kind, "__tensor_flatten__")
 
 

@@ -11,7 +11,7 @@ import torch
 _FOREIGN = tuple({os.path.join(folder, "") for folder in (
     *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
     *torch.__path__, os.path.dirname(__file__))})
-# Parts of paths that tell the same of other environments, and of files that a compiler made.
+# Parts of paths that mark packages of other environments, and files that a compiler made.
 _FOREIGN_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}torchinductor_")
 
 
