@@ -20,9 +20,9 @@
 #     --most MiB        most MiB of packed results (default 30); the largest files are left out, and named
 #     --dry-run         print the steps and end
 #
-# After a step that fails or runs out of time, the next step runs. Its output is in NAME.log, its outcome in
-# summary.txt. Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
-# shellcheck disable=SC2086,SC2317  # $small is one word or none, $record several; steps are called by name
+# After a step that fails or runs out of time, the next step runs. The output of each step is in NAME.log, its outcome
+# in summary-CALL.txt. Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
+# shellcheck disable=SC2086,SC2317  # $small is one word or none, $record is several words; steps are called by name
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -131,8 +131,8 @@ do_calibrate() {
   "$program" calibrate "${more[@]}" --name this-gpu -o "$work/machine.new" && mv "$work/machine.new" "$work/machine.json"
 }
 
-# The machine for live jobs: as calibrated, without the pinning of host memory, which a job does in its first steps
-# only.
+# Prints the machine for live jobs: the calibrated one without times for pinning host memory, because a job pins memory
+# only in its first steps.
 live_machine() {
   [ -s "$work/machine.json" ] || { echo h100-pcie5; return; }
   "$python" -c 'import json, sys
@@ -154,7 +154,7 @@ do_capture() {
   "$program" info "$work/$model.tide"
 }
 
-# One plan, executed; the result is a line of plans.jsonl.
+# Executes one plan; the result becomes a line of plans.jsonl.
 do_plan() {
   local plan=$1 name sample result code more=()
   shift
@@ -184,10 +184,10 @@ do_pointers() {
 
 do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
 
-# The first model once more, deterministic: its losses are the expected ones.
+# Trains the first model again, deterministically. Its losses are the expected ones.
 do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-alone.txt" && cat "$work/losses-alone.txt"; }
 
-# The first model's operators, each with the time of its kernels, and a plan for them.
+# Records the first model's operators, each with the time of its kernels, and makes a plan for them.
 do_live_plan() {
   rm -rf "$work/live-kernels.raw" "$work/live.raw"
   "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
@@ -202,7 +202,7 @@ do_live_plan() {
 # The capacity of the plan, in bytes.
 plan_limit() { head -c 4000 "$work/live.plan" | grep -o '"capacity_bytes":[0-9]*' | head -n 1 | cut -d : -f 2; }
 
-# The job under its plan. PyTorch may take the plan's capacity and its own rounding: 1/8 and 256 MiB more.
+# Runs the job under its plan. PyTorch may use the plan's capacity and, for its own rounding, 1/8 and 256 MiB more.
 do_live() {
   local limit code
   [ -s "$work/live.plan" ] || nothing "there is no plan"
@@ -234,7 +234,7 @@ do_live_needs_plan() {
 
 do_real_events() { "$python" "$(job "$first")" $small --device cuda --iterations 3 --events "$work/events-real.json"; }
 
-# The device of `record --dry` that resembles this machine's device most.
+# Prints the device of `record --dry` that resembles this machine's device most.
 dry_device() {
   case $("$python" -c 'import torch; print(torch.cuda.get_device_name())' 2>/dev/null) in
     *H200*) echo h200 ;;
@@ -355,7 +355,7 @@ step() {
   pack
 }
 
-each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER ONE]
+each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER PLAN]
   local number=0 plan
   for plan in "$plans"/*.plan.gz; do
     [ -e "$plan" ] || break

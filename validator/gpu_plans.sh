@@ -7,9 +7,9 @@
 #     --samples A,B     bundled samples to plan (default: all but the largest)
 #     -o FOLDER         output (default: plans beside validator/)
 #
-# FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz, in the order of execution. Policies take turns, so that a day that is cut
-# short has results of all policies. A policy that finds no plan is named and left out. Exit code 1: there is no plan at
-# all.
+# FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz, in the order of execution: all samples under one policy, then all samples
+# under the next policy. A policy that finds no plan for a sample is named and left out. Exit code 1: there is no plan
+# at all.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -21,8 +21,8 @@ struct ValidationOptions {
   double time_scale = 0;            ///< host: > 0: measure time, see HostTimingOptions
   bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
   std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
-  int repeat = 1;                   ///< how often time is measured
-  bool detail = false;              ///< record when ops and copies ran even if no time is measured
+  int repeat = 1;                   ///< number of runs that measure time
+  bool detail = false;              ///< record the times of ops and copies even if no time of the step is measured
   bool graph = false;               ///< cuda: everything as one CUDA graph
   int device = 0;                   ///< cuda: its number
 };

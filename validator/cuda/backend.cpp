@@ -177,7 +177,7 @@ class Run {
 
   std::uint32_t start_stamp() const { return static_cast<std::uint32_t>(program_.steps.size()); }
 
-  /// A point in time that events and stamps of kernels share.
+  /// Records a point in time by an event and by a kernel's stamp, so that both clocks can be compared.
   void stamp_begin() {
     driver_(driver_.event_record, begin_.get(), streams_[0].get());
     if (options_.timed) spins_->stamp(streams_[0].get(), start_stamp());
@@ -354,7 +354,7 @@ class Run {
   const Plan& plan_;
   const DeviceProgram& program_;
   const RunOptions options_;
-  const Nanos patience_ = patience();  ///< the most time of the whole run
+  const Nanos patience_ = patience();  ///< time limit of the whole run
   RunMemory own_;
   const Address arena_;
   void* const pinned_;

@@ -32,7 +32,7 @@ class Pages {
   explicit Pages(const Gpu& gpu) : driver_{gpu.driver()}, here_{.id = gpu.device()} {
     driver_(driver_.address_reserve, &first_, kCount * kSize, kSize, Address{}, 0ULL);
   }
-  /// Unmaps the mapped pages; after a failure, these are only a part.
+  /// Unmaps the mapped pages. After a failure, only some pages are mapped.
   ~Pages() {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (memory_[i] == PhysicalMemory{}) continue;
@@ -264,7 +264,7 @@ class Bench {
       frees.push_back(static_cast<double>(since(again).count()));
       return static_cast<double>(took.count());
     });
-    frees.erase(frees.begin());  // the first is no sample of `alloc` either
+    frees.erase(frees.begin());  // figure() measures no first call either
     machine.segment_alloc = machine.page_map = Nanos{std::llround(alloc)};
     machine.segment_free = machine.page_unmap =
         Nanos{std::llround(add_figure(calibration, "cudaFree", "ns", std::move(frees)).median)};
@@ -301,7 +301,7 @@ class Bench {
         unmaps.push_back(static_cast<double>(since(again).count()) / Pages::kCount);
         return static_cast<double>(took.count()) / Pages::kCount;
       });
-      unmaps.erase(unmaps.begin());  // the first is no sample of `map` either
+      unmaps.erase(unmaps.begin());  // figure() measures no first call either
       calibration.machine.page_map = Nanos{std::llround(map)};
       calibration.machine.page_unmap =
           Nanos{std::llround(add_figure(calibration, "unmapping a page of 2 MiB", "ns", std::move(unmaps)).median)};

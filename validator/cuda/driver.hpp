@@ -15,7 +15,7 @@ using Device = int;
 struct ContextTag;
 struct ModuleTag;
 struct FunctionTag;
-struct StreamTag;  // the enclosing namespace has a tag of this name, for streams of a trace
+struct StreamTag;  // hides the tag of this name in the enclosing namespace, which is for streams of a trace
 struct EventTag;
 struct GraphTag;
 struct GraphExecTag;

@@ -143,7 +143,7 @@ class Builder final : public Backend {
       if (memory.offset == kNoAddress) visit(packed(memory).touched(), memory.own.place);
     }
   }
-  /// Adds the tasks that must end before memory is used that belonged to another place.
+  /// Adds the tasks that must end before the task writes memory that belonged to another place.
   void need_of_packed(const Task& task) {
     for_packed(task.writes, [&](Places& touched, std::uint32_t place) { touched.before_writing(place, need_); });
   }
@@ -186,7 +186,7 @@ class Builder final : public Backend {
   }
 
   /// A task is followed by a record of an event if another task waits for it. An event is used again after the last
-  /// wait for it, since a wait means the latest record issued before it.
+  /// wait for it, since a wait refers to the latest record issued before it.
   void write_commands() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> last_waiter;
     for (std::size_t i = 0; i < tasks_.size(); ++i)

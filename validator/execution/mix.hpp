@@ -14,7 +14,7 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 32);
 }
 
-/// Word `i` of a content. Two words of a content, or two contents, are equal only by chance, with probability 2^-64.
+/// Word `i` of a content. Two words of one content, or of two contents, are equal only by chance (2^-64).
 constexpr std::uint64_t word_of(std::uint64_t content, std::size_t i) {
   std::uint64_t z = content + (i + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93;
@@ -25,8 +25,8 @@ constexpr std::uint64_t word_of(std::uint64_t content, std::size_t i) {
 /// not depend on their order, so many threads may add to it.
 constexpr std::uint64_t part_of_wrong(std::uint64_t word, std::size_t i) { return mix(word, i); }
 
-/// The begin of the content of an op's outputs. It is followed by mix(content, input) for each use with a version read
-/// that is not a view, in use order, so that outputs depend on every input that may be wrong.
+/// The first value of the content of an op's outputs. Then follows content = mix(content, input) for each use with a
+/// version read that is not a view, in use order, so that outputs depend on every input that may be wrong.
 /// @param draw   the number that a random op drew from the generator, 0 for other ops
 /// @param batch  the content that a source brought, 0 for other ops
 constexpr std::uint64_t op_seed(std::uint64_t op, std::uint64_t draw, std::uint64_t batch) {

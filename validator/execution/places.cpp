@@ -17,7 +17,7 @@ std::uint32_t Places::open(Bytes offset, Bytes size, std::span<const std::pair<B
   return place;
 }
 
-/// A place that has no memory yet.
+/// Makes a place that has no memory yet.
 std::uint32_t Places::fresh(Bytes offset, Bytes size) {
   std::uint32_t place = 0;
   if (unused_.empty()) {

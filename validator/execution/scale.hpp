@@ -16,7 +16,8 @@ namespace tidepool {
 /// piece. Places in mapped address ranges have their own words.
 class Scale {
  public:
-  /// Takes the least unit, from `least` on, with which arena and host copies fit into `aim`. O(n log n) for n actions.
+  /// Uses the smallest unit, but at least `least`, with which arena and host copies fit into `aim`. O(n log n) for n
+  /// actions.
   /// @throws InputError  "the plan needs 160 KiB of memory, a word for each of the 20,480 pieces into which its places
   ///                     divide it; expected at most 64 KiB (--arena)"
   Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least = Bytes{1});

@@ -70,7 +70,7 @@ class Discovery:
         return any(_is_of_others(other, known) for other in others)
 
     def _has_not_stepped(self, optimizer):
-        return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # an optimizer that is gone may have had the id
+        return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # a dead one may have had the id
 
 
 def _nothing():

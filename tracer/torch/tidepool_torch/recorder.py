@@ -35,8 +35,8 @@ class Recorder(TorchDispatchMode):
         recorder.save("step.jsonl")
 
     models, optimizers  one or a list; they give names and kinds to buffers, and phases to ops
-    device   name of the device whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of each op, which
-             needs real tensors on the CPU
+    device   name of the device whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of
+             each op, which needs real tensors on the CPU
     name     of the model, for the trace's metadata
 
     Storages from before the recording are inputs, unless they are parameters, module buffers (both of kind parameter),

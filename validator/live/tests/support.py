@@ -35,8 +35,8 @@ def tidepool(*arguments):
 
 
 class Planned:
-    """A recorded step of a network and a plan for it, in a temporary folder. model: a name, or a function that makes
-    one."""
+    """A recorded step of a network and a plan for it, in a temporary folder. model: a name of models.make(), or a function
+    that returns (network, optimizer, step)."""
 
     def __init__(self, model, policy, capacity):
         self._folder = tempfile.TemporaryDirectory()

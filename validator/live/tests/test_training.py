@@ -49,8 +49,8 @@ class Training(unittest.TestCase):
             self.assertGreater(report["peak_bytes"], 0.95 * peak)
         else:
             self.assertEqual(report["peak_bytes"], peak)
-        # Versions that a planned step expects on the host at its begin are swapped out in the step before it, and those
-        # that it drops for good before they are dropped, once each.
+        # Two kinds of versions are swapped out once each without an action of the plan: those that a planned step expects
+        # on the host at its begin (in the step before it), and those that it drops for good (before they are dropped).
         discarded = {version for actions in planned.program.actions for verb, version in actions if verb == "discard"}
         further = sum(planned.program.sizes[planned.program.buffer_of[version]]
                       for version in discarded | planned.program.parked)
@@ -114,7 +114,7 @@ class Deviations(unittest.TestCase):
         self.assertGreater(report["deviations"], 0)
 
     def test_content_that_no_op_of_the_step_reads_again_is_there_for_other_code(self):
-        """The plan drops what it does not bring back, and then an update overwrites the weights that it was made of."""
+        """The plan drops content that it does not bring back. Then an update overwrites the weights that made this content."""
 
         def make():
             torch.manual_seed(0)
@@ -151,7 +151,7 @@ class Deviations(unittest.TestCase):
         self.assertGreater(report["counts"]["drop"], 0)
 
     def test_an_op_that_asks_for_a_shape_brings_no_content_back(self):
-        """`hidden` must go for `large`; then an op makes zeros in its shape."""
+        """`hidden` must leave the device for `large`. Then an op makes zeros in the shape of `hidden`."""
 
         def make():
             torch.manual_seed(0)
@@ -225,7 +225,7 @@ class Deviations(unittest.TestCase):
         self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
 
     def test_gradients_that_only_wait_for_zero_grad_leave_as_planned(self):
-        """No op of the step uses the gradients of the step before: they are known by their end."""
+        """No op of the step uses the gradients of the step before: they are recognized by the point where they end."""
 
         def make():
             torch.manual_seed(0)
@@ -291,7 +291,7 @@ class Deviations(unittest.TestCase):
 
     def test_state_that_leaves_for_an_op_that_begins_no_step_is_as_its_update_left_it(self):
         """A step that deviates calls the recorded step's first operator before the update. At that call, optimizer state
-        leaves; the update of it is not of the plan."""
+        leaves the device. The update of this state is not in the plan."""
         planned = Planned("gpt", "tide", "0.6x")
         self.addCleanup(planned.close)
         self.assertTrue(planned.program.parked)

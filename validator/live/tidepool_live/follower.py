@@ -85,7 +85,7 @@ class Follower(Guest):
         pass
 
     def free(self, buffer):
-        """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of it."""
+        """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of the buffer."""
         if self._whole and buffer in self._before and buffer not in self._numbers:
             self._find_idle(buffer)
         tensors = self._contents.tensors.get(self._numbers.get(buffer))
@@ -101,7 +101,7 @@ class Follower(Guest):
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
 
     def _find_idle(self, buffer):
-        """A buffer from the step before ends, which no op has used: learns which trace buffer it is, for the next step."""
+        """A buffer of the previous step ends, and no op has used it: finds its trace buffer, for the next step."""
         taken = self._becomes.values()
         for number in self._plan.idle_buffers(self._matcher.expected(), buffer.size):
             if number not in taken:
@@ -189,7 +189,7 @@ class Follower(Guest):
         self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
 
     def _require_room(self):
-        """Raises the error of a device of the limited size if the job uses more memory."""
+        """Raises an out-of-memory error, as a device of the limited size does, if the job uses more memory."""
         limit = self._limit
         if limit is None or not self.report.steady:
             return
@@ -248,7 +248,8 @@ class Follower(Guest):
             if isinstance(buffer, Buffer) and buffer in self._numbers)
 
     def _repeat_first_actions(self):
-        """An op between two steps has undone actions before op 0, if an allocation has caused them already."""
+        """Lets the actions before op 0 run again: an op between two steps has undone them, if an allocation had already
+        caused them."""
         if self._matcher.expected() == 0:
             self._issued = 0
 
@@ -385,7 +386,7 @@ class Follower(Guest):
             self._becomes[self._before[buffer]] = use.buffer
 
     def _unbind(self, number):
-        """The trace buffer is another live buffer than expected. The content of the expected one is brought back."""
+        """The trace buffer belongs to another live buffer than expected. Brings the content of the expected one back."""
         expected = self._contents.tensors.get(number)
         if expected is None:
             return
@@ -414,7 +415,7 @@ class Follower(Guest):
     def _lose(self, index, name, other_op):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
         other_op: whether the op itself differs; if not, only its buffers differ."""
-        self._actions.settle()  # also what was done for the first op of a step that another op turned out not to be
+        self._actions.settle()  # also after actions before op 0, if the op turned out not to be op 0
         if self._whole:
             expected = self._plan.ops[index].name
             of_others = "" if name != expected else " of other sizes" if other_op else " of other buffers"

@@ -75,7 +75,8 @@ class LiveProgram:
             return cls(json.load(file))
 
     def _with_discards(self, actions):
-        """The actions in reverse, from which it is known what comes back, and again in order."""
+        """The actions, with each drop of a version that no later action brings back as a discard. They are read in reverse,
+        to know which versions come back."""
         returning, found = set(), []
         for before, verb, subject in reversed(actions):
             if verb == "run":

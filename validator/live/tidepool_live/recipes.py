@@ -47,7 +47,7 @@ class Recipe:
                 return _Version(leaf, use)
             if any(leaf is tensor for tensor in statistics):
                 return _Kept(leaf.clone)  # a second run must not change the statistics again
-            if leaf.dim() == 0 and leaf.untyped_storage().nbytes() > 0:  # otherwise its content is elsewhere: a shape
+            if leaf.dim() == 0 and leaf.untyped_storage().nbytes() > 0:  # else only its shape matters
                 value = leaf.clone()
                 return _Kept(lambda: value)
             shape, strides, dtype, device = tuple(leaf.shape), leaf.stride(), leaf.dtype, leaf.device

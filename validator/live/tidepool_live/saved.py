@@ -11,7 +11,7 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
     def __init__(self, follower):
         def pack(tensor):
             with _disable_current_modes():
-                return tensor.detach()  # a copy of the reference: an op's own output would keep itself alive
+                return tensor.detach()  # another tensor object: an output that its own op saves would keep itself alive
 
         def unpack(tensor):
             if isinstance(torch._C._current_autograd_node(), torch.autograd.function.BackwardCFunction):
