@@ -1,5 +1,5 @@
 # Tests that are scripts: of the program, of the Python parts, and of the documents.
-add_test(NAME "a test that fails is no skipped one, however many of its checks fail"
+add_test(NAME "a failed test does not count as skipped, however many of its checks fail"
   COMMAND sh -c "\"$1\" 'four checks fail' >/dev/null; test $? = 1" sh $<TARGET_FILE:tidepool_tests>)
 add_test(NAME "a sweep by a real Slurm gives the same results"
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
@@ -22,10 +22,10 @@ target_link_libraries(tidepool_faults PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(tidepool_faults PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 add_dependencies(tidepool_tests tidepool_faults)
 if(Python3_Interpreter_FOUND)
-  add_test(NAME "a call that fails is said, and leaves nothing half-written"
+  add_test(NAME "a failed call is reported, and leaves nothing half-written"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
       --library $<TARGET_FILE:tidepool_faults> --points 4)
-  add_test(NAME "memory that ends in a destructor of a report's JSON is said"
+  add_test(NAME "memory that runs out in a destructor of a report's JSON is reported"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
       --library $<TARGET_FILE:tidepool_faults> --points 1 --last 60 report)
   add_test(NAME "a killed sweep goes on to the same results"
@@ -78,7 +78,7 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/instances -p "*_test.py")
   add_test(NAME "scripts name the rows of sweeps"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/sweep_rows.py)
-  add_test(NAME "a dry recording loses what the CPU's has not"
+  add_test(NAME "a dry recording is reduced to the buffers of a CPU recording"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/recording/like_cpu.py)
   add_test(NAME "a table of levers takes each number from a run with the options asked for"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/levers/levers_table.py)

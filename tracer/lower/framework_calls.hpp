@@ -30,7 +30,7 @@ class FrameworkCalls {
   /// @param launch  the launch with this correlation id on the host; null: unknown
   std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
 
-  /// Adds operators as ops, for captures without records of what they launched. Durations are those of the host.
+  /// Adds operators as ops, for captures without records of the launched work. Durations are those of the host's calls.
   void add_as_ops(GpuTimeline& timeline) const;
 
   /// The total time of all ops, and of the ops that no innermost operator launched.

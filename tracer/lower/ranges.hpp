@@ -9,9 +9,9 @@
 
 namespace tidepool {
 
-/// The ranges of one process. A range that was pushed ends with the pop that takes it from its thread's stack; one that
-/// was begun by id, with the end of this id. An iteration begins at its mark and ends at the next one. Other marks are
-/// left out, since traces have no single points in time.
+/// The ranges of one process. A range that was pushed ends with the pop that takes it from its thread's stack. A range
+/// that began with an id ends with the end of that id. An iteration begins at its mark and ends at the next one. Other
+/// marks are left out, since traces have no single points in time.
 std::vector<GpuRange> ranges(const ProcessLog& process);
 
 /// The interval from the begin of the first to the end of the last iteration that the framework's hook recorded

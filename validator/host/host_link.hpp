@@ -40,7 +40,7 @@ struct HostLinks {
   HostLink out, in;
 
   /// Pins the calling thread, which is about to copy, to the first core that it may use, or to the last core for the
-  /// other direction. Otherwise, schedulers may put both threads on one core. With Linux's numbers of cores, the first
+  /// other direction. Otherwise, schedulers may put both threads on one core. In Linux's numbering of cores, the first
   /// and the last core are on different physical cores if the thread may use several. If the system refuses, the thread
   /// stays where it is.
   static void take_core(bool is_out) {

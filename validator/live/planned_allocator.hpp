@@ -55,7 +55,7 @@ class PlannedAllocator {
 
   /// @throws InputError  for sizes and offsets beyond 2^50 B, and places at no multiple of 256 B
   PlannedAllocator(LayoutFile layout, Bytes fallback, MemorySource& source);
-  /// Frees the arena. Memory outside of it must have been freed before by its users.
+  /// Frees the arena. Its users must have freed the memory outside of it before.
   ~PlannedAllocator();
   PlannedAllocator(const PlannedAllocator&) = delete;
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;

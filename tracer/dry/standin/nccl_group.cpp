@@ -26,8 +26,8 @@ void issue(const Message& message) {
   standin.call(standin.stream(message.stream), message.call);
 }
 
-/// NCCL runs the messages of a group at the same time. Here, one follows the other, so the order must be the same on
-/// all ranks: by pair of ranks, then by direction.
+/// NCCL runs the messages of a group at the same time. Here, they run one after the other, so their order must be the
+/// same on all ranks: by pair of ranks, then by direction.
 auto order(const Message& message) {
   const CollectiveCall& call = message.call;
   const std::uint32_t own = call.communicator->rank(), peer = call.peer.value_or(own);

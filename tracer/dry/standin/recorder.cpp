@@ -23,8 +23,8 @@
 namespace tidepool::dry {
 namespace {
 
-constexpr std::uint64_t kLeastNanos = 2'000;        // of any kernel, roughly the time of an empty kernel
-constexpr std::uint64_t kLeastCollective = 10'000;  // of any collective, roughly the time of one without content
+constexpr std::uint64_t kLeastNanos = 2'000;        // least time of a kernel: roughly that of an empty one
+constexpr std::uint64_t kLeastCollective = 10'000;  // least time of a collective: roughly that of an empty one
 constexpr std::uint32_t kContext = 1;
 
 std::int64_t clock_now(clockid_t clock) {

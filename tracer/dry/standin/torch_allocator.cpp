@@ -26,7 +26,7 @@ void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t 
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (!standin.memory().owns(address)) return;
   if (bytes > 0) {
-    // No kernel writes the tensor, so the program would read the bytes of an earlier tensor, as a size for example.
+    // No kernel writes the tensor, so the program would read the bytes of an earlier tensor, for example as a size.
     // Zeros do less harm.
     tidepool::dry::pending_results().drop(address, static_cast<std::uint64_t>(bytes));
     tidepool::dry::fill_bytes(pointer, 0, static_cast<std::size_t>(bytes));

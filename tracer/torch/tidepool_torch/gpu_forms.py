@@ -5,7 +5,7 @@ tensors needs a driver. With these forms the ops, and the tensors that they keep
 
 * dropout is one kernel with a boolean mask (native_dropout), not a random mask of floats and a product;
 * scaled dot product attention is one fused kernel that keeps its inputs, its output and a logarithm for each row:
-  flash for 16-bit types without a mask, memory-efficient otherwise. The CPU has it only without dropout;
+  flash for 16-bit types without a mask, memory-efficient otherwise. The CPU has such a kernel only without dropout;
 * an LSTM is one op for each layer and direction (recurrent.py).
 """
 

@@ -80,7 +80,7 @@ class History:
 
 
 def _read_clocks():
-    """Time since 1970, as the history has it, and that of the recording; ns."""
+    """The time of two clocks in ns: since 1970, as in the history, and the recording's clock."""
     return time.time_ns(), now()
 
 

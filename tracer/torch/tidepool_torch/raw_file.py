@@ -59,7 +59,7 @@ class RawFile:
             self.flush()
 
     def drop(self):
-        """Forgets what was added since the last flush."""
+        """Forgets the records that were added since the last flush."""
         self._held, self._characters = [], 0
 
     def clock(self):

@@ -226,8 +226,8 @@ class Recorder(TorchDispatchMode):
 
     def _update_running_statistics(self, call, op):
         """The second half of a normalisation in training mode: the running statistics move towards those of the batch.
-        It is an op of its own, because the output does not depend on the old statistics: as one op, nothing before it
-        could be recomputed. The first half has all of the time."""
+        It is an op of its own, because the output does not depend on the old statistics. With one op for both halves, no
+        op before it could be recomputed. The first half has all of the time."""
         batch = [(tensor, "read") for tensor in call.outputs[1:3]]
         running = [(call.value(name), "read_write") for name in ("running_mean", "running_var")]
         uses = [(self._storages.find(tensor), access) for tensor, access in batch + running if tensor is not None]

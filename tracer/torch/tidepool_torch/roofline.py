@@ -63,7 +63,7 @@ DEVICES = {
         Device("t4", 0.253e12, 8.1e12, 65e12, 8.1e12, 320e9, "NVIDIA T4 data sheet; no bfloat16 units, as float32"),
     ]
 }
-_OTHER_NAMES = {"a100-80gb": "a100", "h100-80gb": "h100"}  # those of `tidepool record --device`
+_OTHER_NAMES = {"a100-80gb": "a100", "h100-80gb": "h100"}  # names in `tidepool record --device`
 
 
 def find_device(name):

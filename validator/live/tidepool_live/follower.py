@@ -56,7 +56,7 @@ class Follower(Guest):
         self._issued = 0  # actions before ops [0, _issued) are done
         self._call = self._state = self._substitutes = None
         self._between = 0  # ops that are not in the trace, since the last op that is
-        self._most_between = max(16, len(plan.ops) // 4)  # such ops within a step; more are a deviation
+        self._most_between = max(16, len(plan.ops) // 4)  # the largest number of such ops within a step
         self._strange_op = ""  # the first such op
         self._limit = limit
         self._strange = 0  # iterations in a row that deviated

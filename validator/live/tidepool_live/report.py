@@ -151,7 +151,7 @@ class Report:
 
 
 def save_report(content, path):
-    """Writes the report; a reader never sees a part of it."""
+    """Writes the report. A reader never sees an incomplete one."""
     partial = f"{path}.{os.getpid()}.partial"
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file)
