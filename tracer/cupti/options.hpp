@@ -29,7 +29,7 @@ struct RecorderOptions {
   std::string cupti;                          ///< path of libcupti; empty: the mapped one, else found by name
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration
-  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this
+  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this text
   bool torch = false;                         ///< only PyTorch's hook marks the begins of iterations
   int signal = 0;                             ///< starts and stops the recording; 0 = none
   bool wait = false;                          ///< nothing is recorded before the first signal

@@ -35,12 +35,12 @@ class TorchKernel {
 
  private:
   struct Lists {
-    std::uint32_t depth = 0, room = 0;  ///< lists, and the most tensors in each
+    std::uint32_t depth = 0, room = 0;  ///< number of lists, and the most tensors in each
     std::uint32_t states = 0;           ///< begin of the addresses of the optimizer's step counters; 0: none
     std::uint32_t block_to_tensor = 0;  ///< begin of the table of each block's tensor
     std::uint32_t index_bytes = 0, most_blocks = 0;
     std::uint32_t read = 0;                ///< the number of lists that are read; 0 and no `written`: not known
-    std::optional<std::uint32_t> written;  ///< the list that is written
+    std::optional<std::uint32_t> written;  ///< index of the list that is written
   };
 
   static std::optional<Lists> lists(std::string_view mangled, std::uint32_t bytes);

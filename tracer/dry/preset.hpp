@@ -15,7 +15,7 @@ struct DevicePreset {
   int major = 0, minor = 0;      ///< compute capability
   int multiprocessors = 0;
   std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo reports it
-  std::uint64_t context_bytes = 0;  ///< that driver and context keep, roughly: driver versions differ
+  std::uint64_t context_bytes = 0;  ///< kept by driver and context: roughly, since driver versions differ
   std::uint64_t l2_bytes = 0;
   std::uint64_t shared_per_block_optin = 0, shared_per_multiprocessor = 0;
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;

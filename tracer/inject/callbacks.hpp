@@ -11,7 +11,7 @@
 namespace tidepool::inject {
 
 struct Thread {
-  std::uint32_t session = 0;               ///< the recording that set the next three members; invalid in any other
+  std::uint32_t session = 0;               ///< the recording in which the next three members are valid
   std::uint32_t outer_correlation = 0;     ///< of the runtime call that contains the current call; 0 = none
   std::uint32_t inner_correlation = 0;     ///< of a runtime call inside the outer one; 0 = none
   std::uint32_t depth = 0;                 ///< calls with callbacks that the thread is in

@@ -17,7 +17,7 @@ namespace tidepool {
 /// The kind of ops in a trace that is made from a capture.
 enum class LoweredOps {
   kKernels,    ///< kernels, copies and memsets; operators if no launches were recorded
-  kOperators,  ///< the framework's innermost operators, with the sum of the times that they launched
+  kOperators,  ///< the framework's innermost operators; their times are the sums over their launches
   /// Operators of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels if
   /// it recorded no complete iteration, or if operators launched less than half of the kernels' time.
   kIterations,
@@ -36,8 +36,8 @@ struct RankCollective {
   std::string name;                 ///< all_reduce, send, ...
   std::uint64_t communicator = 0;   ///< its id, the same on all its ranks
   std::uint64_t sequence = 0;       ///< as raw::Collective has it
-  Bytes input = {};                 ///< of this rank; of a message, its size
-  std::optional<std::size_t> peer;  ///< of a message, the other rank of the communicator
+  Bytes input = {};                 ///< of this rank, or the size of a message
+  std::optional<std::size_t> peer;  ///< of a message: the other rank in the communicator
 };
 
 struct LoweredRank {

@@ -307,7 +307,7 @@ struct Sync {
   static constexpr Kind kKind = Kind::kSync;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::uint64_t sync_id = 0;  ///< that of the EventRecord it waits for, since events are reused; 0 = not known
+  std::uint64_t sync_id = 0;  ///< of the awaited EventRecord, since events are reused; 0 = not known
   std::uint32_t context = kNoId;
   std::uint32_t stream = kNoId;
   std::uint32_t event = kNoId;
@@ -320,8 +320,8 @@ struct Sync {
 /// The record of an event on a stream.
 struct EventRecord {
   static constexpr Kind kKind = Kind::kEventRecord;
-  std::int64_t time = 0;         ///< of the host's call; 0 = that of the API call of the same correlation
-  std::int64_t device_time = 0;  ///< when the device reached it; 0 = not known
+  std::int64_t time = 0;         ///< of the host's call; 0 = the time of the Api record of the same correlation
+  std::int64_t device_time = 0;  ///< at which the device reached the event; 0 = not known
   std::uint64_t sync_id = 0;
   std::uint32_t context = kNoId;
   std::uint32_t stream = kNoId;
@@ -335,7 +335,7 @@ enum class RangeAction : std::uint8_t {
   kPop,
   kBegin,  ///< begins; ends with the kEnd of the same id
   kEnd,
-  kMark,  ///< a moment
+  kMark,  ///< a point in time
 };
 
 enum class Meaning : std::uint8_t { kRange, kIteration, kPhase, kModule, kOp };
@@ -402,7 +402,7 @@ enum class LossKind : std::uint8_t {
   kZeroTimestamps,
   kUnknownPointers,
   kUnmatchedFrees,
-  kDiskFull,     ///< records lost
+  kDiskFull,     ///< records lost because the disk was full
   kBuffersFull,  ///< records lost because the disk was too slow
   kUnscannedLaunches,
 };
@@ -432,7 +432,7 @@ struct Collective {
   std::uint64_t size = 0;  ///< bytes of this rank's input, or of the message
   Text name = {};          ///< all_reduce, send, ...
   std::uint32_t correlation = 0;
-  std::uint32_t peer = kNoId;  ///< of a message, the other rank of the communicator
+  std::uint32_t peer = kNoId;  ///< of a message: the other rank in the communicator
   std::uint32_t reserved = 0;
 };
 

@@ -15,8 +15,8 @@ namespace tidepool::cuda {
 struct RunOptions {
   bool timed = false;              ///< record the times of every op and copy
   bool graph = false;              ///< submit everything as one CUDA graph
-  RunMemory* memory = nullptr;     ///< of earlier runs of the same plan; none: the run's own
-  Nanos patience{60'000'000'000};  ///< the run is stuck if it exceeds a generous estimate by this
+  RunMemory* memory = nullptr;     ///< shared with earlier runs of the same plan; null: the run's own
+  Nanos patience{60'000'000'000};  ///< the run is stuck if it takes this much longer than a generous estimate
 };
 
 /// Each op becomes kernels that together take the recorded duration. In a program with content, an op also compares

@@ -314,7 +314,7 @@ class Bench {
   const Gpu& gpu_;
   const Driver& driver_;
   const CalibrationOptions options_;
-  const Bytes free_ = gpu_.free_memory();  ///< before this object takes any
+  const Bytes free_ = gpu_.free_memory();  ///< before this object allocates any
   const Owned<Address> device_, span_, stamp_;
   const Owned<void*> pinned_;
   const Function clear_ = gpu_.kernel("tidepool_clear"), spin_ = gpu_.kernel("tidepool_spin"),

@@ -17,7 +17,7 @@ struct Span {
 struct Found {
   std::uint64_t wrong;  ///< number of words that are not as expected
   std::uint64_t first;  ///< position of the first of them
-  std::uint64_t value;  ///< the word there
+  std::uint64_t value;  ///< the word at that position
   std::uint64_t sum;    ///< of part_of_wrong() over all words
 };
 

@@ -23,7 +23,7 @@ class Packed {
  public:
   struct Part {
     Bytes first, size;
-    std::uint32_t place = 0;  ///< in touched()
+    std::uint32_t place = 0;  ///< number of its place in touched()
   };
 
   explicit Packed(std::size_t lanes) : holes_{kEndless}, touched_{lanes} {}

@@ -30,7 +30,7 @@ class Launches {
  private:
   const Trace& trace_;
   std::vector<std::uint64_t> saved_draw_;  ///< by op; 0: has not run in this iteration
-  std::vector<std::uint64_t> runs_;        ///< by op; of sources
+  std::vector<std::uint64_t> runs_;        ///< by op; only for sources
   std::uint64_t drawn_ = 0;
 };
 

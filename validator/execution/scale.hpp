@@ -36,7 +36,7 @@ class Scale {
   struct Piece {
     Bytes first;
     Bytes covered;         ///< its length, or 0 if no place ever covers it
-    std::size_t word = 0;  ///< in the arena, of `first`
+    std::size_t word = 0;  ///< index in the arena of the word at `first`
   };
   std::vector<Piece> pieces_;  ///< by address; each ends where the next begins
   Bytes unit_;

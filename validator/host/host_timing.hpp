@@ -14,7 +14,7 @@ struct HostTimingOptions {
   HostLinks* links = nullptr;  ///< copies move their bytes on them; null: copies only wait for their time
   double time_scale = 1;       ///< 1e-6 to 1e6: ops, and copies that move nothing, take this multiple of their time
   Machine machine = {};        ///< its links time the copies that move nothing
-  Nanos patience = Nanos{60'000'000'000};  ///< stuck if no task ends for this plus the longest task's time
+  Nanos patience = Nanos{60'000'000'000};  ///< stuck if no task ends for this time plus the longest task's
 };
 
 /// Executes `plan` with one thread per lane and without content. Nothing is filled, compared or cleared, and all tasks

@@ -17,7 +17,7 @@ namespace tidepool::dry {
 struct CollectiveCall {
   using Contents = std::vector<std::vector<std::byte>>;
 
-  const char* function = nullptr;  ///< of NCCL
+  const char* function = nullptr;  ///< name of the NCCL function
   std::string_view name;           ///< all_reduce, send, ...: the name of the collective in job files
   std::shared_ptr<Communicator> communicator;
   const void* input = nullptr;

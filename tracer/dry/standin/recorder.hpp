@@ -118,7 +118,7 @@ class Recorder {
   raw::Writer writer_;
   std::string iteration_kernel_;  ///< part of the name of a kernel that begins an iteration; empty: none does
   bool tried_ = false;
-  std::optional<std::uint32_t> device_;  ///< the only one that the process has memory on
+  std::optional<std::uint32_t> device_;  ///< the only device that the process has memory on
   pid_t process_ = 0;                    ///< the process that writes the file
   std::atomic<std::uint32_t> last_correlation_{0};
 };

@@ -43,14 +43,14 @@ struct Stream {
   std::uint64_t end_ns = 0;         ///< estimated end of the work issued so far
   struct Graph* capture = nullptr;  ///< work is captured into it instead of run; null: work runs
   bool replaying = false;           ///< a graph is replayed: its work counts as issued when the graph was launched
-  ResultNumbers results;            ///< of other ranks, that the stream waits for
+  ResultNumbers results;            ///< results of other ranks that the stream waits for
 };
 
 struct Event {
   std::uint64_t id = 0;
   std::uint64_t time_ns = 0;
   struct Graph* capture = nullptr;  ///< recorded while this graph was captured
-  ResultNumbers results;            ///< of other ranks, that the event waits for
+  ResultNumbers results;            ///< results of other ranks that the event waits for
 };
 
 /// Captured work, in issue order.
@@ -135,7 +135,7 @@ class Standin {
   DeviceMemory memory_;
   Recorder recorder_;
   std::mutex mutex_;
-  std::array<std::unique_lock<std::mutex>, 4> held_;  ///< while forking
+  std::array<std::unique_lock<std::mutex>, 4> held_;  ///< during a fork
   Stream default_stream_;
   std::uint64_t last_stream_ = 0, last_event_ = 0;
 
