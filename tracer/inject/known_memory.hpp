@@ -24,8 +24,8 @@ class KnownMemory {
   void scan(cupti::ParameterScan& scan, const cupti::KernelLayout& layout, void* const* values, const void* packed,
             std::size_t packed_bytes) const;
 
-  /// Asks the driver about the memory of an unknown address. A page without memory is asked about once, until an
-  /// allocation is seen in it. May be called inside a callback: the driver's call has no callback itself.
+  /// Asks the driver about the memory of an unknown address. It is asked about a page without memory only once, until
+  /// an allocation is seen in it. May be called inside a callback: the driver's call has no callback itself.
   /// @return whether the address is in memory, which is known from now on
   struct Answer {
     bool found = false, first = false;  ///< first: the memory was unknown before

@@ -429,7 +429,7 @@ class Walk {
   std::vector<std::pair<Bytes, Bytes>> memory_;  ///< of the place that begins
   bool has_segments_ = false;
   std::vector<State> versions_;
-  std::vector<Scratch> scratch_;      ///< outputs of the next run that a kScratch action has placed
+  std::vector<Scratch> scratch_;      ///< for versions that the next run writes again
   std::size_t index_ = 0;             ///< of the action being applied
   LaneNumbers issued_;                ///< number of tasks of each lane so far
   std::vector<LaneNumbers> waited_;   ///< [lane][other]: tasks of the other lane known to end before its next one

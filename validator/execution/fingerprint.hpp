@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// @param inputs  contents as read, one for each use with a version read that is not a view, in use order
+/// @param inputs  contents as read, one for each use that reads a version and is no view, in use order
 std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
 
 /// Inputs of ops that do not come from memory (random numbers, batches of data), for first runs and reruns.

@@ -25,8 +25,8 @@ constexpr std::uint64_t word_of(std::uint64_t content, std::size_t i) {
 /// not depend on their order, so many threads may add to it.
 constexpr std::uint64_t part_of_wrong(std::uint64_t word, std::size_t i) { return mix(word, i); }
 
-/// The first value of the content of an op's outputs. Then follows content = mix(content, input) for each use with a
-/// version read that is not a view, in use order, so that outputs depend on every input that may be wrong.
+/// The first value of the content of an op's outputs. Then follows content = mix(content, input) for each use that
+/// reads a version and is no view, in use order, so that outputs depend on every input that may be wrong.
 /// @param draw   the number that a random op drew from the generator, 0 for other ops
 /// @param batch  the content that a source brought, 0 for other ops
 constexpr std::uint64_t op_seed(std::uint64_t op, std::uint64_t draw, std::uint64_t batch) {

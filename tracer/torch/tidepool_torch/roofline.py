@@ -3,8 +3,8 @@
     time = max(floating-point operations / peak rate of the type, bytes read and written / memory bandwidth) + floor
 
 Operations are counted for matrix products, convolutions, attention and recurrent layers (torch.utils.flop_counter and
-the formulas below); every other op is bound by its bytes. This is the best that the device could do: caches, launch
-gaps, and kernels that miss the peak are not in it. Relative times of ops are more trustworthy than the sum.
+the formulas below); every other op is bound by its bytes. These times are the best that the device could reach:
+caches, launch gaps, and kernels that miss the peak are left out. Relative times of ops are more trustworthy than the sum.
 """
 
 import functools

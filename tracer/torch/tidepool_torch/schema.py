@@ -96,7 +96,8 @@ def _tensors_in(value):
 class OpCall:
     """One call of an aten op.
 
-    result   the value that it returned, and outputs the tensors in it, with lists unrolled; valid after run()
+    result   the value that it returned; valid after run()
+    outputs  the tensors in the result, with lists unrolled
     """
 
     __slots__ = ("func", "args", "kwargs", "signature", "name", "short_name", "result", "_tensors", "_outputs")

@@ -1,5 +1,5 @@
-"""Plans of the simulator on networks that really train. Every loss and weight has the same bits as without a plan, and
-memory has exactly the predicted bytes."""
+"""Plans of the simulator on networks that really train. Every loss and weight has the same bits as without a plan.
+Memory has exactly the predicted bytes; under plans with copies it may have fewer."""
 
 import ctypes
 import json

@@ -43,8 +43,8 @@ class Actions:
         return (self._can_compute(version) or self._is_kept(version, buffer)) and self._contents.drop(version, buffer)
 
     def _discard(self, version, buffer):
-        """Drops content that the plan does not bring back. No op of the trace reads it again, but code of the job may, and
-        by then the inputs of its producer may be overwritten: so it goes to the host, unless the job has freed it."""
+        """Drops content that the plan does not bring back. No op of the trace reads it again, but code of the job may. By
+        then, the inputs of its producer may be overwritten. So it goes to the host first, unless the job has freed it."""
         held = self._contents.tensors.get(buffer)
         if held is None or held.version != version:
             return self._drop(version, buffer)

@@ -24,8 +24,8 @@ GIVE_UP_AFTER = 8  # iterations in a row that deviate from the trace; after them
 
 
 class Follower(Guest):
-    """While this context is entered, each op of the job is matched with an op of the recorded step, after the plan's
-    actions before that op. Create and enter it between two steps, when the optimizer has its state.
+    """While this context is entered, each op of the job is matched with an op of the recorded step, and the plan's actions
+    before that op are executed first. Create and enter it between two steps, when the optimizer has its state.
 
     plan     a LiveProgram
     report   receives the measurements (Report)
