@@ -17,7 +17,7 @@ struct Usage {
   std::array<bool, 4> used_in{};  ///< by Phase
   bool first_writes = false;
   bool written_later = false;
-  std::size_t ops = 0;  ///< that ran while it was there, if it was allocated and freed in the trace
+  std::size_t ops = 0;  ///< number of ops that ran from its alloc to its free; meaningless without both
 };
 
 std::vector<Usage> usage_of(const Trace& trace) {

@@ -14,7 +14,7 @@ constexpr std::uint32_t kNever = ~std::uint32_t{0};
 /// The state of a buffer at one point of the walk.
 struct Life {
   VersionId content = {};           ///< its current root version, if it has one
-  std::uint32_t freed_by = kNever;  ///< a step
+  std::uint32_t freed_by = kNever;  ///< the step that freed it
   bool live = false;
 };
 

@@ -26,7 +26,7 @@ void require(Id<Tag> id, std::size_t count, const char* record, std::size_t inde
   if (id.index() >= count) refuse_id(id, count, record, index, what);
 }
 
-/// A line is left out, or it has a text.
+/// Refuses a line of the user's code that is recorded with an empty text.
 void check_line(const TraceData& d, StringId line, const char* record, std::size_t index) {
   if (!line.valid()) return;
   require(line, d.strings.size(), record, index, "string");

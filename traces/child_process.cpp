@@ -24,7 +24,7 @@ extern "C" void pass_on(int signal) {
   if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
 }
 
-/// While it exists, this process ignores interrupts and passes other signals to the child.
+/// Makes this process ignore interrupts and pass other signals to the child, while it exists.
 class SignalsToChild {
  public:
   SignalsToChild() {
@@ -49,7 +49,7 @@ class SignalsToChild {
   std::array<struct sigaction, kEndings.size()> before_ = {};
 };
 
-/// While it exists, signals that end or interrupt programs are blocked.
+/// Blocks signals that end or interrupt programs, while it exists.
 class SignalsWait {
  public:
   SignalsWait() {
@@ -68,7 +68,7 @@ class SignalsWait {
   sigset_t before_ = {};
 };
 
-/// The words as execvp() takes them.
+/// The command in the form that execvp() takes.
 std::vector<char*> words_of(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -88,9 +88,9 @@ void become(char* const* words, const ChildOptions& options) {
 }  // namespace
 
 pid_t start_child(const std::vector<std::string>& command, const ChildOptions& options) {
-  std::array<int, 2> failure = {};  // tells the errno of a command that could not be run; closed by one that could
+  std::array<int, 2> failure = {};  // pipe for the errno of a failed execvp(); a successful one closes it
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw InputError{fmt::format("no pipe: {}", std::strerror(errno))};
-  const std::vector<char*> words = words_of(command);  // an exception in the child would end in this program's main()
+  const std::vector<char*> words = words_of(command);  // before fork(): the child must not throw
   const SignalsWait signals;
   const pid_t child = fork();
   if (child == 0) {

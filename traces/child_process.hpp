@@ -1,4 +1,4 @@
-// Child processes: the user's command, run as by a shell, and the parts of commands.
+// Child processes that run a command as a shell does, and the environment that these commands need.
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +15,10 @@ struct ChildOptions {
   std::map<std::string, std::string> environment;  ///< variables that are set or replaced
   int output = -1;                                 ///< a descriptor for its standard output; -1: that of this process
   int errors = -1;                                 ///< a descriptor for its standard error; -1: that of this process
-  /// Called in the child before it becomes the command, and in this process when it has begun; no signal that ends or
-  /// interrupts programs is delivered to either in between.
+  /// Called in the child before it becomes the command. In both processes, signals that end or interrupt programs are
+  /// blocked from the fork until this function or `begun` has returned.
   std::function<void()> in_child = {};
-  std::function<void(pid_t)> begun = {};
+  std::function<void(pid_t)> begun = {};  ///< called in this process after the fork
 };
 
 /// Starts a command, found in PATH.

@@ -8,7 +8,7 @@
 namespace tidepool {
 namespace {
 
-/// Refuses what is no number without a sign: CLI11 takes -1 as the largest number.
+/// Refuses numbers with a sign. CLI11 alone would read -1 as the largest unsigned number.
 CLI::Option* unsigned_only(CLI::Option* option) {
   return option->check([option](const std::string& text) {
     std::uint64_t number = 0;

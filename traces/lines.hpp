@@ -64,7 +64,7 @@ inline std::optional<std::int64_t> parse_whole(std::string_view text) {
   return value;
 }
 
-/// A text of unknown origin, short enough for a message: what does not print is shown as '?'.
+/// A text of unknown origin, cut to a length for messages. Characters that do not print become '?'.
 inline std::string excerpt(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   std::string shown{text.substr(0, kLongest)};
@@ -73,7 +73,7 @@ inline std::string excerpt(std::string_view text) {
   return text.size() > kLongest ? shown + "..." : shown;
 }
 
-/// Adds to a total, which names the line where it becomes too large.
+/// Adds to a total. @throws InputError  naming the line, if the total becomes too large
 inline void add(Total& total, std::int64_t value, std::string_view what, const Lines& lines) {
   try {
     total.add(value, what);

@@ -12,8 +12,8 @@ std::string joined(std::string_view first, std::string_view separator, std::stri
   return fmt::format("{}{}{}", first, first.empty() || second.empty() ? "" : separator, second);
 }
 
-/// The module of the op that a buffer is for. If that op has neither module nor line, the first module of an op that
-/// reads the content.
+/// The module of the op that a buffer is for. If that op has neither module nor line: the module of the first op that
+/// reads the buffer and has one.
 std::string_view module_of(const Trace& trace, BufferId id, OpId is_for) {
   if (!is_for.valid()) return {};
   const std::string_view module = trace.text(trace.op(is_for).module);

@@ -12,14 +12,15 @@ namespace tidepool {
 /// The op that first writes a buffer, or first uses one that nothing writes; none if no op uses it.
 OpId first_op(const Trace& trace, BufferId id);
 
-/// first_op(); of a buffer that no op uses, as a workspace, the op that it was allocated for. Linear in the steps then.
+/// first_op(). For a buffer that no op uses, such as a workspace, the op that it was allocated for; this search is
+/// linear in the steps.
 OpId op_it_is_for(const Trace& trace, BufferId id);
 
 /// op_it_is_for() of each buffer, for callers that name many of them. Linear in the trace.
 std::vector<OpId> ops_they_are_for(const Trace& trace);
 
 /// The line of the user's code that allocated a buffer, as in model.py:88, or that called the op that it is for; "" if
-/// neither is recorded. Of a buffer that existed before the trace began, an op does not tell it.
+/// neither is recorded. For a buffer that existed before the trace began, the line of an op is not used.
 /// @param is_for  op_it_is_for() of the buffer
 std::string_view line_of(const Trace& trace, BufferId id, OpId is_for);
 
@@ -29,9 +30,9 @@ std::string place_text(const Trace& trace, OpId id);
 /// "op 12 (aten::mm in blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.
 std::string op_text(const Trace& trace, OpId id);
 
-/// What the program calls a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for
-/// (of the first op that reads it, if that one has neither module nor line); then the line, as in "blocks.0.mlp.fc1,
-/// model.py:88"; "" if nothing is recorded.
+/// The program's name for a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for,
+/// and then the line, as in "blocks.0.mlp.fc1, model.py:88". If that op has neither module nor line, the module is that
+/// of the first op that reads the buffer. "" if nothing is recorded.
 /// @param is_for  op_it_is_for() of the buffer
 std::string program_name(const Trace& trace, BufferId id, OpId is_for);
 

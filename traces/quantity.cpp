@@ -44,7 +44,7 @@ std::int64_t scale_of(const std::array<Unit, N>& units, std::string_view name) {
   return 0;
 }
 
-/// count * scale for a text "<whole number><unit>"; negative when it is anything else or does not fit.
+/// count * scale for a text "<whole number><unit>"; negative if the text has another form or the product does not fit.
 template <std::size_t N>
 std::int64_t parse_whole(const std::array<Unit, N>& units, std::string_view text) {
   std::int64_t count = 0, product = 0;

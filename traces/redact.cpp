@@ -68,7 +68,7 @@ Trace redacted(Trace trace) {
     changed = changed || clean != value;
     value = std::move(clean);
   }
-  // Texts that become equal become one.
+  // Redaction can make texts equal; equal texts share one id.
   std::vector<std::string> strings;
   std::vector<StringId> id_of(data.strings.size());
   std::unordered_map<std::string, StringId> ids;

@@ -21,7 +21,7 @@ struct Summary {
   std::array<Bytes, 7> bytes_of_kind{};   ///< sum of the sizes of all buffers of a kind, by BufferKind
   std::array<std::size_t, 6> evidence{};  ///< uses by Evidence
 
-  /// The unit of reading speeds: number of buffers, versions, ops, uses and steps.
+  /// Number of buffers, versions, ops, uses and steps. Reading speeds are given in records per second.
   std::size_t records() const { return buffers + versions + ops + uses + steps; }
 };
 

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The sum of all sizes (or durations) of a trace, so that no sum made from them later can overflow.
+/// The sum of all sizes (or durations) of a trace. Its limit ensures that no later sum of some of them can overflow.
 class Total {
  public:
   static constexpr std::int64_t kMost = std::int64_t{1} << 61;

@@ -8,9 +8,9 @@
 namespace tidepool {
 namespace {
 
-/// Compressed rows of ops by version, filled in two passes that see the same pairs in the same order: first count() for
-/// each, then sum_up(), then fill() for each. A pair that comes again, with no other op for its version between, counts
-/// once.
+/// Compressed rows of ops by version. Two passes fill them from the same pairs in the same order: first count() for
+/// each pair, then sum_up(), then fill() for each pair. A pair that is repeated, with no other op for its version
+/// between, counts once.
 class Rows {
  public:
   Rows(std::size_t rows, std::vector<OpId>& values, std::vector<std::uint32_t>& start)
@@ -19,7 +19,7 @@ class Rows {
   }
 
   void count(std::size_t row, OpId value) {
-    if (is_new(row, value)) ++start_[row + 2];  // two places further on ...
+    if (is_new(row, value)) ++start_[row + 2];  // after sum_up(), start_[row + 1] is the begin of the row
   }
   void sum_up() {
     for (std::size_t i = 2; i < start_.size(); ++i) start_[i] += start_[i - 1];
@@ -28,7 +28,7 @@ class Rows {
   }
   void fill(std::size_t row, OpId value) {
     if (is_new(row, value))
-      values_[start_[row + 1]++] = value;  // ... filled one place further on: ends where it begins
+      values_[start_[row + 1]++] = value;  // when all values are filled in, start_[row + 1] is the end of the row
   }
   void finish() { start_.pop_back(); }
 

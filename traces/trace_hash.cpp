@@ -55,9 +55,9 @@ std::uint64_t bits(Enum value, unsigned shift) {
   return static_cast<std::uint64_t>(value) << shift;
 }
 
-/// The lines of the user's code that are recorded. A trace without any has the hash that it had before there were
+/// Adds the recorded lines of the user's code. A trace without lines keeps the hash that it had before the format had
 /// lines.
-/// @param first  the number of the first record, so that no two records of a trace have the same
+/// @param first  the number of the first record, so that each record of a trace has another number
 template <class Records>
 void add_lines(Digest& hash, const Records& records, std::uint64_t first) {
   for (std::size_t i = 0; i < records.size(); ++i) {

@@ -14,7 +14,7 @@ namespace tidepool {
 
 /// One form that a trace, or any recording, may be written in.
 struct Exporter {
-  std::string name;                                     ///< what --to takes, as in "jsonl"
+  std::string name;                                     ///< the value of --to, as in "jsonl"
   std::string summary;                                  ///< one line: its use, and the data that it leaves out
   std::function<std::string(const Trace&)> write = {};  ///< empty: recording_of() and write_recording are used
   std::function<std::string(const Recording&)> write_recording = {};  ///< empty: only traces can be written
@@ -34,7 +34,7 @@ struct RecordingSource {
   std::function<Recording(const Input& input, const Trace& trace)> read;
 };
 
-/// A namespace-scope object of this type registers one.
+/// A namespace-scope object of this type registers a source.
 struct RegisterRecordingSource {
   explicit RegisterRecordingSource(RecordingSource source);
 };

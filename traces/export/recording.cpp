@@ -23,7 +23,7 @@ class Recorder {
     free_.resize(data.streams.size());
     devices_.resize(data.streams.size());
     for (const Buffer& buffer : data.buffers) devices_[buffer.stream.index()] = buffer.device;
-    for (std::size_t i = 0; i < devices_.size(); ++i)  // "1:7" is on device 1 whatever is allocated for it
+    for (std::size_t i = 0; i < devices_.size(); ++i)  // a stream named "1:7" is on device 1
       if (const std::size_t colon = data.streams[i].find(':'); colon != std::string::npos)
         if (const auto device = parse_whole(data.streams[i].substr(0, colon));
             device && *device >= 0 && *device <= 0xffff)

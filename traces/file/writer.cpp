@@ -17,7 +17,7 @@ namespace {
 using file::Counts;
 using file::Section;
 
-constexpr std::size_t kChunkSteps = 16384;                // steps of one chunk: few enough to lose, and to fit a cache
+constexpr std::size_t kChunkSteps = 16384;                // steps of one chunk, which is small enough for a cache
 constexpr std::size_t kFrameRecords = 65536;              // records of one frame
 constexpr std::size_t kFrameText = std::size_t{1} << 22;  // bytes of text of one frame
 

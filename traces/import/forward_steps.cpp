@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Parts of the job, in order, between which no block but lasting and small ones is used.
+/// The parts of tied ops, in order. A block in use in two parts lasts for half of the job or is small.
 std::vector<FoundStep> tied_parts(std::size_t ops, std::span<const BlockUse> uses,
                                   std::span<const std::int64_t> block_bytes) {
   std::vector<FoundStep> spans(block_bytes.size(), {ops, 0});

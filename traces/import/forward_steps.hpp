@@ -1,4 +1,4 @@
-// Iterations of a job that only computes forward: parts of it that hand nothing on to the next.
+// Iterations of a job without backward passes: parts of the job that pass no data on to the next part.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tidepool {
 
-/// Divides the steps that repetition has found in a job without updates, if a log at regular distances has joined
-/// several iterations to one of them.
+/// Divides steps that find_steps() found in a job without updates. A log that is written every few iterations can make
+/// several iterations look like one step.
 ///
-/// Ops are tied if they use a common block between them; blocks that are in use for at least half of the job (weights)
-/// and numbers (counts of a metric) tie none. Layers are tied by what they hand on, iterations are
-/// not. Of the parts that are tied, those with at least half of the ops of the largest one begin an iteration each, if
-/// all of them have two thirds of their kinds of ops in common.
-/// @return  `found`, if there are no more such parts than steps, or the access of most uses is not known
+/// All ops from the first to the last use of a block are tied. Blocks in use for at least half of the job (weights) and
+/// blocks of a few numbers (counts of a metric) tie no ops. So layers are tied, since each reads the output of another,
+/// and iterations are not. Each part of tied ops with at least half as many ops as the largest part begins an
+/// iteration, if all these parts have two thirds of their kinds of ops in common with the first of them.
+/// @return  `found`, if there are no more such parts than steps, or if the access of most uses is not known
 std::vector<FoundStep> divided_forward_steps(std::span<const std::uint32_t> names, std::vector<FoundStep> found,
                                              std::span<const BlockUse> uses, std::span<const std::int64_t> block_bytes);
 

@@ -27,7 +27,7 @@ enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kO
 struct Entry {
   std::int64_t time = 0;
   Happening happening = Happening::kOp;
-  std::int64_t then = 0;   ///< of ops launched by one call, when the GPU began
+  std::int64_t then = 0;   ///< of an op: its start on the GPU, to order the ops that one call launched
   std::size_t record = 0;  ///< index into the timeline's list
   auto operator<=>(const Entry&) const = default;
 };
@@ -117,7 +117,7 @@ class TimelineTrace {
     if (first != kNever) origin_ = first;
   }
 
-  /// Names the streams. If two would have the same name, the later one's has its context and process too.
+  /// Names the streams. If two would have the same name, the later one also has its context and process in its name.
   void name_streams() {
     const auto name = [&](const GpuStream& stream, std::uint16_t device) {
       if (stream_ids_.contains(stream) || stream.stream < 0) return;
@@ -141,7 +141,7 @@ class TimelineTrace {
         name(timeline_.memory[entry.record].stream, timeline_.memory[entry.record].device);
   }
 
-  /// The first stream, if none is named or nothing runs on it.
+  /// The id of a stream; that of the first stream if `stream` is none, or one without ops and memory events.
   StreamId stream_id(const GpuStream& stream) const {
     const auto found = stream_ids_.find(stream);
     return found == stream_ids_.end() ? StreamId{0} : found->second;
@@ -170,7 +170,7 @@ class TimelineTrace {
   /// Whether numbered ranges mark the iterations.
   bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
 
-  /// Finds iterations by the repetition of ops and by updates of what lasts, if no ranges mark them.
+  /// Finds iterations by the repetition of ops and by updates of weights, for a timeline without ranges that count.
   void find_iterations() {
     std::map<std::string_view, std::uint32_t> ids;
     std::vector<std::uint32_t> names;
@@ -333,8 +333,8 @@ class TimelineTrace {
   std::set<Place> open_iterations_;
   std::map<Place, Phase> open_phases_;
   std::map<Place, StringId> open_modules_;
-  std::string ended_iteration_;   // the last one, if no op ran since
-  std::vector<FoundStep> steps_;  // by their ops, where no range tells them
+  std::string ended_iteration_;   // the iteration that ended last, if no op ran since
+  std::vector<FoundStep> steps_;  // iterations as ranges of ops, if no range of the host marks them
   std::size_t next_step_ = 0, next_op_ = 0;
 };
 

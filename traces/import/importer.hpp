@@ -15,7 +15,7 @@ namespace tidepool {
 
 /// One form that a trace may be read from.
 struct Importer {
-  std::string name;                     ///< what --format takes, as in "torch-snapshot"
+  std::string name;                     ///< the value of --format, as in "torch-snapshot"
   std::string summary;                  ///< one line for the list of formats
   std::vector<std::string> extensions;  ///< as in ".jsonl"; decides between forms that are equally likely
   /// The likelihood of this form, from the first bytes (at most kSniffBytes of them): 0 = it is not this form, 100 = it

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// Joins `point` if it is later than the joined one. @return  whether it is
+/// Notes that `point` of `stream` is waited for. @return  false if that or a later point was noted before
 bool join(std::map<StreamId, OpId>& joined, StreamId stream, OpId point) {
   if (!point.valid()) return false;
   const auto [entry, added] = joined.try_emplace(stream, point);

@@ -12,10 +12,10 @@
 namespace tidepool {
 
 /// Follows the ops and waits that the host issues, in order, and finds which op of one stream must end before which op
-/// of another starts. All ops issued after a wait of the host, on any stream, wait for the same.
+/// of another starts. After a wait of the host, later ops on all streams wait for the same point.
 class IssueOrder {
  public:
-  /// The ops that were issued to a stream up to some moment, by the last of them. Not valid: no ops.
+  /// The ops that were issued to a stream up to some moment, named by the last of them. Not valid if there are none.
   using Point = OpId;
 
   /// The point of an event that is recorded on this stream now.

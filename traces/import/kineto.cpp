@@ -68,7 +68,7 @@ class KinetoImport {
         lifetimes_{operands == nullptr ? find_lifetimes(file.memory, only) : KinetoLifetimes{}},
         builder_{stream_names(file, devices_)} {}
 
-  /// Builds the trace. to_rank() asks for a rank's further data before this, and reads them after it.
+  /// Builds the trace; if as_rank_ is set, with the further data of a rank.
   Trace run() {
     add_activities();
     if (as_rank_) add_waits();
@@ -94,7 +94,7 @@ class KinetoImport {
   }
 
  private:
-  /// Adds activities in the order of their launches, but not before earlier activities of their stream.
+  /// Adds activities at the times of their launches; an activity never comes before an earlier one of its stream.
   void add_activities() {
     std::unordered_map<std::int64_t, std::size_t> launches;  // by correlation
     for (std::size_t i = 0; i < file_.launches.size(); ++i) launches.try_emplace(file_.launches[i].correlation, i);
@@ -110,13 +110,13 @@ class KinetoImport {
     std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
       return file_.activities[a].start < file_.activities[b].start;
     });
-    std::map<std::pair<std::int64_t, std::int64_t>, Nanos> issued;  // the time of each stream's last one
+    std::map<std::pair<std::int64_t, std::int64_t>, Nanos> issued;  // by device and stream: time of the last activity
     for (const std::size_t i : by_start) {
       const KinetoActivity& activity = file_.activities[i];
       const bool launched = launch_[i] != kNone;
       const Nanos time = launched ? file_.launches[launch_[i]].time : activity.start;
       const auto [last, first] = issued.try_emplace({activity.device, activity.stream}, time);
-      // An activity whose launch is lost was issued at some time up to its start: it follows the one before.
+      // If its launch is lost, an activity directly follows the one before it on its stream.
       if (!first && launched) last->second = std::max(last->second, time);
       happenings_.push_back({last->second, What::kLaunch, i});
       begin_ = std::min({begin_, time, activity.start});
@@ -247,7 +247,7 @@ class KinetoImport {
     return operands_->uses[call];
   }
 
-  /// Runs an activity between the begins and ends of its operands.
+  /// Runs an activity. Operands begin directly before the first activity that uses them, and end after the last one.
   void launch(const Happening& happening, std::size_t position) {
     const std::span<const KinetoOperands::Use> uses = uses_of(happening);
     std::vector<TraceBuilder::Touch> touches;
@@ -328,7 +328,8 @@ class KinetoImport {
     collectives_.push_back(std::move(found));
   }
 
-  /// Adds a wait of the host, from its call, or from the end of the work, to the return of the call.
+  /// Adds a wait of the host. It lasts from the call or from the end of the awaited work, whichever is later, to the
+  /// return of the call.
   void wait(const KinetoWait& wait) {
     if (wait.kind == KinetoWaitKind::kEvent) return issued_.event_wait(wait.thread);
     const std::optional<KinetoWaits::Stream> stream = issued_.waited_for(wait);

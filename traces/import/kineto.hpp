@@ -44,7 +44,7 @@ enum class KinetoWaitKind : std::uint8_t {
   kEvent,   ///< a stream is told to wait for an event; the host goes on
 };
 
-/// A call that makes the host or a stream wait. For which stream or event is not recorded.
+/// A call that makes the host or a stream wait. The stream or event that is waited for is not recorded.
 struct KinetoWait {
   KinetoWaitKind kind = KinetoWaitKind::kStream;
   KinetoText name = 0;
@@ -141,14 +141,12 @@ struct KinetoRank {
   std::vector<KinetoCollective> collectives;
 };
 
-/// As to_trace(), with the data to simulate the rank beside others: calls in which the host waited for the device are
-/// ops (kHostWait) on the stream that they waited for, and streams wait for each other (orders). The stream or event of
-/// a wait is not recorded, so it is inferred without contradicting the recorded times: for the host, the stream of the
-/// thread's last launch, or the one whose work ended last before the call did; for a stream, of each other stream the
-/// last op that had ended when its next op started.
+/// Like to_trace(), with the data to simulate the rank beside others. A call in which the host waited for the device is
+/// an op (kHostWait) on the stream that it waited for. Waits of streams for each other are orders. The stream or event
+/// of a wait is not recorded, so it is inferred in agreement with the recorded times (see KinetoWaits).
 /// @param operands  replace the file's memory events. A buffer lives from the first to the last activity that uses it,
-///                  unless it existed before or outlives the step. Each activity of a call uses the call's buffers;
-///                  of several activities, the ones after the first modify the buffers that the call writes
+///                  unless it existed before or outlives the step. Each activity of a call uses the call's buffers.
+///                  The first activity writes the buffers that the call writes; later ones read and write them
 KinetoRank to_rank(const Kineto& kineto, const KinetoOperands* operands = nullptr);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// The stream and the event that a recorded wait was for, which a Kineto file does not name.
+// Inference of the stream or event that a recorded wait was for. A Kineto file does not name them.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,25 @@
 
 namespace tidepool {
 
-/// The ops in the order in which the host issues them, and the targets of waits. No result contradicts recorded times.
+/// Follows the ops in the order in which the host issues them, and infers for which ops a wait was. All results agree
+/// with the recorded times.
 class KinetoWaits {
  public:
   /// A stream of a device.
   using Stream = std::pair<std::int64_t, std::int64_t>;
 
-  /// The stream that a call of the host waited for. It is the first of these whose last op had ended when the call
-  /// returned: the stream of the thread's last launch, the stream whose work ended last. None: no stream is one.
+  /// The stream that a call of the host waited for: the stream of the thread's last launch, if all its ops had ended
+  /// when the call returned. Otherwise, of all streams whose ops had ended then, the one that ended last; none if there
+  /// is no such stream.
   std::optional<Stream> waited_for(const KinetoWait& wait) const;
-  /// Streams whose last op had ended when the call returned.
+  /// Streams whose ops had all ended at a time.
   std::vector<Stream> ended_by(Nanos time) const;
 
-  /// A thread made a stream wait for an event: the stream of its next launch.
+  /// A thread made a stream wait for an event. The stream is assumed to be that of the thread's next launch.
   void event_wait(std::int64_t thread) { waiting_.insert(thread); }
-  /// The ops that an activity on `stream`, launched by `thread`, waits for: of every other stream the last one that had
-  /// ended when the activity started, if a wait stands between the thread's launches and nothing on this stream waits
-  /// for that op already.
+  /// The ops that an activity waits for, which `thread` launches on `stream`. There are none unless event_wait() was
+  /// called for the thread since its last launch. Otherwise they are, for every other stream, the last op that had
+  /// ended when the activity started, unless `stream` waits for that op already.
   std::vector<OpId> before(std::int64_t thread, Stream stream, Nanos start);
 
   void issued(std::int64_t thread, Stream stream, OpId op, Nanos end);
@@ -39,7 +41,7 @@ class KinetoWaits {
  private:
   struct Issued {
     OpId op;
-    Nanos end;  ///< of all up to this one
+    Nanos end;  ///< latest end of this op and all before it on the stream
   };
   std::map<Stream, std::vector<Issued>> ops_;
   std::map<std::int64_t, Stream> stream_of_;          // by thread

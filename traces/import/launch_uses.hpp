@@ -9,14 +9,14 @@
 
 namespace tidepool {
 
-/// Joins both kinds of evidence. A recorded launch has the buffers that a kernel uses; the operator's schema adds how
-/// they are used, if that is certain for one kernel of several: buffers that the operator only reads are read; a buffer
-/// that it writes is written by the first kernel that has it as a parameter, and may be read and written by later ones.
-/// A launch that was not recorded gets all uses of the operator; if it is one of several, that is a guess (evidence
-/// inferred).
+/// Joins both kinds of evidence. The parameters of a launch, if recorded, name the buffers that a kernel uses. The
+/// operator's schema says how they are used. A buffer that the operator only reads is read by each of its kernels. A
+/// buffer that it writes is written by the first kernel that has it as a parameter; later kernels may read and write
+/// it. A launch without recorded parameters gets all uses of the operator. If the operator has several launches, these
+/// uses are a guess (evidence inferred).
 ///
-/// An op that is a whole operator has the uses of the schema. A recorded launch of it adds those buffers that are no
-/// tensors of the framework (kind unknown): workspaces, which are written without being read unless they are only read.
+/// An op that stands for a whole operator has the uses of the schema. Its recorded launch adds the buffers that are no
+/// tensors of the framework (kind unknown). They are workspaces, and count as overwritten unless they are only read.
 class LaunchUses {
  public:
   /// The buffer that is at an address now.

@@ -25,8 +25,8 @@ std::vector<std::uint32_t> z_function(const std::vector<std::uint32_t>& text) {
   return z;
 }
 
-/// Periods of the longest runs that contain position `anchor` and a whole period behind it, longest run first; of
-/// periods with equally long runs only the shortest.
+/// Periods of the longest runs that contain position `anchor` and a whole period after it, longest run first. Of
+/// periods with equally long runs, only the shortest is kept.
 std::vector<std::size_t> periods_at(std::span<const std::uint32_t> events, std::size_t anchor) {
   constexpr std::uint32_t kSeparator = std::numeric_limits<std::uint32_t>::max();
   const std::vector<std::uint32_t> ahead =
@@ -42,7 +42,7 @@ std::vector<std::size_t> periods_at(std::span<const std::uint32_t> events, std::
   };
   std::vector<Run> runs;
   for (std::size_t period = 1; anchor + period < events.size(); ++period) {
-    // How far the text before the anchor equals the text before anchor + period, and the same ahead.
+    // `back` events before the anchor equal those before anchor + period; ahead[period] events from there on are equal.
     const std::size_t back = behind[anchor + 1 + events.size() - (anchor + period)];
     const std::size_t length = back + ahead[period] + period;
     if (length >= 2 * period) runs.push_back({length, period});

@@ -15,15 +15,17 @@
 namespace tidepool {
 namespace {
 
-/// SQLite calls back after so many instructions of its virtual machine.
+/// The number of instructions of SQLite's virtual machine between two calls of count_down().
 constexpr int kStepsAtOnce = 1000;
 
-/// A row takes some thirty instructions and at least ten bytes; pages that share their children would take more.
+/// The most calls of count_down(). A row takes some thirty instructions and at least ten bytes, so a sound file needs
+/// less. A damaged file whose pages share their children would need more.
 std::int64_t step_limit(const Input& input) {
   return 2000 + static_cast<std::int64_t>(input.bytes().size()) / kStepsAtOnce * 50;
 }
 
-/// Texts are in the file once, in UTF-16 with at least two thirds of their size; rows that share pages would have more.
+/// The most bytes of texts and blobs. A file has each text once, and there it takes at least two thirds of its bytes in
+/// UTF-8, even if it is in UTF-16. A damaged file whose rows share pages would give more.
 std::int64_t byte_limit(const Input& input) { return 4 * static_cast<std::int64_t>(input.bytes().size()); }
 
 int count_down(void* steps_left) { return --*static_cast<std::int64_t*>(steps_left) < 0; }
@@ -44,7 +46,7 @@ std::string text_of(sqlite3_stmt* statement, int column) {
   return text;
 }
 
-/// Refuses a database whose write-ahead log, a second file, is not empty: the database was not closed.
+/// Refuses a database that was not closed: its write-ahead log, a second file, is not empty.
 void refuse_if_ahead(const std::string& path) {
   const std::string ahead = path + "-wal";
   std::error_code none;
@@ -99,7 +101,8 @@ SqliteTables::SqliteTables(const Input& input)
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 1 << 22);
   sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 500);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-  // SQLite takes no file in memory that is written ahead (WAL, two bytes of its header): one that was closed is whole.
+  // SQLite opens no file in memory whose header (two bytes) says that it has a write-ahead log. A database that was
+  // closed is complete without its log, so a copy of it gets another header.
   constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
   if (bytes.size() > kReadVersion && bytes[kReadVersion] == 2) {
     refuse_if_ahead(input.path());

@@ -11,13 +11,13 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kGram = 4;         // letters of a piece that is looked for again
-constexpr std::size_t kCandidates = 12;  // periods for each length of pieces
+constexpr std::size_t kGram = 4;         // letters of a piece; see Rows for letters
+constexpr std::size_t kCandidates = 12;  // most periods that are tried for each length of pieces
 constexpr std::size_t kMostSlack = 32;   // most letters between the expected and the real position of a piece
-constexpr std::size_t kMostRounds = 32;  // of a loop within a step
+constexpr std::size_t kMostRounds = 32;  // most rounds of a loop within a step
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// A text in which a row of equal letters counts as one.
+/// The names of ops as a text: a name is a letter, and a row of equal letters counts as one.
 struct Rows {
   std::vector<std::uint32_t> letters;
   std::vector<std::uint32_t> first;  ///< by row, and one past the end: its first op
@@ -36,7 +36,7 @@ struct Rows {
 
 /// Pieces of four letters `stride` apart: where each stands, and which are equal.
 struct Grams {
-  std::vector<std::uint32_t> places;  ///< equal pieces after each other, in order
+  std::vector<std::uint32_t> places;  ///< of all pieces: equal ones side by side, in the order of the text
   std::vector<std::uint32_t> kind;    ///< by place
 
   Grams(std::span<const std::uint32_t> letters, std::size_t stride) {
@@ -58,7 +58,7 @@ struct Grams {
     }
   }
 
-  /// Distances of equal neighbours, those of most neighbours first.
+  /// Distances from a piece to the next equal one, the most frequent ones first.
   std::vector<std::size_t> distances() const {
     std::map<std::size_t, std::size_t> count;
     for (std::size_t i = 1; i < places.size(); ++i)
@@ -188,8 +188,8 @@ class Measure {
     std::size_t begin = first;
     while (begin + slack_ < last) {
       std::size_t known = begin;
-      while (image_[known] == kNone) ++known;                    // that of the last row is known
-      const std::size_t next = image_[known] - (known - begin);  // an image is behind its row
+      while (image_[known] == kNone) ++known;                    // ends, since the last row has an image
+      const std::size_t next = image_[known] - (known - begin);  // an image comes after its row
       chain.push_back({begin, next});
       begin = next;
     }

@@ -118,8 +118,8 @@ class ProgramFinder {
     }
   }
 
-  /// Orders the calls: an operator that works after its inner calls comes after them; one that is not an op comes at
-  /// its begin.
+  /// Orders the calls. An operator that works after its inner calls comes after them; one that is not an op comes
+  /// where it begins.
   void order_calls() {
     std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;
     for (std::size_t i = 0; i < file_.nodes.size(); ++i) {

@@ -14,12 +14,12 @@ namespace tidepool {
 struct EtProgram {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  /// A storage from its allocation on; one at the same address later is another one.
+  /// A storage from its allocation on. A later storage at the same address is another life.
   struct Life {
     std::int64_t device = 0;
-    std::int64_t bytes = 0;  ///< as far as any tensor reaches
+    std::int64_t bytes = 0;  ///< up to the end of the furthest tensor in it
     bool born_before = false;
-    std::size_t first = 0, last = 0;  ///< into `calls`; of those that outlive the trace, the last one
+    std::size_t first = 0, last = 0;  ///< into `calls`; `last` is kNone if it outlives the trace
   };
   struct Use {
     std::size_t life = 0;

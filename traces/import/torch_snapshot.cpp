@@ -149,7 +149,7 @@ class UserLines {
   }
 
  private:
-  // A file could name one frame or one path again and again: what is read of each stays in proportion to the file.
+  // A file could refer to one frame or one path again and again. These limits keep the work in proportion to its size.
   static constexpr std::size_t kMostEntries = 32, kLongestPath = 1024;
 
   std::uint32_t of_frame(const Record& frame) {
@@ -199,7 +199,7 @@ class SnapshotReader {
   }
 
  private:
-  /// Limits the number of records: through the memo, a small file could repeat one dict without end.
+  /// Limits the number of records, since a small file could repeat one dict through the memo without end.
   void count_record(const Record& record) {
     if (records_left_-- == 0) record.refuse("more records than the file has room for");
   }
@@ -304,7 +304,7 @@ class SnapshotReader {
     settings.recorded = true;
     for (const std::string_view key : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"})
       if (record.find(key)) settings.conf = record.text(key);
-    if (const auto found = record.find("max_split_size"))  // SIZE_MAX, unlimited, has been written as -1 and unsigned
+    if (const auto found = record.find("max_split_size"))  // unlimited: SIZE_MAX, in some files written as -1
       settings.max_split_size =
           Bytes{pickle_.kind(*found) == Kind::kHuge ? -1 : record.whole("max_split_size", -1, kMost)};
     if (const auto found = record.find("garbage_collection_threshold"))

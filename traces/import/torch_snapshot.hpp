@@ -99,7 +99,7 @@ TorchSnapshot parse_torch_snapshot(std::string_view bytes);
 /// The selection of a snapshot's content for to_trace.
 struct SnapshotSelection {
   std::optional<std::size_t> only = {};  ///< the one device to look at
-  bool try_failed = false;               ///< a request that ran out of memory is allocated, and freed at once, too
+  bool try_failed = false;               ///< an out-of-memory request counts as an allocation that is freed at once
 };
 
 /// The lifetimes in a snapshot: a buffer per allocation of every device, with recorded address and requested size; no

@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kPiece = 8;       // ops by which the begin of a step is known again
-constexpr std::size_t kMostAhead = 64;  // places from which they are taken: each is looked for in both steps
+constexpr std::size_t kPiece = 8;       // number of ops by which the begin of a step is recognised
+constexpr std::size_t kMostAhead = 64;  // most places that these ops are taken from
 
 /// A block that is in use for half of the job or more.
 struct Lasting {
@@ -16,7 +16,7 @@ struct Lasting {
   std::vector<std::size_t> updates;  ///< the last op of each
 };
 
-/// The updates by the uses of one block.
+/// The updates of one block, from its uses in order.
 std::vector<std::size_t> updates_of(std::span<const BlockUse> uses) {
   std::vector<std::size_t> updates;
   bool read = false, changed = false;
@@ -56,7 +56,8 @@ std::vector<Lasting> lasting_blocks(std::size_t ops, std::span<const BlockUse> u
   return lasting;
 }
 
-/// The number of updates that blocks of most bytes have, or one less; 0 if none have `share` of all bytes.
+/// The number of updates of the group with most bytes: two blocks or more, with that number of updates or one less. 0
+/// if no group has 1/`share` of all bytes.
 std::size_t usual_number(const std::vector<Lasting>& lasting, std::int64_t share) {
   struct Group {
     std::int64_t bytes = 0;
@@ -79,14 +80,15 @@ std::size_t usual_number(const std::vector<Lasting>& lasting, std::int64_t share
   return best;
 }
 
-/// Whether the `at`-th update of a block belongs to that of another one: it is nearer to it than to the others.
+/// Whether an update by `op` belongs to the `at`-th of `updates`: it is nearer to that one than to any other.
 bool near(const std::vector<std::size_t>& updates, std::size_t at, std::size_t op) {
   return (at == 0 || op * 2 > updates[at] + updates[at - 1]) &&
          (at + 1 == updates.size() || op * 2 < updates[at] + updates[at + 1]);
 }
 
-/// Where the first step begins: as many places at which the second one's first ops come back before its update as
-/// there are in the second one. The end of the first step, if nothing of it is like the begin of the second one.
+/// The op with which the first step begins. Let a piece of ops near the begin of the second step occur n times in that
+/// step. The first step then begins at the n-th last place before `end` at which the piece occurs. Returns `end`, the
+/// end of the first step, if no piece occurs often enough.
 std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, std::size_t second_end) {
   const auto places = [&](std::size_t piece, std::size_t first, std::size_t last) {
     std::vector<std::size_t> found;
@@ -94,7 +96,7 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
       if (std::ranges::equal(names.subspan(at, kPiece), names.subspan(piece, kPiece))) found.push_back(at);
     return found;
   };
-  std::size_t tried = 0, equal_end = 0;  // equal_end: of the equal ops with which the second step begins
+  std::size_t tried = 0, equal_end = 0;  // equal_end: end of the equal ops with which the second step begins
   for (std::size_t ahead = 0; ahead < (second_end - end) / 2 && tried < kMostAhead; ++ahead) {
     if (end + ahead + kPiece > second_end) break;
     const std::span<const std::uint32_t> piece = names.subspan(end + ahead, kPiece);
@@ -114,7 +116,7 @@ std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, s
   return end;
 }
 
-/// By the usual number of updates: the last op of each.
+/// The last op of each update, by the blocks with the usual number of updates.
 std::vector<std::size_t> usual_updates(const std::vector<Lasting>& lasting, std::int64_t share) {
   const std::size_t number = usual_number(lasting, share);
   const Lasting* largest = nullptr;
@@ -135,7 +137,7 @@ std::vector<std::size_t> usual_updates(const std::vector<Lasting>& lasting, std:
 
 std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse> uses,
                                       std::span<const std::int64_t> block_bytes) {
-  constexpr std::int64_t kKnown = 1000, kUnknown = 10;  // parts of all bytes
+  constexpr std::int64_t kKnown = 1000, kUnknown = 10;  // the group has 1/1000 or 1/10 of all bytes
   std::vector<std::size_t> updates = usual_updates(lasting_blocks(ops, uses, block_bytes, false), kKnown);
   if (updates.empty()) updates = usual_updates(lasting_blocks(ops, uses, block_bytes, true), kUnknown);
   return updates;

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Wrong(Exception):
-    """A plan, a step or a row that is not what it should be."""
+    """An error in a plan, a step or a row."""
 
 
 def lines(path):
@@ -113,7 +113,7 @@ class Machine:
         self.from_host()
 
     def from_host(self):
-        """New inputs of every iteration, and at the start everything that exists before, are on the host."""
+        """Puts the new inputs of an iteration on the host; at the start, everything that exists before."""
         for buffer, version in self.step.first.items():
             if self.step.before[buffer] and (self.iteration == 0 or buffer in self.step.freed):
                 self.places[version].on_host = True
@@ -161,7 +161,7 @@ class Machine:
             place.filled, place.on_host = True, False
 
     def begins_with(self, action):
-        """Whether an action gives a place to content from before the step, as the first actions of an iteration do."""
+        """Whether an action gives a place to content from before the step; the first actions of an iteration do."""
         version = action.get("version")
         return action.get("do") == "alloc" and version in range(len(self.places)) and self.step.initial[version]
 
@@ -194,7 +194,7 @@ class Machine:
         if out.filled and version in self.scratch:
             del self.scratch[version]
             return
-        if not out.at or out.filled:  # over the content that it replaces
+        if not out.at or out.filled:  # written over the content that it replaces
             if parent is None or not self.places[parent].at:
                 raise Wrong(f"its output, version {version}, has no place")
             if out.filled:

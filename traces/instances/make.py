@@ -35,7 +35,7 @@ def wanted():
     """(step, share of the step's peak in %, link) of each instance."""
     for step in SAMPLES:
         yield from ((step, 80, "25GB"), (step, 60, "12GB"))
-        if step != "gpt2_xl":  # takes a search of many minutes
+        if step != "gpt2_xl":  # its search takes many minutes
             yield from ((step, 60, "50GB"), (step, 50, "25GB"))
     for step in ("resnet50", "swin_t", "unet", "vgg16"):
         yield (step, 80, "12GB")

@@ -37,7 +37,7 @@ std::string trace_name(const std::filesystem::path& job, std::size_t rank) {
   return fmt::format("{}.rank{}.tide", job.stem().string(), rank);
 }
 
-/// The trace files beside the job file that `path` is now; none if it is no job file.
+/// The trace files beside the present job file at `path` that it names; none if there is no job file.
 std::vector<std::string> traces_to_replace(const std::filesystem::path& path) {
   std::vector<std::string> traces;
   if (!is_job_file(path.string())) return traces;
@@ -79,7 +79,7 @@ void write_job(const std::string& path, LoadedJob& job) {
   for (const std::string& old : replaced)
     if (std::none_of(job.job.ranks.begin(), job.job.ranks.end(), [&](const JobRank& r) { return r.trace == old; }))
       if (std::error_code ignored; std::filesystem::is_regular_file(output.parent_path() / old, ignored))
-        std::filesystem::remove(output.parent_path() / old, ignored);  // the job is complete if it stays
+        std::filesystem::remove(output.parent_path() / old, ignored);  // an old file that stays does no harm
 }
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@ bool all_same(const Range& a, const Range& b, const Same& same) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-/// The clocks of two processes differ, so the fits of their clocks may.
+/// Whether both lost the same records. Residuals of clock fits may differ, since each process has its own clock.
 bool lost_the_same(Losses one, const Losses& other) {
   one.clock_residual_ns = other.clock_residual_ns;
   return one == other;

@@ -25,7 +25,7 @@ class Numbers {
   std::size_t size() const { return given_.size(); }
   const std::vector<std::uint32_t>& given() const { return given_; }
 
-  /// Gives this number to the next thing.
+  /// Gives this number to the next buffer or version.
   void add(std::int64_t number) {
     if (find(number)) throw InputError{fmt::format("{} {} is numbered a second time", what_, number)};
     if (number != static_cast<std::int64_t>(given_.size())) moved_.emplace(number, given_.size());
@@ -54,7 +54,7 @@ class Numbers {
 
   std::string what_;
   std::vector<std::uint32_t> given_;                     // by appearance
-  std::unordered_map<std::int64_t, std::size_t> moved_;  // those that differ from their appearance
+  std::unordered_map<std::int64_t, std::size_t> moved_;  // those that are not in the order of appearance
 };
 
 class JsonlReader {

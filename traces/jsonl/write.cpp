@@ -267,8 +267,8 @@ class Lines {
   const Trace& trace_;
   const TraceData& data_;
   std::vector<VersionId> initial_;  // by buffer
-  std::vector<bool> said_;          // by version: it stands in a "makes"
-  bool numbered_ = false;           // every number is given
+  std::vector<bool> said_;          // by version: a "makes" of an earlier line has it
+  bool numbered_ = false;           // the lines give every number
   bool say_made_ = false;
   std::size_t next_order_ = 0;
   fmt::memory_buffer out_;

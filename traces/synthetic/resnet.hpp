@@ -6,7 +6,7 @@
 namespace tidepool {
 
 struct ResnetShape {
-  std::int64_t layers = 110;  ///< 6 n + 2: the first map, three stages of n blocks of two, and the last one
+  std::int64_t layers = 110;  ///< 6 n + 2: the first, three stages of n blocks of two layers, and the last
   std::int64_t width = 16;    ///< channels of the first stage; each further one has twice as many
   std::int64_t image = 32;    ///< pixels a side; each further stage has half as many
   std::int64_t batch = 128;   ///< images
