@@ -5,8 +5,8 @@
 
 Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
 prints search time, overhead and gap to the best bound. Overhead and gap are those of the plan that is found. Search
-time includes planning and the run: the wall time times the share of a core that the command got, the least of a few
-repetitions.
+time includes planning and the run. It is the wall time, multiplied by the share of a core that the command got; of a
+few repetitions, the least time counts.
 
 The last two lines of a model show how search time grows with the number of ops, in total and for each plan that was
 tried. Each has the exponent over all depths, by least squares over the logarithms, and the one between the two deepest.

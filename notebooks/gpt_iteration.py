@@ -15,9 +15,9 @@ it, whichever is longer.
 
   host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), a
          third one for each further rank of the tensor-parallel group, and a fourth one without Megatron's fused
-         softmax. That one needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and softmax
-         are separate kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random states,
-         and the host waits
+         softmax. The fused softmax needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and
+         softmax are separate kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random
+         states, and the host waits
   GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
          share is near 1, since real kernels waste less of the last wave than this model
   other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer)
@@ -26,7 +26,7 @@ it, whichever is longer.
          embedding between first and last stage, Adam over a GPU's parameters (40 bytes each), a constant for each
          micro-batch on a stage
 
-With pp = 1, micro-batches are accumulated, as between pipeline stages: global_batch / (dp * micro_batch) of them.
+With any pp, an iteration has global_batch / (dp * micro_batch) micro-batches, whose gradients are accumulated.
 """
 import argparse
 import bisect
@@ -64,7 +64,8 @@ def read_rows(path):
 
 
 class AllReduce:
-    """Measured times, interpolated between sizes; below the smallest size its time, above the largest proportional."""
+    """Measured times, interpolated between sizes. Below the smallest size, the time is that of this size. Above the
+    largest one, time is proportional to size."""
 
     def __init__(self, path, gpu):
         self.tables = collections.defaultdict(lambda: ([], []))

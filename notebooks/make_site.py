@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes a site of all documents: the guides, the documents beside the code, and pages of every command and policy.
 
-The last two are printed by the program itself, so they cannot be out of date. The figures are those of the executed
-notebooks. The site needs no server and no network: its pages can be opened as files, search included. Needs mkdocs and
-Pygments (Debian: mkdocs, python3-pygments; or from PyPI); links are checked strictly.
+The program itself prints the pages of commands and policies, so they cannot be out of date. The figures are those of
+the executed notebooks. The site needs no server and no network: its pages can be opened as files, search included.
+Needs mkdocs and Pygments (Debian: mkdocs, python3-pygments; or from PyPI); links are checked strictly.
 
     notebooks/make_site.py --program build/tidepool -o build/site
 """
@@ -93,7 +93,7 @@ def figures_page(folder):
 
 
 def without_links_to_code(text):
-    """Documents link to source files and folders, which the site does not have."""
+    """Replaces links to source files and folders, which the site does not have, by their texts."""
     return LINK.sub(lambda link: link[0] if link[2].endswith(".md") else link[1], text)
 
 
@@ -114,7 +114,7 @@ def gather(folder, program):
 
 
 def index_as_script(site):
-    """Makes the search index a script: a page opened as a file may load scripts, but not mkdocs' JSON."""
+    """Writes the search index as a script. A page that is opened as a file may load scripts, but not mkdocs' JSON."""
     index = site / "search" / "search_index.json"
     (site / "search" / "pages.js").write_text(f"const searchPages = {index.read_text()};\n")
 

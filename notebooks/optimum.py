@@ -5,7 +5,7 @@
 
 A point is a step with a capacity and a machine. Without traces, the points are
 
-  - the samples in 0.5, 0.7 and 0.9 of their peak, on --machine;
+  - the samples at 0.5, 0.7 and 0.9 of their peak, on --machine;
   - the instances of traces/instances, with their links;
   - recomputation problems of Checkmate, MONeT and Moccasin, if --published is a folder of them. These have policies that
     recompute only, and count bytes without addresses, as their authors did.
@@ -42,7 +42,7 @@ def gap(bound, run):
 
 
 def table(found):
-    """A dict for each point: the least time that is proved, the best plans, and the overhead of every policy, in %."""
+    """A dict for each point: the bound, the best known plan, and the overhead of every policy, in %."""
     lines = []
     for point, (bound, runs) in found.items():
         ending = fastest(runs)
@@ -79,7 +79,7 @@ def by_policy(found):
 
 
 def cause(bound, run):
-    """What limits the bound, and what a run loses time to."""
+    """The overhead and the name of the bound, and the causes of a run's overhead, as a text."""
     step = run["baseline_ns"]
     parts = {"recomputing": run["recompute_ns"], "waiting for copies in": run["stall_ns"]["h2d"],
              "waiting for copies out": run["stall_ns"]["d2h"]}
@@ -103,7 +103,7 @@ def print_table(lines):
 
 
 def print_findings(found):
-    """Points at which ours is not the fastest policy, or may be over 1 % above the optimum; and the summary."""
+    """Prints the points at which ours is not the fastest policy, or may be over 1 % above the optimum, and a summary."""
     slower, wide, gaps, better = [], [], [], Counter()
     for point, (bound, runs) in found.items():
         ending = fastest(runs)
@@ -132,7 +132,7 @@ def print_findings(found):
 
 
 def figure(found):
-    """A line for each point: overhead of every policy with the bound, and the search time of every policy beside."""
+    """Draws a line for each point: overhead of every policy and of the bound, and beside it all search times."""
     import matplotlib.pyplot as plt
 
     points = [(point, bound, runs) for point, (bound, runs) in found.items() if bound["feasible"] and fastest(runs)]

@@ -18,7 +18,7 @@ from sweep_rows import rows_of, run_within, trace_names  # noqa: E402
 
 @dataclass(frozen=True)
 class Point:
-    """A step in a capacity, with the words of the command line that make a run of it, and the best known times."""
+    """A step with a capacity, the words of the command line for its runs, and the best known times."""
 
     group: str
     step: str
@@ -28,8 +28,8 @@ class Point:
     run: tuple = ()  # words for `simulate` only
     both: tuple = ()  # words for `simulate` and `bound`
     recompute_only: bool = False
-    best_ns: int | None = None  # of a plan known before
-    bound_ns: int | None = None  # published with the step
+    best_ns: int | None = None  # time of the best plan that is published with the step
+    bound_ns: int | None = None  # bound that is published with the step
     bound_of: str = field(default="", compare=False)
 
     @property
@@ -81,7 +81,7 @@ def points_of_problems(folder, tidepool):
 
 
 def every_policy(tidepool):
-    """(name, kind) of each."""
+    """(name, kind) of each policy."""
     known, = rows_of([tidepool, "policies", "--json"])
     return [(each["name"], each["kind"]) for each in known if each["kind"] != "pool"]
 
@@ -91,7 +91,7 @@ def version_of(tidepool):
 
 
 class Rows:
-    """Answers kept in a file, a JSON line for each, by what was asked."""
+    """Answers in a file, one JSON line each, found by the question (`asked`)."""
 
     def __init__(self, path, version):
         self.path, self.version = pathlib.Path(path), version
@@ -105,7 +105,7 @@ class Rows:
                     self.kept[row["asked"]] = row
 
     def get(self, asked, answer):
-        """The row that is kept, or that `answer()` returns."""
+        """The row in the file for a question. If there is none, the row that `answer()` returns, which is added."""
         if asked not in self.kept:
             row = {"asked": asked, "version": self.version, **answer()}
             with open(self.path, "a", encoding="utf-8") as file:
@@ -115,7 +115,7 @@ class Rows:
 
 
 def content_of(point):
-    """A hash of the trace, and of the machine's file where it is one."""
+    """A hash of the trace and, if the machine is a file, of that file."""
     files = [path for path in map(pathlib.Path, (point.trace, *point.both)) if path.is_file()]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
@@ -133,7 +133,7 @@ def run_of(tidepool, point, policy, limit):
 
 
 def bound_of(tidepool, point):
-    """The best bound, of `tidepool bound` or published with the step: feasible, bound_ns, bound and limited_by."""
+    """The better bound of `tidepool bound` and of the publication: feasible, bound_ns, bound and limited_by."""
     answer, = rows_of([tidepool, "bound", point.trace, *point.both, "--json",
                        *(("--with", "remat") if point.recompute_only else ("--with", "swap,remat", "--steady"))])
     if not answer["feasible"]:
@@ -146,7 +146,7 @@ def bound_of(tidepool, point):
 
 
 def measured(points, policies, tidepool, rows, limit, threads):
-    """Runs what is not in the rows yet, small steps first. Returns for each point its bound and the runs by policy."""
+    """Runs all that `rows` lacks, small steps first. Returns, for each point, its bound and its runs by policy."""
     contents = {point: f"{point.group} {point.name} {content_of(point)}" for point in points}
 
     def bound(point):

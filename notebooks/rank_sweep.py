@@ -47,7 +47,7 @@ def options_of(point):
 
 
 class Failed(Exception):
-    """A command that did not do what it should; the text is the last line that it said."""
+    """A failed command. The text is the last line of its errors, or the reason."""
 
 
 def run(command, limit_s):
@@ -62,7 +62,7 @@ def run(command, limit_s):
 
 
 def measure(arguments, folder, ranks, point):
-    """The numbers of a point."""
+    """The values of a point's row in the table."""
     job = pathlib.Path(folder) / "job.json"
     recorded = subprocess.run([arguments.program, "record", "--dry", "--device", arguments.device, "-o", str(job), "--",
                                sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",

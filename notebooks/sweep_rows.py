@@ -25,8 +25,8 @@ def rows_of(command):
 def run_within(command, seconds=None):
     """Runs a command that prints JSON lines. Returns the lines, its CPU time in s, and its share of a core.
 
-    With a limit of CPU time in s, it may be ended by that; the lines are None then. Ends the script if the command
-    prints none before LIMIT_S seconds and its limit.
+    seconds  a limit of its CPU time; if the limit ends the command, the lines are None
+    Ends the script if the command prints no line. It is killed after LIMIT_S seconds, plus this limit, by the clock.
     """
     if seconds is not None:
         command = ["sh", "-c", f'ulimit -S -t {seconds}; exec "$@"', "sh", *command]

@@ -19,12 +19,12 @@ inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_
     std::int64_t size() const { return high - low; }
   };
   Random random{seed};
-  const auto between = [&](std::int64_t low, std::int64_t high) {  // neither of the two
+  const auto between = [&](std::int64_t low, std::int64_t high) {  // a random number strictly between the two
     return low + 1 + static_cast<std::int64_t>(random.below(static_cast<std::size_t>(high - low - 1)));
   };
   std::vector<Rectangle> cut{{0, 8 * static_cast<std::int64_t>(items), 0, height}};
   while (cut.size() < items) {
-    // A large cut, into four or five pieces.
+    // Chooses a large rectangle, which is then cut into four or five pieces.
     std::size_t at = random.below(cut.size());
     for (int k = 0; k < 3; ++k)
       if (const std::size_t other = random.below(cut.size());

@@ -19,7 +19,7 @@ class Graph {
     build_.run({.name = build_.text("op"), .duration = 10_ns}, uses);
     return static_cast<std::uint32_t>(outputs_.size() - 1);
   }
-  /// The last op's output is the step's.
+  /// Ends the trace. The output of the last op is the output of the step.
   Trace finish() {
     outputs_.pop_back();
     for (const BufferId buffer : outputs_) build_.free(buffer);
@@ -31,8 +31,8 @@ class Graph {
   std::vector<BufferId> outputs_;
 };
 
-/// Two branches that join: X makes 30 B and from it 10 B, Y 20 B and from it 10 B. Recorded X, Y, x, y. The last
-/// op makes 1 B, and all else is freed at the end: 71 B at once.
+/// Two branches that join. Op X makes 30 B, and op x 10 B from it; op Y makes 20 B, and op y 10 B from it. The recorded
+/// order is X, Y, x, y. The last op makes 1 B. All else is freed after it, so 71 B are alive at once.
 inline Trace two_branches() {
   Graph graph;
   const std::uint32_t x = graph.op(30_B, {}), y = graph.op(20_B, {}), small_x = graph.op(10_B, {x}),

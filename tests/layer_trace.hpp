@@ -18,7 +18,7 @@ struct ChainLayer {
 
 /// x_0, of `input` bytes, exists before. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) is made from x_n.
 /// Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); the gradient g_i has the size of
-/// x_i. A buffer is freed after its last reader; g_0 is handed on. With `modules`, layer i belongs to module "m<i>".
+/// x_i. A buffer is freed after its last reader; g_0 is an output. With `modules`, layer i belongs to module "m<i>".
 inline Trace layer_trace(const std::vector<ChainLayer>& layers, Bytes input, bool modules = true) {
   TraceBuilder build;
   std::vector<BufferId> x{build.existing({.size = input})};

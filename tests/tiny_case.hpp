@@ -41,7 +41,7 @@ struct TinyRecipe {
   std::vector<Op> ops = {};
   Machine machine = {};
   int mebibytes = 0;        ///< capacity
-  bool names_none = false;  ///< the step hands on only content from before it
+  bool names_none = false;  ///< no new version is an output, only content from before the step
 
   Bytes capacity() const { return 1_MiB * mebibytes; }
   Trace trace() const;

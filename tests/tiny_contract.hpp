@@ -147,7 +147,8 @@ class TinyContract {
       find("a result below a bound of the search",
            fmt::format("{}: {} < {} ns", run, result.totals.makespan.count(), at_least_.count()));
     if (!solved()) return result;
-    // Counted bytes that a copy or another stream frees can be waited for; a place with addresses cannot.
+    // By counted bytes, a place may wait for any bytes that a copy or another stream frees; on addresses, only for its
+    // own range. So a run on addresses may be faster than the optimum by bytes.
     if (addresses && !placed_ && (class_.swap || trace_.data().streams.size() > 1)) return result;
     const Optimum& best = in_places ? *placed_ : *by_bytes_;
     if (!best.feasible)

@@ -87,7 +87,7 @@ void sweep_into(const std::vector<std::string>& traces, const std::string& outpu
   if (interrupted) throw py::error_already_set{};
 }
 
-/// The first violation of the contract of all policies by a run, as a message; "" if there is none.
+/// The first way in which a run violates the contract of all policies, as a message; "" if it keeps the contract.
 std::string broken(const Trace& trace, const RunSpec& spec, BoundCache& bounds) {
   const Result result = try_simulate(trace, spec, true);
   if (result.outcome == Outcome::kError) return result.message;

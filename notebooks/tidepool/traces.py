@@ -33,7 +33,7 @@ class Trace:
 
     @property
     def hash(self) -> str:
-        """Hash of the content, 32 hexadecimal digits; the column `trace_hash` of results."""
+        """Hash of the content, 16 hexadecimal digits; the column `trace_hash` of results."""
         return self.native.hash
 
     @property

@@ -1,4 +1,4 @@
-// The time of bounds by the number of ops, at half of the peak: one capacity, with the model.
+// The time of bounds on one capacity, half of the peak, by the number of ops. It includes the model of the step.
 #include <benchmark/benchmark.h>
 
 #include "simulator/bounds/knapsack.hpp"
@@ -29,7 +29,7 @@ void min_cut(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// The time of the bound alone, since absences are found once for all capacities.
+/// The time of the bound alone. Idle intervals (Absences) are found once for all capacities.
 void swap_window(benchmark::State& state) {
   const Trace trace = tests::training_trace(static_cast<int>(state.range(0)));
   const Absences step = find_absences(trace, false);

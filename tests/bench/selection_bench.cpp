@@ -1,4 +1,4 @@
-// The time of one selection of gaps by the number of ops, at half of the peak.
+// The time of one selection of idle intervals by the number of ops, at half of the peak.
 #include <benchmark/benchmark.h>
 
 #include "policies/planning/gaps/peak_selection.hpp"
@@ -10,7 +10,7 @@ using namespace tidepool;
 
 namespace {
 
-/// The gaps of a step, and limits on its load.
+/// The idle intervals of a step (Gap), and limits on its load.
 struct Step {
   explicit Step(std::int64_t ops)
       : trace{tests::training_trace(static_cast<int>(ops))},
@@ -30,7 +30,8 @@ void count(benchmark::State& state, const Step& step, const Selection& selection
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// Ops wait for every copy, as if links were busy all the time. So picked gaps are examined again.
+/// Prices under which ops wait for every copy, as if links were always busy. So picked idle intervals are examined
+/// again.
 void for_peaks(benchmark::State& state) {
   const Step step{state.range(0)};
   std::vector<double> prices;

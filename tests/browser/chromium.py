@@ -19,7 +19,7 @@ def find():
 
 
 class Page:
-    """One page of a browser of its own. Use as a context manager."""
+    """One page, in a browser that is started for it. Use as a context manager."""
 
     def __init__(self, width=1440, height=1000):
         self._profile = tempfile.TemporaryDirectory()
@@ -104,7 +104,7 @@ class Page:
     def open(self, path, drawn="settled().then(() => true)"):
         """Opens a file and waits until its first view is drawn. Returns the seconds until then.
 
-        `drawn` is a script that ends then."""
+        `drawn` is a script whose promise is resolved when the view is drawn."""
         begin = time.monotonic()
         self._call("Page.navigate", url="file://" + os.path.abspath(path))
         while self.run("document.readyState") != "complete":

@@ -16,7 +16,7 @@ PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(ROOT, "build", "tidepo
 SAMPLE = os.path.join(ROOT, "traces", "samples", "resnet50.tide")
 GRID = ["--policy", "none,dtr-eq,lru-swap", "--capacity", "0.6x"]
 
-# Moves the window in every frame. The median gap between frames in ms, and that of the script's part of them.
+# Moves the window in every frame. Returns the median time between frames, and that of the script in a frame, in ms.
 FRAMES = """(async (count, move) => {
   await settled();
   frames.times.length = 0;
@@ -48,7 +48,7 @@ def tidepool(*arguments):
 
 
 def bytes_text(count):
-    """As the page writes sizes: four digits, without zeros at the end."""
+    """A size as the page writes it: four digits, without zeros at the end."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:.4g} {unit}"
@@ -419,7 +419,7 @@ class Names(unittest.TestCase):
 
 
 def rank_profile(rank, arrival):
-    """A Kineto profile: a kernel from 20 to 50 us, and an all-reduce in which the rank arrives and which ends at 1000 us."""
+    """A Kineto profile: a kernel from 20 to 50 us, and an all-reduce from the rank's `arrival` to 1000 us."""
     def span(category, name, thread, begin, duration, **args):
         return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": begin, "dur": duration, "args": args}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the calls of the day with a GPU from the installed bundle, on the stand-in for a driver. PyTorch runs on the
-# CPU. If this user may change the root, the calls run in a root that has only the C library, shell tools, Python and
-# PyTorch.
+# Runs all calls of validator/gpu_day.sh (the measurements of a day with a GPU) from the installed bundle, on the
+# stand-in for a driver. PyTorch runs on the CPU. If this user may change the root, the calls run in a root that has
+# only the C library, shell tools, Python and PyTorch.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
 # Without PyTorch, only the calls that need none are made.
 set -euo pipefail
@@ -52,7 +52,7 @@ if ! "$python" -c 'import torch' 2>/dev/null; then
   echo "passed call c; PyTorch is not installed, calls a, b and d need it"
   exit 0
 fi
-call a 1 --seconds 180  # the questions need a GPU
+call a 1 --seconds 180  # its step `questions` needs a GPU
 [ "$(wc -l <unpacked/a/plans.jsonl)" = 3 ] || fail "three plans were not executed"
 has unpacked/a/summary-a.txt '^calibrate  .*  ok$'
 has unpacked/a/calibrate.log "^step of the device's timer  .* us"
@@ -63,7 +63,7 @@ call b 0
 has unpacked/b/tables.log '^unet: .* ms alone; recorded, iteration by iteration: '
 has unpacked/b/summary-b.txt '^pointers-unet  .*  ok$'
 [ -n "$(find unpacked/b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
-call d 1  # the real run needs a GPU
+call d 1  # its step `events-real` needs a GPU
 has unpacked/d/live.log '^8 losses under the plan are those without, to the bit'
 has unpacked/d/summary-d.txt '^live  .*  ok$'
 has unpacked/d/summary-d.txt '^events-real .*  failed with 1: '

@@ -45,7 +45,8 @@ TEST_CASE("calibrate leaves the host's submission out of the time of copies") {
 }
 
 TEST_CASE("calibrate finds the numbers that a device has") {
-  // The stand-in: 10 us and 12 bytes in a ns whichever way, no coupling; a kernel clears 1000 bytes in a ns.
+  // The stand-in copies with a latency of 10 us and 12 bytes per ns in each direction, and without coupling. A kernel
+  // clears 1000 bytes per ns.
   const ScratchFolder folder;
   const std::string path = folder.file("gpu.json");
   setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);

@@ -101,7 +101,7 @@ std::optional<LoadedJob> record_script(const std::string& script, const std::vec
   return job;
 }
 
-/// Sum and number of the inputs of collectives of this name and of at least this size.
+/// Sum and number of the inputs of at least `least` bytes, over all collectives of this name.
 std::pair<Bytes, int> inputs(const Job& job, const std::string& name, Bytes least) {
   std::pair<Bytes, int> sum;
   for (const JobCollective& each : job.collectives)
@@ -135,7 +135,7 @@ TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
         std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
 }
 
-/// The copies of a trace with this name, and the bytes of the buffers on the device, of at least this size.
+/// The copies of this name whose buffer on the device has at least `least` bytes: sum of these bytes, and number.
 std::pair<Bytes, int> copies(const Trace& trace, std::string_view name, Bytes least) {
   std::pair<Bytes, int> sum;
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -198,7 +198,7 @@ TEST_CASE("stages of a pipeline send each micro-batch forward, and its gradient 
         std::pair{Bytes{2 * kSteps * kMicroBatches * 32 * 64 * 4}, 2 * kSteps * kMicroBatches});
 }
 
-TEST_CASE("objects arrive that ranks exchange as tensors on devices, as stages of a pipeline do with their shapes") {
+TEST_CASE("ranks exchange Python objects as tensors on devices, and stages of a pipeline send each other shapes") {
   const auto job = record_script("objects.py");
   if (!job) return;
   constexpr int kSteps = 2, kMicroBatches = 4;

@@ -52,7 +52,7 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(info.at("losses").at("dropped_records") == 0);
   CHECK(info.at("losses").at("unmatched_frees") == 0);
   CHECK(info.at("kind_bytes").at("parameter") > 0);
-  CHECK(info.at("iterations") == 2);  // of three steps the first one makes the optimizer's state
+  CHECK(info.at("iterations") == 2);  // of three: the first step makes the optimizer's state
 
   // Without --kernels the trace has the steps that the hook recorded, by operators, and each tensor is as large as its
   // storage.

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// PATH with a folder in front, while it lives.
+/// Puts a folder in front of PATH, while it exists.
 class FirstInPath {
  public:
   explicit FirstInPath(const std::string& folder) : before_{std::getenv("PATH")} {
@@ -37,9 +37,9 @@ void write_program(const std::string& path, const std::string& script) {
   fs::permissions(path, fs::perms::owner_all);
 }
 
-/// Commands with the names of Slurm's, in a folder of their own: sbatch runs the tasks at once, but leaves out those in
-/// the file "lost" the first time. Its arguments are in the file "submitted". The job is 17, and 17;west on the cluster
-/// west.
+/// Writes programs with the names of Slurm's commands. sbatch runs the tasks at once; the first time, it leaves out the
+/// tasks in the file "lost". It appends its arguments to the file "submitted", and prints the job id "17", or "17;west"
+/// for the cluster west.
 void write_slurm(const ScratchFolder& scratch) {
   fs::create_directories(scratch.file("bin"));
   write_program(scratch.file("bin/sbatch"), R"sh(cd "$(dirname "$0")"

@@ -23,7 +23,7 @@ ProgramResult gpu_day(const ScratchFolder& folder, const std::string& arguments)
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(folder.file("out")), content_of(folder.file("err"))};
 }
 
-/// A program made of the lines of a shell script.
+/// Writes a shell script of these lines as the file "program".
 void write_program(const ScratchFolder& folder, const std::string& lines) {
   write_file(folder.file("program"), "#!/bin/sh\n" + lines);
   REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
@@ -88,7 +88,7 @@ TEST_CASE("a call continues after a step that fails, and packs the files of ever
   CHECK(results_in(folder.file("results")).size() == 2);
 }
 
-TEST_CASE("the dry run of a day with a GPU stands in for the device that is there, as far as there is a preset") {
+TEST_CASE("the dry run of a day with a GPU takes the preset of the present device, or else that of an H100") {
   const ScratchFolder folder;
   const auto preset_of = [&](std::string_view device) {
     write_program(folder, fmt::format("echo '{}'\n", device));
@@ -150,14 +150,14 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
 }
 
 TEST_CASE("if a call is killed at any moment, its results are a complete set of all steps but the last") {
-  // Results of three pieces, the number whose replacement takes longest.
+  // The packed results have three pieces, so that replacing them takes long.
   const ScratchFolder folder;
   write_program(folder,
                 "case $1 in calibrate) head -c 36000000 /dev/urandom >work/large; echo calibrated;;\n"
                 "*) sleep 0.1; echo \"{}\";; esac\n");
   for (const std::string number : {"01", "02", "03", "04"})
     write_file(folder.file(number + "-vgg16-tide-0.6x.plan.gz"), "");
-  // Each piece takes a while to be moved, so that some of the calls are killed between two pieces.
+  // Moving a piece takes a while, so that some of the calls are killed between two pieces.
   fs::create_directories(folder.file("slow"));
   write_file(folder.file("slow/mv"), "#!/bin/sh\nsleep 0.15\nexec /bin/mv \"$@\"\n");
   REQUIRE(std::system(("chmod +x '" + folder.file("slow/mv") + "'").c_str()) == 0);
@@ -181,7 +181,7 @@ TEST_CASE("if a call is killed at any moment, its results are a complete set of 
         steps.push_back(text.substr(0, text.find(' ')));
     INFO(wait_ms << " ms: " << content_of(folder.file("out")));
     if (steps.size() < 2) continue;
-    steps.pop_back();  // being packed
+    steps.pop_back();  // may not have been packed yet
     REQUIRE(gpu_day(folder, "unpack results unpacked").code == 0);
     for (const std::string& step : steps) CHECK(fs::exists(folder.file("unpacked/c/" + step + ".log")));
     for (const std::string& name : results_in(folder.file("results")))

@@ -193,7 +193,7 @@ TEST_CASE("a step that fits by its sum but not by its places is told apart, and 
 
 namespace {
 
-/// A weight of 100 MiB that op 0 updates; op 1 needs as much room. Peak 200 MiB.
+/// A weight of 100 MiB that op 0 updates; op 1 makes a buffer of the same size. Peak 200 MiB.
 std::string repeated_trace(const ScratchFolder& scratch) {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_MiB});
@@ -222,7 +222,7 @@ TEST_CASE("a step whose buffers outlive it is shown in its steady state, whateve
   for (const char* tried : {"1", "2", "3", "8", "16", "40"}) runs.push_back(run({"--iterations", tried}));
   for (const Json& one : runs) {
     CHECK(one["steady"] == true);
-    CHECK(one["first_iteration_ns"] == 2'000'000 + copy);  // out; it may stay there
+    CHECK(one["first_iteration_ns"] == 2'000'000 + copy);  // a swap-out; the weight may stay on the host
     CHECK(one["makespan_ns"] == 2'000'000 + 2 * copy);
     CHECK(one["cycle_iterations"] == 1);
     CHECK(one["lead_in_iterations"] == 1);
@@ -339,7 +339,7 @@ TEST_CASE("the written plan has the actions of the run") {
   CHECK(file.spec.capacity == 100_MiB);
   CHECK(file.spec.seed == 7);
   CHECK(file.predicted.makespan.count() == run["makespan_ns"]);
-  CHECK(file.predicted.swap_out == 200_MiB);  // a leaves for b, and b leaves when a comes back
+  CHECK(file.predicted.swap_out == 200_MiB);  // a is swapped out for b, and b when a is swapped in
   CHECK(replay(trace, file.spec, file.plan) == file.predicted);
 }
 

@@ -245,7 +245,7 @@ TEST_CASE("a sweep has its best plans executed and keeps the measurements") {
   CHECK_THAT(host.out, ContainsSubstring(", executed by host\npolicy "));
   CHECK(query(results, "SELECT count(*), min(outcome), sum(corrupt_bytes), min(backend) FROM measurements") ==
         "2|ok|0|host|\n");
-  // The fastest at the two least capacities, each with the peak that was predicted for it.
+  // The plans were those of the fastest runs at the two least capacities, and each had its predicted peak.
   CHECK(query(results,
               "SELECT count(*) FROM measurements JOIN runs USING (run_key) WHERE measured_peak_bytes = "
               "peak_bytes AND makespan_ns = (SELECT min(makespan_ns) FROM runs AS other WHERE "

@@ -33,7 +33,7 @@ struct Files {
     return build.finish();
   }
 
-  /// b lives at `b_at`, swapped out and in again: 4096 of a, 4096 to and from the host.
+  /// A plan in which a lies at 0 and b at `b_at`. b is swapped out and in again: 4096 bytes each way.
   PlanFile plan(Bytes b_at) const {
     PlanWriter writer{trace};
     writer.alloc(a, 0_B).run(OpId{0}).alloc(b, b_at).run(OpId{1}).swap_out(b).drop(b).swap_in(b, b_at);
@@ -57,7 +57,7 @@ struct Files {
   }
 };
 
-/// With the stand-in where NVIDIA's driver would be found.
+/// Makes programs find the stand-in in the place of NVIDIA's driver, while it exists.
 class WithStandIn {
  public:
   explicit WithStandIn(const std::string& settings) {
@@ -210,7 +210,7 @@ TEST_CASE("validate refuses a plan for another trace and a backend that is not t
 TEST_CASE("validate runs a plan on a device, and compares its time with the prediction") {
   const Files files;
   PlanFile file = files.plan(8192_B);
-  // As the stand-in copies: 10 us, and 12 bytes in a ns.
+  // The copies of the stand-in: 10 us of latency, and 12 bytes per ns.
   file.spec.machine.h2d = file.spec.machine.d2h = {BytesPerSecond{12'000'000'000}, 10_us};
   file.predicted = replay(files.trace, file.spec, file.plan);
   files.write(file);
@@ -225,7 +225,7 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
   CHECK(json["read_bytes"] == 5 * 4096);
   CHECK(json["repeats"] == 3);
   CHECK(std::abs(json["error"].get<double>()) < 0.001);
-  CHECK(json["predicted_stall_ns"] == 2 * 10'342);  // no op runs while b leaves and comes back
+  CHECK(json["predicted_stall_ns"] == 2 * 10'342);  // no op runs while b is swapped out and in
   CHECK(std::abs(json["measured_stall_ns"].get<std::int64_t>() - 2 * 10'341) < 500);  // spins end 100 ns late
   CHECK(json["copy_error"].get<double>() < 0.001);
   CHECK(json["worst"]["what"].is_string());
@@ -240,8 +240,8 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
 
 namespace {
 
-/// `validate --json` of a plan of the policy, on a device with 1.5 us before each kernel, where the host takes 2.5 us
-/// for a command and 20 us to launch a graph, which takes 2 ms to be uploaded.
+/// The output of `validate --json` for a plan of the policy. On the device, 1.5 us pass before each kernel. The host
+/// takes 2.5 us for a command and 20 us to launch a graph. A graph takes 2 ms to be uploaded.
 nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::string>& policy, bool graph,
                                    const std::string& more = "", const std::vector<std::string>& options = {}) {
   const ScratchFolder folder;

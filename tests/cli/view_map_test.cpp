@@ -23,7 +23,7 @@ Trace trace_with_hole() {
   return build.finish();
 }
 
-/// In a terminal of 44 columns: 16 rows of 32 characters. Of 512 KiB, a character is 1 KiB.
+/// The map in a terminal of 44 columns, which has 16 rows of 32 characters. With 512 KiB, each character is 1 KiB.
 ProgramResult map_of(const std::string& path, std::vector<std::string> options) {
   setenv("COLUMNS", "44", 1);
   setenv("LC_ALL", "C", 1);

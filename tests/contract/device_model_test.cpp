@@ -99,14 +99,14 @@ Trace one_stream(std::uint64_t seed, int layers) {
   return build.finish();
 }
 
-/// Memory and the time in which it was in use: from the begin of the first op or copy that touched it to the end of the
-/// last.
+/// An address range and the time in which it was in use: from the begin of the first op or copy that touched it to the
+/// end of the last one.
 struct Occupation {
   Bytes first, last;
   Nanos begin, end;
 };
 
-/// Finds the memory in use at each time, for one stream, from the times of the timeline for each op and copy of a plan.
+/// All address ranges in use during a plan on one stream. Times are those of the timeline for each op and copy.
 std::vector<Occupation> occupations(const Trace& trace, const Machine& machine, const Plan& plan) {
   std::vector<VersionState> states;
   Timeline timeline{trace, machine, {}, states};
@@ -171,9 +171,9 @@ TEST_CASE("drafts of random copies keep every invariant on every device model") 
   CHECK(completed > 0);
 }
 
-TEST_CASE("where copies do not disturb each other, the link found copy by copy gives the times of two queues") {
+TEST_CASE("where copies do not disturb each other, the model of shared links gives the times of two queues") {
   Machine queues = simple(), links = simple();
-  links.chunk = 1_GiB;  // nothing is that large: the times are found by Links, but nothing is cut
+  links.chunk = 1_GiB;  // so times come from Links, but no copy is large enough to be cut
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Trace trace = tests::random_trace(seed, 150);
     for (const double share : {0.4, 0.7, 1.5}) {

@@ -40,7 +40,7 @@ Versions children(const View& view, VersionId v) {
   return found;
 }
 
-/// The formulas with sets and maps. Nothing is cached: all values are computed anew.
+/// The policies' formulas on sets and maps. Nothing is cached: each decision computes all values anew.
 class Scan : public Policy {
  public:
   bool watches() const override { return true; }

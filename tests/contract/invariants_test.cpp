@@ -157,7 +157,7 @@ TEST_CASE("every policy keeps the invariants in the steady state, and its bounds
 
 namespace {
 
-/// The plan with the iterations of its cycle once more at its end. Some iteration comes before the cycle.
+/// The plan with its cycle appended once more. At least one iteration must come before the cycle.
 Plan with_cycle_again(Plan plan) {
   auto begin = plan.actions.end();
   for (int left = plan.cycle; left > 0;)

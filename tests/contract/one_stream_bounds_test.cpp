@@ -89,8 +89,8 @@ class RepeatedStep {
   std::vector<BufferId> live_;
 };
 
-/// Links that are fast or slow in comparison with ops, in either direction, that slow each other down, that cut copies,
-/// and two tiers.
+/// Machines whose links are fast or slow in comparison with ops, in either direction; one whose copies slow each other
+/// down; one whose copies are cut; and one with storage beyond the host.
 std::vector<Machine> machines() {
   constexpr BytesPerSecond kFast{50'000'000'000}, kSlow{200'000'000};
   const auto make = [](BytesPerSecond out, BytesPerSecond in) {
@@ -156,7 +156,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   }
   for (const auto& [name, times] : compared) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
-    // Few seeds may have none. What is close to the bound for any order is in tests/unit/ordered_plan_test.cpp.
+    // order-swap may have no close run with few seeds; tests/unit/ordered_plan_test.cpp has a case for this bound.
     if (kOptimised && name != "critical-path" && name != "order-swap") CHECK(close[name] > 3);
   }
   CHECK(compared.size() == 14);

@@ -17,7 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// The allocator behind malloc(), which can be called while symbols are still looked for.
+// glibc's own allocator. Its functions can be called before dlsym() has found the next malloc().
 extern "C" {
 void* __libc_malloc(std::size_t);                 // NOLINT
 void* __libc_calloc(std::size_t, std::size_t);    // NOLINT

@@ -89,7 +89,7 @@ class Runner:
 
 
 def without_times(content):
-    """A report says when it was made and how long runs took; nothing else differs from time to time."""
+    """A report without the time at which it was made and the wall times of runs, which differ between equal runs."""
     return re.sub(rb'"(plan_ns|actions_per_second|made)":[^,}]+', b"", content)
 
 
@@ -117,7 +117,7 @@ def wrong_end(runner, command, folder, ran, before, expected):
     # SQLite's files beside a database may stay, and raw files of a recording, whose folder the message names.
     databases = [name for name in (*before, command.output) if name.endswith(".sqlite")]
     allowed = {*before, command.output, "out.raw", *(name + end for name in databases for end in ("-wal", "-shm", "-journal"))}
-    if ran.returncode != 0:  # where no exception can leave, the program ends at once, as if it were killed
+    if ran.returncode != 0:  # an exception at a place that allows none ends the program at once, like a kill
         allowed |= {name + "-workers" for name in databases}
     if left - allowed:
         return f"left behind: {', '.join(sorted(left - allowed))}"

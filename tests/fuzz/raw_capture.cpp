@@ -21,8 +21,8 @@ void append(const Plain& plain, std::string& out) {
   out.append(reinterpret_cast<const char*>(&plain), sizeof plain);
 }
 
-/// A capture of the records that the bytes describe. A record has one byte for its kind, one each for the sizes of its
-/// fixed part and its tail, and then these.
+/// A capture of the records that the bytes describe. The bytes of a record are its kind, the sizes of its fixed part
+/// and of its tail, and then both parts.
 std::string chunk_of(std::string_view bytes) {
   std::string records;
   std::uint32_t count = 0;

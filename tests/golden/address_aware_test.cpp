@@ -58,7 +58,7 @@ RunSpec spec_of(const Row& row) {
                                                             {"coop1", "coop(neighbours=classes,small=10kB)"},
                                                             {"coop2", "coop(neighbours=classes,small=10kB)"}};
   const std::string placement = row.policy == "coop2" ? "dear=name" : "groups=1";
-  const std::string region = row.model == "treelstm" ? "" : ",small=10kB,region=10485760B";  // too large for it
+  const std::string region = row.model == "treelstm" ? "" : ",small=10kB,region=10485760B";  // too large for a region
   RunSpec spec{.pool = "two-ended(" + placement + region + ")", .policy = kPolicies.at(row.policy), .machine = {}};
   spec.assume = Assumptions::find("simrd");
   spec.overhead_limit = 3.0;
@@ -82,7 +82,7 @@ TEST_CASE("DTR, DTE and Coop have the overheads of the reference's arena") {
   const auto table = tests::shared_data("remat/address_aware_results.csv");
   const auto folder = tests::shared_data("dtr");
   if (!table || !folder) return;
-  // If all of them thrash, one different decision changes the rest of the run. The first such decision has not been
+  // These runs thrash, so one different decision changes the rest of the run. The first different decision has not been
   // found.
   const std::set<std::string> differs{"inception coop1 0.4", "inception coop1 0.5", "inception coop2 0.4",
                                       "treelstm dte 0.3"};

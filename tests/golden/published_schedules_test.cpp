@@ -40,7 +40,7 @@ double percent_over(Nanos time, Nanos base) {
   return (static_cast<double>(time.count()) / static_cast<double>(base.count()) - 1) * 100;
 }
 
-/// Rows of a kind, and those that reached what is wanted of it.
+/// The number of rows of a kind, and of those that reached their goal.
 struct Count {
   int rows = 0, reached = 0;
   bool note(bool yes) {
@@ -62,8 +62,8 @@ TEST_CASE("published schedules of Checkmate and Moccasin replay to their stored 
   });
 }
 
-// Minutes: not run unless asked for by its tag. The stored bounds are on plans that run an op again at most once a
-// stage (Checkmate), or twice in all (Moccasin), and on all plans; ours is on all plans.
+// Takes minutes, so it runs only if its tag is given. There are two stored bounds: one on plans that run an op again at
+// most once a stage (Checkmate), or twice in all (Moccasin), and one on all plans. Our bound is on all plans.
 TEST_CASE("tide-remat on published problems, against the best schedules known", "[.published-optima-table]") {
   fmt::print("{:<44} {:>6} {:>12}  {:>8} {:>8} {:>8} {:>8} {:>8}  {:>8} {:>7} {:>7}  {}\n", "overhead in %", "budget",
              "status", "stored", "few runs", "any runs", "ours", "bound", "to best", "gap", "CPU s", "reached");

@@ -19,10 +19,10 @@ using tidepool::tests::shared_data;
 
 namespace {
 
-/// A case: G10's BERT with this batch, in this memory.
+/// One case: G10's BERT with a batch size and a memory size.
 struct BertPoint {
   int batch, gibibytes;
-  double bound;  ///< the least that an iteration takes: s, or a multiple of the time without limit
+  double bound;  ///< least time of an iteration: in s, or as a multiple of the time without limit
 };
 
 /// The last of four iterations on G10's machine, by a sum of bytes; nothing where the trace is missing.
@@ -72,7 +72,7 @@ TEST_CASE("tide is within 0.2 % of the swap bound on G10's BERT if every copy is
 TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 512") {
   struct Line {
     int gibibytes;
-    Nanos swap_fluid;  // of that bound on steps that are repeated
+    Nanos swap_fluid;  // the bound `swap-fluid` on the repeated step
   };
   for (const Line& line : {Line{40, 9'990'649'665_ns}, Line{30, 10'625'542'420_ns}, Line{20, 11'260'435'178_ns}})
     if (const std::optional<Result> result = run_bert({512, line.gibibytes, 0}, "tide(with=swap)"))

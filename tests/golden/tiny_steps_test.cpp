@@ -73,8 +73,8 @@ Nanos best_of(const std::vector<Ended>& ended) {
 
 TEST_CASE("no policy finds a plan for a step that has none") {
   // op0 writes a | op1 updates a, writes b | op2 updates a, writes c | op3 reads b, updates a. a and c take 2 MiB, b 4.
-  // op3 needs a2 and b. While op2 runs, b does not fit beside a and c. Behind op2, b comes from op1 alone, which needs
-  // 6 MiB for a1 and b; that leaves no room for a2, and to make a2 again op2 needs c as well.
+  // op3 needs b and a2, the content of a after op2. While op2 runs, b does not fit beside a and c. After op2, only op1
+  // can make b again. It needs 6 MiB for a1 and b, so a2 must be dropped. To make a2 again, op2 needs c, too.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 2_MiB});
   build.run({.duration = 1_ms}, {{a, Access::kWrite}});
@@ -90,10 +90,10 @@ TEST_CASE("no policy finds a plan for a step that has none") {
   CHECK_FALSE(runs_that_end_well(trace, 8_MiB).empty());
 }
 
-TEST_CASE("no policy is below the optimum of a step that hands on a version that it must make three times") {
-  // op0 writes a | op1 updates a, writes b | op2 writes c | op3 reads b, updates a | op4 reads a, updates c. Each takes
-  // 4 MiB, of 8; b is handed on. op2 evicts a or b, and either comes back by op0 and op1, for which c goes; op4 needs c
-  // again, by op2, and that leaves no room for b, which comes back by op0 and op1 when the step is over:
+TEST_CASE("no policy is below the optimum of a step that must make one of its outputs three times") {
+  // op0 writes a | op1 updates a, writes b | op2 writes c | op3 reads b, updates a | op4 reads a, updates c. A buffer
+  // takes 4 of 8 MiB; b is an output. For op2, a or b is dropped. op0 and op1 make it again for op3, and c is dropped
+  // for them. For op4, op2 makes c again, and b is dropped. At the end, op0 and op1 make b again:
   // 3 + 2 + 1 + (3 + 2) + 1 + 1 + 3 + (3 + 2) = 21 ms.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
@@ -112,8 +112,8 @@ TEST_CASE("no policy is below the optimum of a step that hands on a version that
 }
 
 TEST_CASE("no policy is below the optimum of a step whose first two ops run twice") {
-  // op0 writes a | op1 updates a, writes b | op2 writes c, which ends | op3 reads a and b. Each takes 2 MiB, of 4. op2
-  // evicts a or b. Either comes back by op0 and op1, which need all there is: 1 + 1 + 1 + (1 + 1) + 1 = 6 ms.
+  // op0 writes a | op1 updates a, writes b | op2 writes c, which is freed | op3 reads a and b. Each buffer takes 2 of 4
+  // MiB. For op2, a or b is dropped. op0 and op1 make it again, with all memory: 1 + 1 + 1 + (1 + 1) + 1 = 6 ms.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 2_MiB});
   build.run({.duration = 1_ms}, {{a, Access::kWrite}});

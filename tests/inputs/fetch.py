@@ -141,7 +141,7 @@ def fetch_source(source, base, folder):
 
 
 def say_elsewhere(elsewhere, folder):
-    """Names the inputs that no public repository has as the tests read them."""
+    """Prints the missing inputs that no public repository has in the form in which tests read them."""
     for entry in elsewhere:
         for pattern in entry["files"]:
             if not any(folder.glob(pattern)):

@@ -43,8 +43,8 @@ def parts_of(policy):
 
 
 def asked_as(row, policies):
-    """The policy that a row answers for, of those asked for: it has the row's options, and perhaps more, as rows do not
-    name options with the values that they have anyway. The one with the fewest more, if there are several.
+    """The policy of `policies` that a row is about. It has all options of the row. It may have more, since rows leave out
+    options that have their default values. If several policies fit, the one with the fewest options is taken.
 
     >>> asked = ["tide(with=swap,effort=600)", "tide(with=swap,effort=40)", "tide(effort=40)", "order-peak"]
     >>> asked_as({"policy": "tide", "options": "tide(effort=40,with=swap)"}, asked)

@@ -32,7 +32,7 @@ std::string small_file() {
   return to_trace_file(build.finish());
 }
 
-/// The smallest file whose only chunk has one section of one record with these bytes, and perhaps more before it.
+/// The smallest file with one frame: a section of `records` records with these bytes.
 std::string file_with(Section section, std::string_view raw, std::size_t records = 1) {
   std::string bytes = header();
   file::append_frame(section, records, raw, bytes);

@@ -1,4 +1,4 @@
-"""The points of notebooks/optimum.py: what was run is kept, and a search ends at its limit."""
+"""The points of notebooks/optimum.py: finished runs are kept, and a search ends at its limit."""
 import json
 import os
 import pathlib

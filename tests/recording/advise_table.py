@@ -6,9 +6,9 @@
 
 Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind
 (with --all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak
-(torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop of this file, of which
-the first step, before the optimizer has its state, does not count, and which can cut its batch. Four are scripts of
-their own in advise_scripts/, as users of transformers' Trainer, timm, Lightning, and peft with accelerate write them.
+(torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop in this file, which can
+divide its batch. Its first step, which makes the optimizer's state, does not count. The other models are scripts in
+advise_scripts/, as users of transformers' Trainer, timm, Lightning, and peft with accelerate write them.
 PYTHON has PyTorch for CUDA and these libraries; no GPU is needed. Ends with 1 if a difference is above --tolerance.
 FOLDER, which has to be empty, keeps recordings and code.
 """

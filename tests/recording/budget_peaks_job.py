@@ -42,14 +42,14 @@ def model_of(name, scale):
 
 
 def one_sequence_in_a_row():
-    """Replaces a query of values, which are zero on the stand-in for a GPU. Without compilation, transformers searches
-    position ids for several sequences in one row, and would make a mask of them."""
+    """Replaces a function of transformers that reads position ids, to find rows with several sequences. On the stand-in
+    for a GPU all ids are zero, so without compilation it would find such rows and make a mask for them."""
     from transformers import masking_utils
     return unittest.mock.patch.object(masking_utils, "find_packed_sequence_indices", lambda position_ids: None)
 
 
 class Watched:
-    """PyTorch's solver dp, which also keeps its inputs and answers."""
+    """PyTorch's knapsack solver "dp", which also notes the numbers of items and of saved items."""
 
     items = saved = 0
 

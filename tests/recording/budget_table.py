@@ -91,7 +91,7 @@ def held_before(plan, op):
 
 
 def rest(peak, after_forward):
-    """What backward adds, in MiB that add up with those of the tables."""
+    """The memory that backward adds. It is the difference of the rounded numbers, so that the tables add up."""
     return f"{round(peak / 2**20) - round(after_forward / 2**20):,} MiB"
 
 

@@ -1,23 +1,23 @@
 """The training programs behind published tables of measured memory, each made from a row of its table.
 
-`TABLES` has them by the name of the table's file: which rows count, what a row is called, and its program, which runs
-as far as the memory of the device goes: a few steps of those that were measured.
+`TABLES` has an entry for the file of each table: which rows count, the name of a row, and its program. A program runs
+only a few of the measured steps, because later steps need no more memory.
 """
 import dataclasses
 import typing
 
-STEPS = 3  # what the allocator reserves does not grow later
+STEPS = 3  # the allocator's reserved memory does not grow after them
 SAMPLES = 4096  # of the data set that the perceptrons train on
 
 
 @dataclasses.dataclass
 class Table:
-    counts: typing.Callable  # whether a row's measurement is one of its program
-    name: typing.Callable  # of a row
+    counts: typing.Callable  # whether a row is valid: its program ran, and was measured alone
+    name: typing.Callable  # the name of a row
     train: typing.Callable
     sizes: str  # MiB of devices that its jobs may fit on
-    modules: tuple = ()  # that the programs import besides PyTorch
-    fitted: bool = False  # the context that `tidepool fit` has is from its rows of even index
+    modules: tuple = ()  # modules that the programs import besides PyTorch
+    fitted: bool = False  # whether its rows of even index gave the context of `tidepool fit`
 
 
 def widths(row):
@@ -70,7 +70,7 @@ def train_perceptron(row, softmax):
     optimizer = torch.optim.Adam(model.parameters())
     rest = SAMPLES % batch
     if rest == 1 and row["use_batch_norm"] == "1":
-        rest = 0  # the program ended there: no variance of a single sample
+        rest = 0  # the measured program failed there: a single sample has no variance
     for rows in [batch] * min(STEPS, SAMPLES // batch) + [rest] * (rest > 0):
         inputs = torch.randn(rows, size).cuda()
         labels = torch.randint(0, int(row["output_size"]), (rows,)).cuda()
@@ -125,7 +125,7 @@ DOUBTFUL = {"near_capacity", "estimate_over_capacity", "below_estimate", "non_mo
 PERCEPTRON_SIZES, IMAGE_SIZES = "1536,1792,2048,3072,4096", "4096,6144,8192,11264,16384,24576"
 
 TABLES = {
-    # Rows with flags crashed before training: the labels do not fit the loss.
+    # The programs of rows with flags crashed before training, because the labels do not fit the loss.
     "mlp_step1": Table(lambda row: not row["flags"], lambda row: row["config"], lambda row: train_perceptron(row, False),
                        PERCEPTRON_SIZES, fitted=True),
     "mlp_step2": Table(lambda row: True, lambda row: row["config"], lambda row: train_perceptron(row, True),

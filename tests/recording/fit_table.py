@@ -62,7 +62,7 @@ def record_missing(arguments, table, traces):
         server = Server(record_command(arguments, pathlib.Path(scratch, "server.tide")), table.modules)
         try:
             for name, trace in missing.items():
-                record(arguments, server, name, trace)  # a fork of a dry run is one too
+                record(arguments, server, name, trace)  # forks of a process in a dry run are in a dry run, too
         finally:
             server.stop()
 
@@ -81,7 +81,7 @@ def percentile(values, share):
 
 
 def wrong_of(measured, predicted, sizes):
-    """The number of wrong among all verdicts "fits" on a device of one of the sizes: "2 of 100"."""
+    """The number of wrong verdicts "fits", of all such verdicts on devices of these sizes: "2 of 100"."""
     called = [(m, size) for p, m in zip(predicted, measured) for size in sizes if p <= size]
     return f"{sum(m > size for m, size in called)} of {len(called)}"
 

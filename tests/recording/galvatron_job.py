@@ -5,9 +5,9 @@
 Layers are divided over tensor-parallel groups with sequence parallelism (Korthikanti et al. 2022, section 4.2), and
 over the other ranks of a stage with FSDP (FULL_SHARD, parameters in fp32, computation and reduction in bf16); embedding
 and output projection have a tensor-parallel degree of their own. There is one micro-batch, and a pipeline sends it
-through all stages before it comes back. Of each slice, the first and the last rank print a line of JSON: MiB that are
+through all stages before it comes back. The first and the last rank print a line of JSON for each slice: MiB that are
 allocated before forward, after forward, after backward, and at most in between (the definitions of Galvatron's
-RuntimeProfiler), in the third iteration, the second one that begins with the optimizer's state.
+RuntimeProfiler). They are those of the third iteration, the second one that begins with the optimizer's state.
 """
 import argparse
 import collections

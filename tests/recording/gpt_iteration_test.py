@@ -22,7 +22,7 @@ class GptIterations(unittest.TestCase):
                 calibrated, others = (int(count) for count in re.findall(r": (\d+) rows", said))
                 self.assertEqual(calibrated, (calibrated + others) // 10)
                 mean = float(re.search(r"the other rows: \d+ rows, mean error ([\d.]+) %", said).group(1))
-                self.assertLessEqual(mean, 6.5)  # wanted: 8, and 5 at best
+                self.assertLessEqual(mean, 6.5)  # the goal was 8 %, or 5 % at best
 
 
 if __name__ == "__main__":

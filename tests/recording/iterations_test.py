@@ -1,5 +1,6 @@
-"""The iterations of real jobs, in loops of their own and in those of libraries: all are found, whatever is accumulated and
-logged. Those of libraries that are not installed are skipped."""
+"""The iterations of real jobs, with loops of their own and with loops of libraries. All iterations are found, however
+many micro-batches are accumulated and however often a log is written. Jobs whose library is not installed are
+skipped."""
 
 import importlib.util
 import os

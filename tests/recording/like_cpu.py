@@ -20,7 +20,8 @@ def buffer_of(record):
 
 
 def names_of(records):
-    """By buffer: its size, kind, and the number of ops before its begin and its end, and which of such buffers it is."""
+    """A key for each buffer: its size, kind and name, the numbers of ops before its begin and before its end, and a number
+    that differs for buffers which are equal in all of these."""
     begins, ends, ops = {}, {}, 0
     for record in records:
         key = buffer_of(record)
@@ -39,7 +40,7 @@ def names_of(records):
 
 
 def like_cpu(cpu, dry):
-    """The records of `dry` without the buffers that `cpu` has not, and with the uses of each op in the order of `cpu`.
+    """The records of `dry` without the buffers that `cpu` lacks, and with the uses of each op in the order of `cpu`.
     Both are one step with the same ops, though names of operators may differ. Exits if one has more ops.
 
     >>> begin = [{"buffer": 0, "size_bytes": 8}, {"buffer": 1, "size_bytes": 4}]

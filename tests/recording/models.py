@@ -14,7 +14,7 @@ BATCH, SIDE, WORDS, VOCABULARY = 8, 64, 64, 1000
 
 
 class UNet(nn.Module):
-    """Three levels; what goes down is joined to what comes up."""
+    """A U-Net of three levels. The output of each level on the way down is an input of that level on the way up."""
 
     def __init__(self, width=16):
         super().__init__()

@@ -8,7 +8,7 @@ its own snapshot, and the two are compared:
     tests/recording/real_table.py --venvs FOLDER [--code FOLDER] [--program build/tidepool] [JOB...]
 
 Peaks are those of the allocator's blocks (`tidepool audit`), in bytes. Events are allocations and frees; two differ if
-their action or size is another. Segments: whether those of the two runs have the same sizes. Same place: the share of
+their action or size differs. Segments: whether those of the two runs have the same sizes. Same place: the share of
 common allocations that have the same offset in a segment of the same size. Addresses of segments differ between
 devices, and PyTorch breaks ties by address. So the last column has the reserved bytes of the dry run with `--placement
 top-down`.
@@ -63,7 +63,7 @@ def jobs():
     for precision, end in (("fp32", ""), ("bf16", "mixed")):
         for kind in ("forward", "fullstep"):
             for context in ("128", "256", "512"):
-                if (kind, end) != ("fullstep", "mixed"):  # no such snapshot
+                if (kind, end) != ("fullstep", "mixed"):  # for that one, there is no snapshot
                     path = f"memory_files/memory_ctx{context}_{kind}_{end}.pickle"
                     made[f"k {context} {kind} {precision}"] = Job(
                         "kkaitlyn111/cs336-a2-systems", path, [("kkaitlyn111", precision, kind, context)], path,
@@ -175,7 +175,7 @@ def dry_snapshot(job, arguments, placement, asked, code, scratch, to):
 
 
 def dry_snapshots(job, asked, code, scratch, real, to):
-    """Those of a job in each placement. @param to  their files; those that are there are kept"""
+    """Makes the dry snapshots of a job, one for each placement. @param to  their files; existing files are kept"""
     events = len(Snapshot(asked.program, real).operations())
     for arguments in job.variants:
         for placement, path in zip(PLACEMENTS, to):
@@ -216,7 +216,7 @@ class Snapshot:
         return [(event["action"], event["size"]) for event in self.events if event["action"] in ("alloc", "free_completed")]
 
     def places(self):
-        """Of each allocation, the size of its segment and its offset there."""
+        """For each allocation, the size of its segment and its offset there."""
         live = dict(self.segments)
         for event in reversed(self.events):
             if event["action"] == "segment_alloc":
@@ -238,7 +238,7 @@ class Snapshot:
 
 
 def differing(first, second):
-    """How many items of two sequences have no equal one in the other, in order: the larger of both numbers."""
+    """The number of items of a sequence that have no equal item in the other one, in order; of both, the larger number."""
     same = 0
     while same < min(len(first), len(second)) and first[same] == second[same]:
         same += 1

@@ -71,7 +71,7 @@ def read(path):
 
 
 def convolutions(operators):
-    """Shape of the output by (input, number of filters): forward does not say it, backward does."""
+    """Shapes of outputs by (shape of the input, number of filters), from backward ops. Forward ops do not record them."""
     return {(tuple(shapes[2]), shapes[1][1]): shapes[1] for name, shapes, _, _ in operators
             if name == "aten::cudnn_convolution_backward_weight"}
 
@@ -103,7 +103,7 @@ def work(name, shapes, sizes, outputs):
     return None
 
 
-_TAPS = {}  # of the filters of a convolution, as convolutions()
+_TAPS = {}  # numbers in one filter, with the keys of convolutions()
 
 
 def table(path, device, efficiency):

@@ -152,7 +152,7 @@ class RmmImport {
     if (!any) throw InputError{fmt::format("{}: no row; expected rows of {}", input_.path(), kHeader)};
   }
 
-  /// The row; none if it is not the first one and its end is lost.
+  /// The row of this line; none if the line is cut off and a row came before it.
   std::optional<Row> read_row(bool any) const {
     try {
       return parse_row(lines_);
@@ -189,7 +189,7 @@ class RmmImport {
                     time.of_day ? "since 1970" : "of day");
     std::int64_t step = last_ ? time.nanoseconds - last_->nanoseconds : 0;
     if (time.of_day && step < -kDay / 2) step += kDay;
-    if (time.of_day && step > kDay / 2) step -= kDay;  // a late one of the day before
+    if (time.of_day && step > kDay / 2) step -= kDay;  // the thread logged late, on the day before
     if (step < 0) losses_.clock_residual_ns = std::max(losses_.clock_residual_ns, -step);
     tidepool::add(times_, std::max<std::int64_t>(step, 0), "times", lines_);
     logged_ += std::max<std::int64_t>(step, 0);
@@ -205,7 +205,7 @@ class RmmImport {
     return entry->second;
   }
 
-  /// Events are equal for the loop if they allocate or free the same size.
+  /// Finds the loop. Two events are equal for this if both allocate or both free the same size.
   void find_iterations() {
     std::map<std::pair<std::int64_t, BlockEvent>, std::uint32_t> ids;
     std::vector<std::uint32_t> symbols;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostValues = 10'000;  // that are chosen from
+constexpr std::size_t kMostValues = 10'000;  // most values of a file that a mutation chooses from
 
 void collect(Json& value, std::vector<Json*>& all) {
   if (all.size() == kMostValues) return;

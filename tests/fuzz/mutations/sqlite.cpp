@@ -16,7 +16,7 @@ Connection open(std::string bytes) {
   sqlite3* handle = nullptr;
   sqlite3_open(":memory:", &handle);
   Connection connection{handle, &sqlite3_close};
-  constexpr std::size_t kVersionsAt = 18;  // 2: with a log beside it, which is not here
+  constexpr std::size_t kVersionsAt = 18;  // 2 means a write-ahead log beside the file; there is none
   if (bytes.size() < 100) return {nullptr, &sqlite3_close};
   bytes[kVersionsAt] = bytes[kVersionsAt + 1] = 1;
   auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
