@@ -1,4 +1,4 @@
-// A chain of residual blocks, each with a dear and a cheap value inside.
+// A chain of residual blocks, each with an expensive and a cheap value inside.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 
 namespace tidepool::tests {
 
-/// Two gradients of 50, made one after the other, and an update of each weight (10) at the end. Recorded, 120 bytes are
-/// alive at once; 70 if each update comes as soon as its gradient is there.
+/// Two gradients of 50 B, made one after the other, and an update of each weight (10 B) at the end. In the recorded
+/// order, 120 B are alive at once; 70 B if each update runs directly after its gradient is made.
 inline Trace two_updates() {
   TraceBuilder build;
   const BufferId weight[] = {build.existing({.size = 10_B}), build.existing({.size = 10_B})};

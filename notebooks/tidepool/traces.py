@@ -63,7 +63,7 @@ class Trace:
 
     @cached_property
     def versions(self) -> pandas.DataFrame:
-        """buffer, kind, producer (op, -1: none), parent, root. Versions are what policies swap and drop."""
+        """buffer, kind, producer (op, -1: none), parent, root. Policies swap and drop versions."""
         return table(self.native.versions())
 
     @cached_property

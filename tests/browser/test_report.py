@@ -74,7 +74,7 @@ class Report(unittest.TestCase):
         self.assertEqual(self.page.errors, [])
 
     def keep(self, name):
-        """Keeps a picture where pictures are wanted."""
+        """Saves a picture of the page, if SCREENSHOTS is set."""
         if folder := os.environ.get("SCREENSHOTS"):
             os.makedirs(folder, exist_ok=True)
             self.page.screenshot(os.path.join(folder, name + ".png"))

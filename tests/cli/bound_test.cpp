@@ -29,12 +29,12 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   std::vector<Json> seen;
   for (std::string line; std::getline(lines, line);) seen.push_back(Json::parse(line));
   REQUIRE(seen.size() == 3);
-  // A backward op reads a gradient and an activation and makes a gradient, and the first activation must stay.
+  // A backward op needs a gradient, an activation and its new gradient at once. x_0 must stay, too.
   CHECK(seen[0]["feasible"] == false);
   CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be run again takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
   CHECK(seen[0]["bounds"].back()["limited_by"] == "memory");
-  // The step takes 33 us. With 10 slots beside x_0 and two gradients, 5 of the 15 activations are recomputed.
+  // The step takes 33 us. Beside x_0 and two gradients, 10 of the 15 activations fit; the other 5 are recomputed.
   CHECK(seen[1]["capacity_bytes"] == 13'000);
   CHECK(seen[1]["feasible"] == true);
   CHECK(seen[1]["with"] == "remat");

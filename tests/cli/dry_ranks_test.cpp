@@ -1,4 +1,4 @@
-// Jobs of several ranks on the stand-in: what is recorded of each, and how they are joined.
+// Jobs of several ranks on the stand-in: the trace of each rank, and the job file that joins them.
 #include <algorithm>
 #include <map>
 #include <optional>

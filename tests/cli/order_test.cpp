@@ -104,7 +104,7 @@ TEST_CASE("tidepool bound has bounds for every order") {
   CHECK(more.at("feasible") == true);
 }
 
-TEST_CASE("what cannot be reordered is refused") {
+TEST_CASE("steps that cannot be reordered, and wrong options of tidepool order, are refused") {
   const ScratchFolder folder;
   const ProgramResult rule = run_program({"order", kSamples + "vgg16.tide", "--rule", "last"});
   CHECK(rule.code == 2);

@@ -159,9 +159,9 @@ TEST_CASE("without --json the results are a table, with the rate") {
   CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);
 }
 
-TEST_CASE("a step that fits by its sum but not by its places is told apart, and autoswap plans for it") {
+TEST_CASE("simulate says when live bytes fit but their places do not, and autoswap plans for the places") {
   // a (20 MiB) lies between two buffers that end before b (20 MiB) begins, so at 1.0x there are two holes of 10 MiB.
-  // While ops run that do not use a, it could be swapped out and in.
+  // The ops between do not use a, so it could be swapped out and in meanwhile.
   const ScratchFolder scratch;
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 10_MiB}), a = build.alloc({.size = 20_MiB}),

@@ -36,7 +36,7 @@ ProgramResult map_of(const std::string& path, std::vector<std::string> options) 
 
 }  // namespace
 
-TEST_CASE("tidepool view --map shows what lies where, and the holes") {
+TEST_CASE("tidepool view --map shows the kind of buffer at each address, and the holes") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "hole", trace_with_hole());
   const std::string map =

@@ -1,4 +1,4 @@
-// Calls of the C library that fail on request, in a program that this is loaded into (LD_PRELOAD). As in SQLite's own
+// Calls of the C library that fail on request, in a program that loads this library (LD_PRELOAD). As in SQLite's own
 // tests, the first, second, ... call of a kind fails, one in each run.
 //   TIDEPOOL_FAULT=KIND:N       the n-th call of this kind in `tidepool` fails; 0: none does
 //     TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line

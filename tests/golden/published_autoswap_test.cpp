@@ -95,8 +95,8 @@ TEST_CASE("a copy back that takes longer than the log begins no earlier than its
   }
   const std::string loads = "2097152\n4194304\n2097152\n";
   const BlockLog log = read_block_log(Input{"e.csv", events}, Input{"l.csv", loads + loads + loads});
-  // a is absent from 4 ns on, when b is made. Its copy back, which would begin 182295.6096 ns before 5 ns, has no room
-  // until a is released, at 3 ns.
+  // a is off the device from 4 ns on, when b is made. Its swap-in would begin 182295.6096 ns before 5 ns, but it must
+  // not begin before a is released, at 3 ns.
   const double out = 205744.6912 + 3 - 4, in = 3 - (5 - 182295.6096);
   CHECK(std::abs(published_overheads(log, GapScore::kDoa, {3 << 20}).front() - (out + in)) < 1e-6);
 }

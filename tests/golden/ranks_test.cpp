@@ -15,7 +15,7 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives at the recorded 
   REQUIRE(job.collectives.size() == 8);
   struct Expected {
     std::string name;
-    Bytes input;  // of collectives.csv
+    Bytes input;  // from collectives.csv
   };
   const std::vector<Expected> expected{{"all_to_all", 24576_B}, {"all_to_all", 192_B},     {"all_to_all", 1536_B},
                                        {"all_to_all", 13568_B}, {"all_reduce", 1576964_B}, {"all_to_all", 24576_B},
@@ -33,7 +33,7 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives at the recorded 
   CHECK(job.clock_residual == 7_us);
   const JobResult result = run_job(loaded, *path, {}, 2);
   REQUIRE(result.off);
-  CHECK(*result.off * 100 < result.recorded);  // wanted: all 64 ends within 1 % of the step
+  CHECK(*result.off * 100 < result.recorded);  // the goal: all 64 ends within 1 % of the step
   CHECK(*result.off == 8_us);
   // Rank 7 begins last, and others wait longest for it. If its time is halved, they wait longest for another rank.
   const auto most = [](const JobResult& of) {
@@ -57,7 +57,7 @@ TEST_CASE("the ranks of a DLRM step have the buffers of their execution traces, 
   add_operands(*path, profiles, *with);
   const LoadedJob job = join_ranks(*path, std::move(profiles));
   CHECK(job.job == times.job);
-  // cuda_storage_bytes of ranks.csv: all storages of the trace, of which some live one after the other.
+  // cuda_storage_bytes of ranks.csv: all storages of the trace, some of which live one after the other.
   const std::vector<Bytes> storages{5134421742_B, 5131976659_B, 5131513839_B, 5131552733_B,
                                     5131080729_B, 402891118_B,  85735733_B,   61444018_B};
   for (std::size_t rank = 0; rank < 8; ++rank) {

@@ -152,7 +152,7 @@ TEST_CASE("where the best plan by counted bytes finds no places, places cost tid
 TEST_CASE("tide plans copies of optimizer state for the time at which ops wait for them") {
   if (!optimised()) return;
   // Half of the peak is less than the state. All plans copy state around the optimizer's ops, which are short, and so
-  // take 3.65 times as long as without limit (hybrid-window). Times without limit have no room for these copies.
+  // take 3.65 times as long as without limit (hybrid-window). Without limit, ops leave no time for these copies.
   const Trace trace = gpt_step({.layers = 48, .batch = 2});
   const RunSpec spec{
       .pool = "ideal", .policy = "tide", .capacity = trace.ideal_peak() / 2, .steady = true, .iterations = 16};

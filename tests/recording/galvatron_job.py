@@ -72,7 +72,7 @@ class Product(torch.autograd.Function):
 
 
 class ReduceScatter(torch.autograd.Function):
-    """The sum of all ranks' x, of which each keeps a part of the sequence."""
+    """Sums x over all ranks; each rank keeps a part of the sequence."""
 
     @staticmethod
     def forward(ctx, x, group):
@@ -106,7 +106,7 @@ class Exchange(torch.autograd.Function):
 
 
 class Rotation(torch.autograd.Function):
-    """Rotary position embedding (Su et al. 2021, section 3.2.2), of which only the angles are kept."""
+    """Rotary position embedding (Su et al. 2021, section 3.2.2). Only the angles are kept."""
 
     @staticmethod
     def forward(ctx, x, angles):

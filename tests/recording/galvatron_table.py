@@ -3,7 +3,7 @@
 
     PYTHON tests/recording/galvatron_table.py MEASURED.csv [--file SUBSTRING] [--program PROGRAM] [--keep FOLDER]
 
-MEASURED.csv has what Galvatron's memory profiler measured on eight GPUs (PKU-DAIR/Hetu-Galvatron, configs of
+MEASURED.csv has the measurements of Galvatron's memory profiler on eight GPUs (PKU-DAIR/Hetu-Galvatron, configs of
 galvatron/models/gpt), a row for a slice and a rank: file, pp, tp, dp, checkpoint, vocab_tp, layers, global_batch, rank,
 model_states_mib (allocated after backward), activation_mib (after forward, less before) and activation_peak_mib (the
 most in an iteration, less that after backward). galvatron_job.py, beside this script, runs all slices on eight ranks in

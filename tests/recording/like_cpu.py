@@ -1,4 +1,4 @@
-"""A dry recording of a step without what only a device has, to find the cause of a difference between two recordings."""
+"""A dry recording of a step without the buffers that only a device has. It helps to find why two recordings differ."""
 
 import json
 import subprocess

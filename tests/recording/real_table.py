@@ -13,9 +13,9 @@ common allocations that have the same offset in a segment of the same size. Addr
 devices, and PyTorch breaks ties by address. So the last column has the reserved bytes of the dry run with `--placement
 top-down`.
 
---code has the repositories at OWNER/NAME, or as OWNER_NAME.code.tar.xz; what is not there is cloned from GitHub.
+--code has the repositories at OWNER/NAME, or as OWNER_NAME.code.tar.xz; missing ones are cloned from GitHub.
 Snapshots are taken from the folder of the tests' inputs (tests/inputs/fetch.py), else from a clone. --venvs has a
-Python with each PyTorch, torch-VERSION/bin/python; what is not there is installed (Python 3.12 or newer, 5 GB each). No
+Python with each PyTorch, torch-VERSION/bin/python; missing ones are installed (Python 3.12 or newer, 5 GB each). No
 GPU is needed.
 """
 
@@ -97,7 +97,7 @@ def run(*command, **options):
 
 
 class Code:
-    """The repositories: those of a folder, and clones."""
+    """The repositories, from a folder or as clones."""
 
     def __init__(self, given, scratch):
         self.given, self.clones = given, scratch / "clones"

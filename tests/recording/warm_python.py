@@ -2,8 +2,8 @@
 
 `Server` starts a process that has imported torch. `Server.command(script, *arguments)` is a command that runs a script
 in a fork of this process, with the command's environment, working directory and streams, and ends as the script ends.
-Where the environment asks for Tidepool's hooks, they are loaded as Python's start would have loaded them after the
-import of torch.
+If the environment asks for Tidepool's hooks, hook() loads them, as Python's start and the import of torch would have
+done.
 """
 
 import array

@@ -4,8 +4,8 @@
 //   Malloc ptr size time | Read ptr size | Mutable ptr time | ...  blockInfo
 //   event block size time                                          vec_block
 //   index event block size time                                    vec_run
-// with the events Malloc, Free, Read, Mutable (the block's bytes are asked for to be changed) and Layer (a layer names
-// it). A remark in parentheses may end a line. Times are ns, or ms since 1970.
+// with the events Malloc, Free, Read, Mutable (the program gets the block's bytes to change them) and Layer (a layer
+// names the block). A remark in parentheses may end a line. Times are ns, or ms since 1970.
 #include <algorithm>
 #include <array>
 #include <iterator>

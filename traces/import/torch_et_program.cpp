@@ -96,7 +96,7 @@ class ProgramFinder {
     const std::size_t n = file_.nodes.size();
     out_.runs.assign(n, false);
     last_.resize(n);
-    std::vector<std::set<std::pair<std::int64_t, std::int64_t>>> done(n);  // by node: what ops inside of it write
+    std::vector<std::set<std::pair<std::int64_t, std::int64_t>>> done(n);  // by node: storages that ops inside it write
     for (std::size_t i = n; i-- > 0;) {
       last_[i] = std::max(last_[i], i);
       if (!allocates(i)) {
