@@ -11,8 +11,8 @@
 
 namespace tidepool::tests {
 
-/// Joins traces in which all ranks take part in every collective: the n-th one of each rank is the job's n-th. `costs`
-/// by collective.
+/// Joins traces in which all ranks take part in every collective: the n-th one of each rank is the job's n-th.
+/// @param costs  by collective
 inline LoadedJob job_of(std::vector<Trace> traces, const std::vector<Nanos>& costs, const std::vector<Nanos>& starts) {
   Job job;
   job.groups.push_back({"all", {}});

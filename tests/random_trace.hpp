@@ -122,7 +122,7 @@ class RandomProgram {
     return random_.chance(50) ? builder_.text(prefix + std::to_string(live_.size())) : StringId{};
   }
 
-  /// Some buffers and ops have a line of the user's code, several the same.
+  /// A line of the user's code for some buffers and ops. Several of them have the same line.
   StringId line(std::size_t number) {
     return number % 3 == 0 ? builder_.text("model.py:" + std::to_string(number % 12)) : StringId{};
   }
@@ -289,7 +289,7 @@ class RandomProgram {
   void free(std::size_t i) {
     live_[i].dead = true;
     builder_.free(live_[i].id);
-    recent_.erase(std::find(recent_.rbegin(), recent_.rend(), i).base() - 1);  // it is one of the last
+    recent_.erase(std::find(recent_.rbegin(), recent_.rend(), i).base() - 1);  // found fastest from the end
   }
 
   void free_some(int op) {

@@ -10,7 +10,7 @@ namespace tidepool {
 /// - parameter: outlives a step or is older, used in the forward pass and in the optimizer;
 /// - optimizer state: outlives a step or is older, used in the optimizer only;
 /// - gradient: used first in the backward pass, and in the optimizer;
-/// - input: first written by a copy from the host, and only read after;
+/// - input: first written by a copy from the host, and only read later;
 /// - activation: used first in the forward pass, and in the backward pass;
 /// - workspace: made for one op, or by the optimizer for itself.
 /// These kinds are guesses; meta.inferred_kinds has their number.

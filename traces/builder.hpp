@@ -33,7 +33,7 @@ class TraceBuilder {
   void free(BufferId id);
 
   /// A use of a buffer by an op, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the version or
-  /// view that is used; left out, it is the buffer's current version.
+  /// view that is used; by default it is the buffer's current version.
   struct Touch {
     BufferId buffer;
     Access access = Access::kRead;

@@ -15,7 +15,7 @@ class Option;
 
 namespace tidepool {
 
-/// An option that was added, for further settings.
+/// An option that was added. Its functions set further properties.
 class CommandOption {
  public:
   explicit CommandOption(CLI::Option* option) : option_{option} {}

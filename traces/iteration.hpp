@@ -21,7 +21,7 @@ std::size_t complete_iterations(const Trace& trace);
 /// @throws InputError  as iterations()
 std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count);
 
-/// The complete iterations [first, first + count), and what is between them, cut in the same way.
+/// The complete iterations [first, first + count) and the steps between them, as a trace made like one_iteration().
 /// @throws InputError  "iterations 2 to 4: the trace has 3"
 Trace iterations(const Trace& trace, std::size_t first, std::size_t count);
 

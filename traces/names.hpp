@@ -20,7 +20,7 @@ std::string_view word(Enum value) {
   return words<Enum>()[static_cast<std::size_t>(value)];
 }
 
-/// "read, write or touch", for messages.
+/// The words as a list for messages: "read, write or touch".
 std::string choices(std::span<const std::string_view> words);
 
 }  // namespace tidepool

@@ -11,8 +11,8 @@
 namespace tidepool {
 namespace {
 
-/// Insertions, deletions and changes of one character, and swaps of two neighbours, that lead from `a` to `b`; upper
-/// and lower case are equal. O(|a| * |b|).
+/// The least number of insertions, deletions and changes of a character and of swaps of two neighbours that lead from
+/// `a` to `b`. Upper and lower case are equal. O(|a| * |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const auto same = [](char x, char y) {
     return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));

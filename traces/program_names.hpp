@@ -27,7 +27,7 @@ std::string_view line_of(const Trace& trace, BufferId id, OpId is_for);
 /// The module and the line of an op, as in "blocks.0.mlp.fc1, model.py:88"; "" if neither is recorded.
 std::string place_text(const Trace& trace, OpId id);
 
-/// "op 12 (aten::mm in blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.
+/// An op in words, as far as they are recorded: "op 12 (aten::mm in blocks.0.mlp.fc1, model.py:88)".
 std::string op_text(const Trace& trace, OpId id);
 
 /// The program's name for a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for,
@@ -36,7 +36,7 @@ std::string op_text(const Trace& trace, OpId id);
 /// @param is_for  op_it_is_for() of the buffer
 std::string program_name(const Trace& trace, BufferId id, OpId is_for);
 
-/// "buffer 632 (blocks.0.mlp.fc1, model.py:88)", as far as it is recorded.
+/// A buffer in words, as far as they are recorded: "buffer 632 (blocks.0.mlp.fc1, model.py:88)".
 std::string buffer_text(const Trace& trace, BufferId id);
 /// @param is_for  op_it_is_for() of the buffer
 std::string buffer_text(const Trace& trace, BufferId id, OpId is_for);

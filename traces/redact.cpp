@@ -17,8 +17,8 @@ bool in_path(char c) {
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// An absolute path ("/a/b", "~/a", "C:\\a"), or a relative one of a file with an extension. Names that frameworks give
-/// to their operators may have slashes ("model/dense/MatMul").
+/// Whether a word is an absolute path ("/a/b", "~/a", "C:\\a"), or a relative path of a file with an extension. Other
+/// words with slashes are kept, such as names of operators ("model/dense/MatMul").
 bool leads_somewhere(std::string_view word) {
   const std::size_t last = word.find_last_of("/\\");
   if (last == std::string_view::npos || word.size() == 1) return false;
@@ -27,7 +27,7 @@ bool leads_somewhere(std::string_view word) {
   return drive || is_separator(word[0]) || word[0] == '~' || file;
 }
 
-/// "name@host.org".
+/// Whether a word is a mail address or a user on a host: "name@host.org".
 bool names_somebody(std::string_view word) {
   const std::size_t at = word.find('@');
   return at != std::string_view::npos && at > 0 && word.find('.', at) != std::string_view::npos;

@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-/// Collects words, so that padding and the layout of the structs do not matter, and hashes many at a time.
+/// Collects numbers and hashes many at a time. So padding and the layout of the structs do not matter.
 class Digest {
  public:
   Digest() { XXH3_64bits_reset(&state_); }
@@ -57,7 +57,7 @@ std::uint64_t bits(Enum value, unsigned shift) {
 
 /// Adds the recorded lines of the user's code. A trace without lines keeps the hash that it had before the format had
 /// lines.
-/// @param first  the number of the first record, so that each record of a trace has another number
+/// @param first  the number of the first record, so that all records of a trace have different numbers
 template <class Records>
 void add_lines(Digest& hash, const Records& records, std::uint64_t first) {
   for (std::size_t i = 0; i < records.size(); ++i) {

@@ -82,7 +82,7 @@ TEST_CASE("a plan that tidepool advise proposes is the one that its commands mak
   CHECK(run.at("overhead_ratio") == plan->at("overhead_ratio"));
 }
 
-TEST_CASE("tidepool advise takes policies with several options, and runs no plan of kernels live") {
+TEST_CASE("tidepool advise takes policies with several options, and has no live command for a plan of kernels") {
   const ScratchFolder folder;
   std::string text = run_program({"export", kSample, "--to", "jsonl"}).out;
   for (std::size_t at = text.find("aten::"); at != text.npos; at = text.find("aten::", at))

@@ -1,4 +1,4 @@
-// The code that `advise` prints, in PyTorch.
+// The code that `advise` prints, run by PyTorch.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 const std::string kScript = std::string{TIDEPOOL_SOURCE_DIR} + "/tests/dry/blocks.py";
 
-/// The text that a job prints after a word.
+/// The number that a job prints after a word.
 double number_behind(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word + " ");
   REQUIRE(at != std::string::npos);
@@ -54,7 +54,7 @@ TEST_CASE("a script that is changed as advised has the advised peak, and compute
     const double peak = dry_peak(python, folder.file(kind + ".tide"), code);
     CHECK(std::abs(change.at("peak_bytes").get<double>() / peak - 1) < 0.02);
     if (kind == "batch")
-      CHECK_THAT(gradients(python, code, folder), Catch::Matchers::WithinRel(before, 1e-4));  // sums in another order
+      CHECK_THAT(gradients(python, code, folder), Catch::Matchers::WithinRel(before, 1e-4));  // sums have another order
     else
       CHECK(gradients(python, code, folder) == before);
   }

@@ -29,7 +29,7 @@ void change(const std::string& database, const char* sql) {
 
 }  // namespace
 
-TEST_CASE("compare prints identical whatever the wall times and the paths of traces are") {
+TEST_CASE("compare ignores wall times and the paths of traces") {
   const ScratchFolder scratch;
   const std::string a = swept(scratch, "a.sqlite", "none,lru-swap"), b = swept(scratch, "b.sqlite", "lru-swap,none");
   change(b, "UPDATE runs SET plan_ns = plan_ns + 7, trace = '/elsewhere', version = '0.0.9'");
@@ -66,7 +66,7 @@ TEST_CASE("compare names the differences") {
   CHECK(json.at("most_changed").at(0).at("b").at("outcome") == "out_of_memory");
 }
 
-TEST_CASE("compare sets two policies, or two runs, of one file against each other") {
+TEST_CASE("compare can compare two policies, or two runs, of one file") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
   const ProgramResult policies = run_program({"compare", file + ":policy=none", file + ":policy=lru-swap"});

@@ -109,7 +109,7 @@ std::pair<Bytes, int> inputs(const Job& job, const std::string& name, Bytes leas
   return sum;
 }
 
-TEST_CASE("torchrun's processes are the ranks of a job, whose gradients are reduced as DDP says") {
+TEST_CASE("torchrun's processes are the ranks of a job, and their gradients are reduced as in DDP") {
   const auto job = record_script("ddp.py");  // it checks values that the ranks exchange, too
   if (!job) return;
   // Three steps of four linear layers of 512 with biases, in 32 bits. All other reductions are of single numbers of 8

@@ -36,7 +36,7 @@ TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its alloc
   CHECK(run_program({"simulate", trace, "--pool", "pytorch"}).code == 0);
 }
 
-TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run") {
+TEST_CASE("a tensor that PyTorch's hook records too is only one buffer in a dry run") {
   const std::string python = torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;
@@ -88,7 +88,7 @@ TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak fal
   };
   const Json without = last_line({}), with = last_line({"--offload"});
   CHECK(with.at("iterations") == 3);
-  CHECK(with.at("offloaded_bytes") == 2 * 4096 * 4 * 64 * 4);  // two products: tokens, four times the width, floats
+  CHECK(with.at("offloaded_bytes") == 2 * 4096 * 4 * 64 * 4);  // two products of 4096 tokens and 4 * 64 floats
   CHECK(without.at("allocated_peak_bytes").get<std::int64_t>() - with.at("allocated_peak_bytes").get<std::int64_t>() ==
         with.at("offloaded_bytes").get<std::int64_t>());
 }

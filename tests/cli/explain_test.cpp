@@ -25,7 +25,7 @@ TEST_CASE("tidepool explain accounts for every byte at the peak") {
   CHECK(json.at("at").at("name") == "aten::_log_softmax_backward_data");
   CHECK(json.at("missing").empty());
   std::int64_t last = 0;
-  for (const Json& row : json.at("lowering")) {  // the lowest first; none is below what is in use
+  for (const Json& row : json.at("lowering")) {  // the lowest first; none is below the bytes that the op uses
     CHECK(row.at("peak_bytes") >= std::max(last, json.at("in_use_bytes").get<std::int64_t>()));
     last = row.at("peak_bytes");
   }

@@ -105,7 +105,7 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
   write_slurm(scratch);
-  write_program(scratch.file("bin/rm"), "");  // so that the same tasks are lost again
+  write_program(scratch.file("bin/rm"), "");  // keeps the file "lost", so that the same tasks are lost again
   std::ofstream{scratch.file("bin/lost")} << "2\n";
   const std::string database = scratch.file("r.sqlite");
   {
@@ -163,7 +163,7 @@ esac
   CHECK(fs::exists(scratch.file("bin/asked")));
   CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
 
-  // Interrupted while an earlier job is waited for.
+  // An interrupt comes while the sweep waits for an earlier job.
   write_program(scratch.file("bin/squeue"), "echo RUNNING; mkdir \"$0.asked\" && kill -INT $PPID\n");
   write_program(scratch.file("bin/scancel"), "echo \"$@\" >\"$(dirname \"$0\")/ended\"\n");
   const std::string other = scratch.file("other.sqlite");

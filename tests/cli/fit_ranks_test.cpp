@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Two ops, of which the second one, at `late`, needs `size` bytes.
+/// A step of two ops. The second one starts at `late` and needs `size` bytes.
 /// @param failure  why the job failed; "" if it did not
 Trace rank(Bytes size, Nanos late, const std::string& failure = "") {
   TraceBuilder build;
@@ -70,7 +70,7 @@ TEST_CASE("fit cannot tell for ranks that fit until the job failed") {
              ContainsSubstring("job.json: the job failed: was killed by SIGKILL; what it did until then is judged\n"));
   CHECK(Json::parse(run_program({"fit", job, "--device", "h100-80gb", "--json"}).out).at("fits").is_null());
   job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(100_GiB, 1_us, killed)});
-  CHECK(run_program({"fit", job, "--device", "h100-80gb"}).code == 0);  // too large already
+  CHECK(run_program({"fit", job, "--device", "h100-80gb"}).code == 0);  // rank 1 was too large before it failed
 }
 
 }  // namespace

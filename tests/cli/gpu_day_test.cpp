@@ -48,7 +48,7 @@ std::string packed(const ScratchFolder& folder, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("each call of the day with a GPU prints its steps anywhere, the most valuable first") {
+TEST_CASE("each call of the day with a GPU prints its steps on any machine, the most valuable first") {
   const ScratchFolder folder;
   const auto steps = [&](const std::string& call) {
     const ProgramResult result = gpu_day(folder, call + " results --dry-run --plans .");

@@ -96,7 +96,7 @@ TEST_CASE("tidepool simulate of a job refuses unsupported options") {
   };
   CHECK(complaint({"--iterations", "20"}) ==
         "tidepool: --iterations: the ranks of a job run one step alone; expected the trace of one rank\n");
-  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // the default
+  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // even the default machine, if named, runs a policy
         "tidepool: " + job + ": rank 0: the trace has no buffers; expected a recording of memory\n");
   CHECK(complaint({"--policy", "none,tide"}) ==
         "tidepool: the lists ask for 2 runs; expected one, of which each rank has its part\n");

@@ -81,7 +81,7 @@ TEST_CASE("a plan for the recorded trace brings its order with it") {
                                                  "the order of the job\n"));
 }
 
-TEST_CASE("runs in another order are viewed, and not explained") {
+TEST_CASE("tidepool view shows a run in another order, and simulate --explain refuses it") {
   const std::vector<std::string> run{
       kSamples + "vgg16.tide", "--policy", "order-peak", "--pool", "ideal", "--capacity", "0.93x", "--first"};
   std::vector<std::string> view{"view"}, explain{"simulate"};

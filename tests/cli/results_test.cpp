@@ -39,7 +39,7 @@ std::string results(const std::string& database) {
   return result.out;
 }
 
-/// While it lives, limits the size of files that this process and its children write.
+/// Limits the size of files that this process and its children write, while it exists.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {

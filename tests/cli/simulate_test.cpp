@@ -120,7 +120,7 @@ TEST_CASE("out of memory is a result, with clocks up to the failure") {
   CHECK_FALSE(run.contains("gap"));
 }
 
-TEST_CASE("lists make one line for each run") {
+TEST_CASE("lists of options give one line for each run") {
   const ScratchFolder scratch;
   const ProgramResult result = run_program(
       {"simulate", small_trace(scratch), "--pool", "best-fit,ideal", "--capacity", "0.5x..1.0x/3", "--json"});

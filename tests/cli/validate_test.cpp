@@ -101,7 +101,7 @@ TEST_CASE("validate measures time if --time-scale is given") {
   const ProgramResult result = files.validate({"--json", "--time-scale", "2"});
   REQUIRE(result.code == 0);
   const auto json = nlohmann::json::parse(result.out);
-  CHECK(json["measured_ns"].get<std::int64_t>() >= json["predicted_ns"].get<std::int64_t>());  // nothing is too early
+  CHECK(json["measured_ns"].get<std::int64_t>() >= json["predicted_ns"].get<std::int64_t>());  // no op starts early
   CHECK(json["error"].get<double>() >= 0);
   CHECK(json["wall_ns"].get<std::int64_t>() >= 2 * json["predicted_ns"].get<std::int64_t>());
 }
@@ -170,7 +170,7 @@ TEST_CASE("validate refuses places that no device has") {
   CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 256 B");
   odd.spec.pool = "best-fit(alignment=16B)";
   CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 16 B");
-  odd.spec.pool = "smartpool";  // whose places begin at any byte, as in its authors' code
+  odd.spec.pool = "smartpool";  // its places begin at any byte, as in its authors' code
   files.write(odd);
   CHECK(files.validate().code == 0);
   files.write(files.plan(8448_B));
@@ -311,7 +311,7 @@ TEST_CASE("gaps before kernels that wait for other streams do not add up either"
 }
 
 TEST_CASE("gaps before kernels that wait for copies do not add up, if the copies have ended before") {
-  // Forty buffers that are written by 100 us each and read again in this order; half of them fit.
+  // Ops of 100 us write forty buffers, and read them again in the same order. Half of the buffers fit.
   TraceBuilder build;
   std::vector<BufferId> buffers;
   for (int i = 0; i < 40; ++i) {
@@ -333,8 +333,8 @@ TEST_CASE("gaps before kernels that wait for copies do not add up, if the copies
 
 namespace {
 
-/// Eight buffers of 1 MiB that are written by 200 us each and read again in this order. Where half of them fit, copies
-/// move data beside the kernels nearly all the time.
+/// Ops of 200 us write eight buffers of 1 MiB, and read them again in the same order. If half of the buffers fit,
+/// copies run beside the kernels nearly all the time.
 Trace large_buffers() {
   TraceBuilder build;
   std::vector<BufferId> buffers;

@@ -76,7 +76,7 @@ TEST_CASE("tidepool view --map shows the kind of buffer at each address, and the
 TEST_CASE("a map of a run that was out of memory is that of the request which found no place") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "hole", trace_with_hole());
-  const std::string out = map_of(path, {"--capacity", "256KiB"}).out;  // 128 KiB are free, but not side by side
+  const std::string out = map_of(path, {"--capacity", "256KiB"}).out;  // 128 KiB are free, but not in one piece
   CHECK_THAT(out,
              ContainsSubstring("wants 128 KiB for buffer 3; 128 KiB are held of 256 KiB, the largest hole is 96 KiB"));
   CHECK_THAT(out, ContainsSubstring("addresses when a request finds no place; each character is 512 B\n"));

@@ -28,7 +28,7 @@ using Eviction = std::tuple<int, std::uint32_t, std::uint32_t>;  // iteration, o
 
 std::uint32_t number(OpId op) { return op.valid() ? op.value() : ~std::uint32_t{0}; }
 
-/// The number of each eviction.
+/// How often each eviction occurs.
 struct Evictions {
   std::map<Eviction, int> drops, copies;
 };

@@ -1,4 +1,4 @@
-// The gaps of planners and bounds to the least time, where it is known. Not part of the suite: build/tidepool_tests
+// How far planners and bounds are from the least time, where it is known. Not part of the suite: build/tidepool_tests
 // "[distribution]"; TIDEPOOL_TINY_STEPS is the number of steps (400), TIDEPOOL_TINY_OPS the most ops.
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ struct Ratios {
   int failed = 0, feasible = 0;
   double longest = 0;  ///< CPU time of one run with its checks, in seconds
 
-  /// @param run  gives the result
+  /// @param run  runs the planner and returns the result
   template <class Run>
   void add(Nanos optimum, Nanos baseline, Run run) {
     const std::clock_t begin = std::clock();

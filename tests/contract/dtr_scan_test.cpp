@@ -288,7 +288,7 @@ void compare_on_random_traces(const std::string& name, const std::function<std::
   CHECK(evictions > 2'000);  // otherwise the runs above test nothing
 }
 
-/// With regions as large as the step.
+/// Compares on training steps. Their regions can be as large as the step.
 void compare_on_training_steps(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan) {
   for (const int ops : {40, 120, 240})
     for (const char* assumed : {"", "simrd"})

@@ -131,7 +131,7 @@ TEST_CASE("a run on real memory uses the planned memory, and reads the right byt
   }
 }
 
-TEST_CASE("no planner is below tide-pool, however little that may search") {
+TEST_CASE("no planner is below tide-pool, however small its effort is") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 60 : 6); ++seed)
     for (std::size_t k = 0; k < std::size(kKinds); ++k) {
       const Instance instance = tests::random_instance(seed, seed % 2 == 0 ? 21 : 40, kKinds[k]);
@@ -153,7 +153,7 @@ TEST_CASE("a search whose alignments leave holes finds no higher layout than hil
   CHECK(tide.plan({tide.name, tide.options, {{"effort", "1"}}})->plan(instance, {}).height <= 317_B);
 }
 
-TEST_CASE("on every bundled sample no planner is below tide-pool, and that is proved optimal") {
+TEST_CASE("on every bundled sample no planner is below tide-pool, whose layout is proved optimal") {
   const PoolInfo& tide = find_pool("tide-pool");
   int samples = 0;
   for (const auto& entry : std::filesystem::directory_iterator{std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples"}) {

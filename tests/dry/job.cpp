@@ -202,7 +202,7 @@ void memory_limits() {
   expect(call("cudaMalloc", &all, free) == 0, __LINE__);
   std::uint64_t said = ~std::uint64_t{0};
   expect(call("cudaMemPoolGetAttribute", &all, 1, static_cast<void*>(&said)) == 0, __LINE__);
-  expect(said == ~std::uint64_t{0} << 32, __LINE__);  // reuse policies are ints
+  expect(said == ~std::uint64_t{0} << 32, __LINE__);  // a reuse policy is an int, so half of the bytes stay
   expect(call("cudaMemPoolGetAttribute", &all, 4, static_cast<void*>(&said)) == 0 && said == 0, __LINE__);
   expect(call("cudaMemPoolGetAttribute", &all, 7, static_cast<void*>(&said)) == 0 && said == free, __LINE__);
   expect(call("cudaMemGetInfo", &later, &total) == 0 && later == 0, __LINE__);

@@ -1,4 +1,4 @@
-// Any events and segments as an allocator's log. The audit explains them or not, and never fails otherwise.
+// Any events and segments as an allocator's log. The audit reproduces them or reports a difference, and never fails.
 #include <cstddef>
 #include <cstdint>
 

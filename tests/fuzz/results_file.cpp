@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(compare(all, database, all, database));
     Database into{":memory:"};
     merge(std::vector{path}, into, true);
-  } catch (const std::runtime_error&) {  // InputError and what SQLite says
+  } catch (const std::runtime_error&) {  // InputError, or an error of SQLite
   }
   return 0;
 }

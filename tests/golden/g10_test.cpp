@@ -82,8 +82,8 @@ Absences copied_anew(const Trace& trace) {
 TEST_CASE("window bounds on BERT equal a linear program's to three decimals if every copy is made anew") {
   struct Line {
     int batch, gibibytes;
-    double swap;                   // s that ops wait for copies
-    std::optional<double> hybrid;  // or run again
+    double swap;                   // time in s for which ops wait for copies
+    std::optional<double> hybrid;  // the same, with the time of reruns
   };
   const double rate = static_cast<double>(find_machine("g10-a100").h2d.rate.count()) / 1e9;
   for (const Line& line : {Line{256, 40, 0, {}}, Line{256, 30, 0.379, {}}, Line{256, 20, 1.014, {}},

@@ -68,7 +68,7 @@ TEST_CASE("AutoSwap's predictions on VGG are those that its authors published") 
   CHECK(at(GapScore::kAoa, 490) == 0);
 }
 
-TEST_CASE("logs of block events are refused word for word") {
+TEST_CASE("messages about wrong logs of block events") {
   const auto refusal = [](std::string_view events, std::string_view loads) {
     try {
       read_block_log(Input{"e.csv", events}, Input{"l.csv", loads});

@@ -1,4 +1,4 @@
-// Published schedules with their cost and peak (shared data remat_optimal): all replay to both.
+// Published schedules with their cost and peak (shared data remat_optimal): a replay of each gives both.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -86,7 +86,7 @@ TEST_CASE("bounds on recomputation are at least the known ones, and no feasible 
     }
     const double known = std::max({std::stod(row.at("lb_best")), std::stod(row.at("lb_gap_lp")),
                                    row.at("lb_mincut_cascade").empty() ? 1.0 : std::stod(row.at("lb_mincut_cascade"))});
-    // One ns for the clock that starts at 1, and half of the last digit of the table.
+    // The clock starts at 1 ns, which is subtracted. The table is rounded, so half of its last digit is allowed.
     const double ours = static_cast<double>(bound->makespan.count() - 1) / static_cast<double>(work);
     CHECK(ours >= known - 0.5e-6);
     if (const double program = std::stod(row.at("lb_gap_lp")); program > 1 && model != "treelstm")

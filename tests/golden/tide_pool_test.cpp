@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// The height of each is its load.
+/// Instances whose least height is their load.
 constexpr const char* kClosed[] = {"minimalloc_A",
                                    "minimalloc_B",
                                    "minimalloc_C",

@@ -25,7 +25,7 @@ struct BertPoint {
   double bound;  ///< least time of an iteration: in s, or as a multiple of the time without limit
 };
 
-/// The last of four iterations on G10's machine, by a sum of bytes; nothing where the trace is missing.
+/// The last of four iterations on G10's machine, with counted bytes; nothing where the trace is missing.
 std::optional<Result> run_bert(const BertPoint& point, const std::string& policy) {
   const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", point.batch));
   if (!path || !optimised()) return {};
@@ -111,7 +111,7 @@ TEST_CASE("tide is within 2 % of the bound on swapping and recomputing on G10's 
             static_cast<double>(result->baseline.count()) * point.bound * 1.02);
 }
 
-TEST_CASE("tide gives places as good as counted bytes on GPT-2 at half its peak, and no other policy is faster") {
+TEST_CASE("tide with places is near the bound on GPT-2 at half its peak, and no other policy is faster") {
   if (!optimised()) return;
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
   RunSpec spec{.pool = "best-fit", .policy = "tide(effort=60)", .capacity = trace.ideal_peak() / 2};

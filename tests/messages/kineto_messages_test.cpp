@@ -11,7 +11,7 @@ using tests::complaint;
 namespace {
 
 std::string said(std::string_view text) { return complaint(read_kineto, text); }
-/// About the second event.
+/// The message about a file whose second event is `event`.
 std::string said_of(const std::string& event) { return said(R"({"traceEvents": [{"ph": "M"}, )" + event + "]}"); }
 std::string kernel(const std::string& rest) { return R"({"ph": "X", "cat": "kernel", "name": "k", )" + rest + "}"; }
 std::string memory(const std::string& args) {
@@ -73,7 +73,7 @@ TEST_CASE("messages about single events of Kineto files") {
   CHECK(said_of(huge + "," + huge) == "t.log:event 2: the sizes add up to more than 2305843009213693952");
 }
 
-TEST_CASE("a device that a Kineto file does not have is refused with those that it has") {
+TEST_CASE("the message about a device that a Kineto file does not have names its devices") {
   const auto read = [](const Input& input) { read_kineto_device(input, 2); };
   const std::string events =
       kernel(R"("ts": 1, "args": {"device": 0})") + "," + kernel(R"("ts": 1, "args": {"device": 3})");

@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// A machine file with these links to the device, and more.
+/// Reads a machine file with this link to the device, and with more keys.
 Machine with_link(const std::string& h2d, const std::string& more = "") {
   return parse_machine(R"({"name": "box", "capacity": "1GiB", )" + more + R"("h2d": )" + h2d +
                            R"(, "d2h": {"rate": "1GB/s", "latency": "1us"}, "device_copy": "1GB/s",
@@ -20,7 +20,7 @@ Machine with_link(const std::string& h2d, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("a link without its rate or latency, or with one that lacks its unit, is refused with the key") {
+TEST_CASE("a link whose rate or latency is missing or has no unit is refused with the key") {
   CHECK_THROWS_WITH(with_link(R"({"latency": "1us"})"),
                     "box.json: key 'h2d.rate' is missing; expected every key that simulator/machine/MACHINES.md lists");
   CHECK_THROWS_WITH(
@@ -100,7 +100,7 @@ TEST_CASE("a wrong optional value of the host is refused with its key") {
                     "2%");
 }
 
-TEST_CASE("storage has a capacity and a rate each way, and is refused with the key that is not right") {
+TEST_CASE("storage has a capacity and a rate each way; the message about a wrong one names the key") {
   const auto with_storage = [](const std::string& storage) {
     return with_link(R"({"rate": "1GB/s", "latency": "1us"})", R"("storage": )" + storage + ", ");
   };

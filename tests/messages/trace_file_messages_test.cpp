@@ -63,14 +63,14 @@ TEST_CASE("a truncated trace file is refused with the place where it ends") {
                                 16 + 32 + packed - 50));
 }
 
-TEST_CASE("a wrong checksum is refused with both") {
+TEST_CASE("the message about a wrong checksum has both checksums") {
   std::string bytes = small_file();
   std::string damaged = bytes;
   damaged[36] = static_cast<char>(damaged[36] ^ 1);  // in the checksum of the strings frame, byte 16 + 20
   CHECK_THROWS_WITH(read(damaged), ContainsSubstring("t.tide:byte 16: the header of a frame has checksum "));
   const std::string raw = numbers({0, 2}) + "op";
   const auto sum = file::checksum(raw);
-  // The same with a header that is right about itself.
+  // The same with a header whose own checksum is right.
   std::string frame;
   file::append_frame(Section::kStrings, 2, raw, frame);
   std::string head = frame.substr(0, 20);

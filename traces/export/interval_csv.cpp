@@ -9,8 +9,8 @@ namespace tidepool {
 namespace {
 
 /// One row for each buffer, in id order: it occupies `size` bytes during [lower, upper). Time 0 is before the first
-/// step, step i happens at time i + 1, and buffers that outlive the trace end after its last step: the largest load is
-/// the ideal peak.
+/// step, step i happens at time i + 1, and buffers that outlive the trace end after its last step. So the largest load
+/// is the ideal peak.
 std::string to_interval_csv(const Trace& trace) {
   const auto steps = trace.steps();
   std::vector<std::size_t> lower(trace.buffers().size(), 0), upper(trace.buffers().size(), steps.size() + 1);

@@ -153,7 +153,7 @@ class DatabaseWriter {
     return 0;
   }
 
-  /// An event is recorded right after the first op, and waited for right before the second.
+  /// Writes each order as an event that is recorded right after the first op and waited for right before the second.
   void write_orders() {
     Insert events{database_.get(), "CUPTI_ACTIVITY_KIND_CUDA_EVENT", 7},
         waits{database_.get(), "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", 10};
@@ -169,7 +169,7 @@ class DatabaseWriter {
     }
   }
 
-  /// The host's call at a time; its correlation id.
+  /// Adds a call of the host at a time. @return  its correlation id
   std::int64_t call(Nanos time) {
     if (!calls_) calls_.emplace(database_.get(), "CUPTI_ACTIVITY_KIND_RUNTIME", 6);
     calls_->row(time.count(), time.count(), kProcess + 1, ++correlation_, std::optional<std::int64_t>{},

@@ -44,7 +44,7 @@ class ColumnWriter {
   void number(const char*, const Records& records, Field field) {
     for (const auto& record : records) put(to_bits(field(record)));
   }
-  /// The difference to the record before (zigzag LEB128), for the records with the field, see `has`.
+  /// The difference to the record before (zigzag LEB128), for the records with the field: those with has(record).
   template <class Records, class Has, class Field>
   void delta_if(const char*, const Records& records, Has has, Field field) {
     std::uint64_t last = 0;

@@ -25,7 +25,7 @@ void append(std::vector<Record>& records, std::size_t count, std::string_view ra
   columns.done();
 }
 
-/// Gives the lines of a frame to the buffers or ops that came before it.
+/// Gives the lines of a frame to their buffers or ops, which came in earlier frames.
 template <class Record>
 void set_lines(std::vector<Record>& records, std::size_t count, std::string_view raw, Section section,
                std::string_view record) {

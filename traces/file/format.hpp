@@ -38,7 +38,7 @@ enum class Section : std::uint8_t {
   kChunk,  ///< everything before it is a whole part of the program
   kEnd,    ///< the trace is complete
   kIndex,
-  kBufferLines,  ///< lines of the user's code, of the buffers that have one
+  kBufferLines,  ///< the buffers that have a line of the user's code, with this line
   kOpLines,
 };
 inline constexpr std::size_t kSections = 17;

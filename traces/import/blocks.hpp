@@ -21,7 +21,7 @@ enum class BlockEvent : std::uint8_t {
 struct LoggedBlock {
   BlockEvent event = BlockEvent::kAlloc;
   std::uint32_t space = 0;  ///< equal addresses in different spaces (devices, processes) are different memory
-  Buffer block = {};        ///< its address names it until it is freed
+  Buffer block = {};        ///< until a free, events name the block by its address
 };
 
 /// Converts a log's allocations and frees to the buffers of a builder. If the log does not begin or end with the

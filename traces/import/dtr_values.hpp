@@ -21,8 +21,8 @@ struct DtrValue {
   std::int64_t size = 0;
   std::int64_t root_refs = 0;  ///< refs of all values with this root
   std::size_t last_read = 0;   ///< the last instruction that reads the root or a view of it
-  bool asked_for = false;      ///< it or a view of it is an output
-  std::uint32_t chain = 0;     ///< roots that one buffer holds one after the other have one chain
+  bool asked_for = false;      ///< the root or a view of it is an output
+  std::uint32_t chain = 0;     ///< number shared by all roots that one buffer holds in turn
 };
 
 /// A root whose last reference ended with an instruction.

@@ -254,7 +254,7 @@ class TimelineTrace {
 
   void synchronise(const GpuSync& sync) {
     const GpuStream& named = sync.stream;
-    if (!processes_.contains(named.process)) return;  // nothing of it is in the trace
+    if (!processes_.contains(named.process)) return;  // the trace has nothing of this process
     const std::tuple event{named.process, named.context, sync.event};
     const std::pair id{named.process, sync.sync_id};
     const auto stream = stream_ids_.find(named);

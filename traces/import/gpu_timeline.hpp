@@ -55,10 +55,10 @@ struct GpuOp {
   std::optional<std::int64_t> start;  ///< none if the profiler lost the time
   std::int64_t duration = 0;
   std::optional<std::int64_t> launch;
-  GpuUses uses;                           ///< seen at the launch
+  GpuUses uses;                           ///< from the parameters of the launch
   std::optional<std::size_t> call;        ///< index into the calls
   std::optional<std::size_t> collective;  ///< of a collective: its index in the caller's data
-  bool whole_call = false;                ///< it stands for all launches of the call, and has the uses of all
+  bool whole_call = false;                ///< the op stands for all launches of the call, and has all their uses
 };
 
 /// An allocation or a free of device memory.

@@ -47,7 +47,7 @@ std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int
   return {*only};
 }
 
-/// The names of all streams, by number, so that a trace has no more of them; one if there are none.
+/// The names of the streams in the file, by number; one name if the file has no stream.
 std::vector<std::string> stream_names(const Kineto& file, const std::set<std::int64_t>& devices) {
   std::set<std::pair<std::int64_t, std::int64_t>> streams;
   for (const KinetoActivity& activity : file.activities)
@@ -94,7 +94,7 @@ class KinetoImport {
   }
 
  private:
-  /// Adds activities at the times of their launches; an activity never comes before an earlier one of its stream.
+  /// Adds activities at the times of their launches. On a stream, they keep the order in which they ran.
   void add_activities() {
     std::unordered_map<std::int64_t, std::size_t> launches;  // by correlation
     for (std::size_t i = 0; i < file_.launches.size(); ++i) launches.try_emplace(file_.launches[i].correlation, i);

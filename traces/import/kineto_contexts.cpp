@@ -16,10 +16,10 @@ bool is_backward(std::string_view name) {
   return name.substr(0, name.find_last_not_of("0123456789") + 1).ends_with("Backward");
 }
 
-/// In bytes. Without a limit, nested names could need memory that grows as their number squared.
+/// The most bytes of a path. Without a limit, the memory for nested names could grow as the square of their number.
 constexpr std::size_t kLongestPath = 1000;
 
-/// Appends the part of a name to a path that fits in whole characters (UTF-8).
+/// Appends as many whole characters (UTF-8) of a name as the path may hold.
 void append(std::string& path, std::string_view name) {
   path.append(path.empty() ? "" : ".").append(name);
   if (path.size() <= kLongestPath) return;
@@ -41,7 +41,7 @@ void enter(const Kineto& file, const KinetoRange& range, KinetoContext& context)
   context.phase = phase_inside(context.phase, name, range.differentiated || range.kind == KinetoRangeKind::kModule);
 }
 
-/// The positions 0 to n - 1 in the order of `before`.
+/// The positions 0 to n - 1, sorted by `before`.
 template <class Before>
 std::vector<std::size_t> sorted(std::size_t n, Before before) {
   std::vector<std::size_t> order(n);

@@ -29,7 +29,7 @@ class DeviceMemory {
       }
       event.ends = live.back();
       live.pop_back();
-      if (out.lives[event.ends].bytes != bytes) mismatches_ += 2;  // lost: its free, and an allocation
+      if (out.lives[event.ends].bytes != bytes) mismatches_ += 2;  // lost: a free and an allocation at this address
       return;
     }
     if (memory.address >= 0 && !live.empty()) {

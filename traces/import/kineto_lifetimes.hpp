@@ -35,7 +35,7 @@ struct KinetoLifetimes {
   std::vector<Event> events;                  ///< by time, equal times in the order of the file
   std::map<std::int64_t, std::int64_t> kept;  ///< by device: bytes from before that were never freed
   bool by_size = false;                       ///< some events give no address
-  std::int64_t lost = 0;                      ///< memory events that must be missing, at least
+  std::int64_t lost = 0;                      ///< least number of memory events that must be missing
 };
 
 KinetoLifetimes find_lifetimes(const std::vector<KinetoMemory>& memory, std::optional<std::int64_t> only);

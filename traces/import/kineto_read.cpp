@@ -18,7 +18,7 @@ namespace ondemand = simdjson::ondemand;
 
 static_assert(Input::kPadding >= simdjson::SIMDJSON_PADDING, "events are parsed where they stand");
 
-/// Times, addresses and sizes above this are taken as damaged. Sums of two allowed values fit 64 bits.
+/// Times, addresses and sizes above this count as damaged. Sums of two allowed values fit 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 61;
 constexpr std::int64_t kMostDevices = 256;
 
@@ -30,7 +30,7 @@ struct CategoryName {
   OpKind op = OpKind::kKernel;
   KinetoRangeKind range = KinetoRangeKind::kOperator;
 };
-/// Lower-case names since 2022, others in 2021.
+/// The categories of events: in lower case since 2022, in other words in 2021.
 constexpr std::array kCategories{
     CategoryName{"kernel", Category::kActivity, OpKind::kKernel},
     CategoryName{"gpu_memcpy", Category::kActivity, OpKind::kCopy},

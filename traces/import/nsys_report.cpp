@@ -88,7 +88,7 @@ class Parser {
                              SqliteColumn{"globalTid", false}, SqliteColumn{"returnValue", false}};
     tables_.each(kCalls, columns, [&](const SqliteRow& row) {
       if (row.null(1) || row.null(2)) return;
-      const std::int64_t process = id(row, 2) & ~std::int64_t{0xffffff};  // the rest is the thread
+      const std::int64_t process = id(row, 2) & ~std::int64_t{0xffffff};  // the lower 24 bits are the thread
       const NsysCall call{time(row, 0), id(row, 3)};
       const auto [entry, added] = calls_[process].try_emplace(id(row, 1), call);
       if (!added && call.start < entry->second.start) entry->second = call;  // one API may call another

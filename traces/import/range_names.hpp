@@ -8,12 +8,12 @@
 
 namespace tidepool {
 
-/// The phase of a range named "Forward", "MulBackward0" or "Optimizer.step#SGD.step": one that has one of the words
-/// forward, fwd, backward, bwd, optimizer or optim in it, in any case, and none of another phase.
+/// The phase of a range, from its name, as in "Forward", "MulBackward0" or "Optimizer.step#SGD.step". The name must
+/// contain one of the words forward, fwd, backward, bwd, optimizer or optim, in any case, and no word of another phase.
 std::optional<Phase> phase_named(std::string_view name);
 
-/// Whether a range counts iterations: step, iter, iteration or batch in any case with a number behind it, as in
-/// "Warm-up Step 1", "iter_12" and "ProfilerStep#3".
+/// Whether a range counts iterations: its name has step, iter, iteration or batch, in any case, and a number behind it,
+/// as in "Warm-up Step 1", "iter_12" and "ProfilerStep#3".
 bool names_iteration(std::string_view name);
 
 /// Whether a range is named by a module path: at least two identifiers joined by dots, as in

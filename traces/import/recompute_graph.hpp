@@ -31,13 +31,13 @@ struct GraphOp {
 struct GraphSchedule {
   /// By op: the ops that run again just before it runs for the first time, in order.
   std::vector<std::vector<std::uint32_t>> again;
-  Nanos cost;  ///< as stored: of all runs
+  Nanos cost;  ///< as stored: the sum over all runs
   Bytes peak;  ///< as stored, if a value lives from each of its runs to its last reader before the next run
 };
 
 struct GraphBudget {
   std::string name;    ///< as the file says it: "9 GiB", "0.9x"
-  Bytes capacity;      ///< with the fixed memory
+  Bytes capacity;      ///< including the fixed memory
   std::string status;  ///< "closed_1e-4", "optimal", "open", "infeasible", ...
   std::optional<GraphSchedule> schedule;
   std::optional<Nanos> least;      ///< stored bound on plans that run an op again at most once a stage, or twice in all

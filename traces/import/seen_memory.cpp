@@ -5,8 +5,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block; a damaged file may have any size
-constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // of all blocks; sums of a few of these fit 64 bits
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // most bytes of a block; damaged files may have more
+constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // most live bytes; sums of a few of these fit 64 bits
 
 }  // namespace
 

@@ -262,7 +262,7 @@ class SingaImport {
   std::vector<std::size_t> marks_;  // events with which iterations begin
   std::size_t next_mark_ = 0;
   std::vector<std::int64_t> clock_;  // by event
-  std::vector<std::size_t> ops_;     // events that are ops
+  std::vector<std::size_t> ops_;     // indices of the events that are ops
   std::size_t next_op_ = 0;
 };
 

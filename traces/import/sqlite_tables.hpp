@@ -21,7 +21,7 @@ struct sqlite3_stmt;
 
 namespace tidepool {
 
-/// A column to read. One that is not required is null in every row of a table that lacks it.
+/// A column to read. If a table lacks a column that is not required, the column is null in every row.
 struct SqliteColumn {
   const char* name;
   bool required = true;
@@ -35,7 +35,7 @@ class SqliteRow {
   std::int64_t whole(std::size_t column, std::int64_t least, std::int64_t most) const;
   /// Nothing where the column is null.
   std::optional<std::int64_t> whole_or_null(std::size_t column, std::int64_t least, std::int64_t most) const;
-  /// The text of a column, made UTF-8: if it is not, '?' stands for every byte that is not ASCII. "" for null.
+  /// The text of a column, as UTF-8. If it is not UTF-8, every byte that is not ASCII becomes '?'. "" for null.
   std::string text(std::size_t column) const;
 
   /// @throws InputError  "x.sqlite: T: row 5: " and the message
@@ -87,7 +87,7 @@ class SqliteTables {
   std::string rollback_mode_;  ///< the changed copy of a file with a write-ahead log
   std::unique_ptr<sqlite3, Close> handle_;
   std::set<std::string> tables_;
-  std::unique_ptr<std::int64_t> steps_left_;  // at one place, since SQLite counts it down
+  std::unique_ptr<std::int64_t> steps_left_;  // on the heap, since SQLite keeps its address to count it down
   mutable std::int64_t bytes_left_;           // of texts and blobs
 };
 

@@ -148,8 +148,8 @@ class EtImport {
   std::optional<std::int64_t> only_;
   EtProgram program_;
   std::vector<Measured> measured_;  // by node
-  std::size_t activities_ = 0;      // of the profile, on the devices that are read
-  std::size_t joined_ = 0;          // of them, those that belong to an op
+  std::size_t activities_ = 0;      // number of the profile's activities on the devices that are read
+  std::size_t joined_ = 0;          // number of these activities that belong to an op
   TraceBuilder builder_;
   std::vector<Phase> phases_;      // by node
   std::vector<BufferId> buffers_;  // by life

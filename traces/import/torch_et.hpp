@@ -15,7 +15,7 @@ namespace tidepool {
 /// A tensor as an operator was given it or returned it.
 struct EtTensor {
   std::uint32_t argument = 0;  ///< position among the operator's arguments or results
-  std::int64_t storage = 0;    ///< storages at one address have one number, one after the other
+  std::int64_t storage = 0;    ///< later storages at the same address have the same number
   std::int64_t device = -1;    ///< -1 = the host
   std::int64_t bytes = 0;      ///< of its elements
   std::int64_t end = 0;        ///< bytes of the storage up to the end of its last element
@@ -26,9 +26,9 @@ struct EtNode {
   std::int64_t id = 0;  ///< ascends in the order in which calls began
   std::int64_t parent = 0;
   std::int64_t record_function = -1;  ///< the number that the profiler gives the call; -1 = not recorded
-  std::int64_t sequence = -1;         ///< at least 0: autograd recorded it
+  std::int64_t sequence = -1;         ///< at least 0 if autograd recorded the call
   std::int64_t thread = 0;
-  std::uint32_t name = 0;    ///< into ExecutionTrace::texts
+  std::uint32_t name = 0;    ///< index into ExecutionTrace::texts
   std::uint32_t schema = 0;  ///< as in "aten::relu_(Tensor(a!) self) -> Tensor(a!)"; "" = it has none
   bool generated = false;    ///< a kernel of a compiler, as of Triton
   std::vector<EtTensor> inputs, outputs;

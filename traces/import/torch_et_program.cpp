@@ -195,7 +195,7 @@ class ProgramFinder {
   std::optional<std::int64_t> only_;
   EtProgram out_;
   std::unordered_map<std::uint32_t, std::vector<SchemaArgument>> schemas_;
-  std::vector<std::size_t> last_;                                      // by node: the last one inside of it
+  std::vector<std::size_t> last_;                                      // by node: the last node inside it
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> live_;  // lives by device and storage
   std::vector<std::size_t> begun_by_;                                  // by life: a node
 };

@@ -19,7 +19,7 @@ struct EtProgram {
     std::int64_t device = 0;
     std::int64_t bytes = 0;  ///< up to the end of the furthest tensor in it
     bool born_before = false;
-    std::size_t first = 0, last = 0;  ///< into `calls`; `last` is kNone if it outlives the trace
+    std::size_t first = 0, last = 0;  ///< into `calls`; last kNone: born before, and its address was not reused
   };
   struct Use {
     std::size_t life = 0;
@@ -29,7 +29,7 @@ struct EtProgram {
   };
   struct Call {
     std::size_t node = 0;
-    bool runs = false;  ///< an op; others only hold storages
+    bool runs = false;  ///< it is an op; other calls only keep storages alive
     std::vector<Use> uses;
   };
 
@@ -39,7 +39,8 @@ struct EtProgram {
   std::vector<bool> runs;            ///< by node
 };
 
-/// An operator runs if it writes something that no operator called by it writes: it is the one that launches kernels.
+/// Finds the device program. An operator is an op if it writes a storage that no operator called by it writes: then it
+/// launches kernels itself.
 /// @param only  the one device to look at
 EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only);
 

@@ -12,7 +12,7 @@ namespace tidepool {
 namespace {
 
 using Kind = Pickle::Kind;
-/// Largest address or size taken for real: sums of two of them still fit 64 bits.
+/// Largest accepted address or size: sums of two of them still fit 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 61;
 constexpr std::int64_t kMostDevices = 256;
 
@@ -72,7 +72,7 @@ class Record {
   std::int64_t whole_or(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
     return find_whole(key, least, most).value_or(otherwise);
   }
-  /// Any 64 bits, as stream handles are.
+  /// A number of any 64 bits, such as a stream handle.
   std::int64_t bits(std::string_view key, std::int64_t otherwise) const {
     using Limits = std::numeric_limits<std::int64_t>;
     return whole_or(key, Limits::min(), Limits::max(), otherwise);

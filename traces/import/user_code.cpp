@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Folders whose code somebody else wrote. The last is where PyTorch's compiler puts what it makes.
+/// Folders with code that the user did not write. PyTorch's compiler writes its code to the last one.
 constexpr std::array<std::string_view, 4> kForeign{"/site-packages/", "/dist-packages/", "/pytorch/torch/",
                                                    "/torchinductor_"};
 

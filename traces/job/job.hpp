@@ -17,7 +17,7 @@ namespace tidepool {
 struct JobRank {
   std::string trace;  ///< path of its file, relative to the job file
   std::string hash;   ///< of the trace
-  Nanos start;        ///< of the trace's clock, since the start of the job
+  Nanos start;        ///< begin of the trace's clock, since the start of the job
   bool operator==(const JobRank&) const = default;
 };
 
@@ -33,15 +33,15 @@ struct JobCollective {
   std::string name;                 ///< as in all_reduce
   std::size_t group = 0;            ///< index into the groups
   std::vector<OpId> ops = {};       ///< one for each rank of the group, in its order
-  std::optional<Bytes> input = {};  ///< of the rank that gives most; nothing = not recorded
-  Nanos cost = {};  ///< without waiting: the least duration of all ranks, as the last to arrive does not wait
+  std::optional<Bytes> input = {};  ///< input of the rank with the largest one; nothing = not recorded
+  Nanos cost = {};  ///< without waiting: the least duration over all ranks, since the last to arrive does not wait
   bool operator==(const JobCollective&) const = default;
 };
 
 struct Job {
   std::vector<JobRank> ranks;
   std::vector<JobGroup> groups;
-  std::vector<JobCollective> collectives;  ///< of one group in its order
+  std::vector<JobCollective> collectives;  ///< those of one group are in its order
   Nanos clock_residual;                    ///< largest difference of the recorded ends of one collective
   bool operator==(const Job&) const = default;
 };

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kVersionKey = "tidepool_job";
 constexpr std::string_view kQuotedVersionKey = "\"tidepool_job\"";
 constexpr std::int64_t kVersion = 1;
-/// The most ops on a rank: no job has as many; a damaged file may.
+/// The most ops on a rank. No job has as many, but a damaged file may name them.
 constexpr std::size_t kMostOps = std::size_t{1} << 31;
 /// The deepest nesting. Lists of ops are at level 3; very deep nesting would exhaust the stack.
 constexpr int kDeepest = 16;

@@ -28,11 +28,11 @@ bool is_of(const Input& input, std::string_view format) {
   try {
     return find_importer(input, "auto").name == format;
   } catch (const InputError&) {
-    return false;  // in no known form
+    return false;  // the file is in no known form
   }
 }
 
-/// Calls each(input) for every file of this format in a folder (not in folders in it) or in a tar archive, by name.
+/// Calls each(input) for every file of this format in a folder (without its subfolders) or in a tar archive, by name.
 /// @param expected  for messages: what the path should be
 template <class Each>
 void for_each_file(const std::string& path, std::string_view format, std::string_view expected, const Each& each) {

@@ -20,7 +20,7 @@ struct RankProfile {
 /// Whether a path is a folder or a tar archive (compressed or not), which may hold the profiles of several ranks.
 bool holds_several_files(const std::string& path);
 
-/// Reads every Kineto file of a folder (not of folders in it) or of a tar archive. Files in other forms are left out.
+/// Reads every Kineto file of a folder (without its subfolders) or of a tar archive. Files in other forms are left out.
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
 

@@ -11,8 +11,8 @@ namespace tidepool {
 void require_file_name(const std::string& path);
 
 /// Writes JOB.json and, beside it, JOB.rank0.tide, JOB.rank1.tide, ...: all of them or none. Ranks with equal traces
-/// have one file, that of the first. Such files of a job that was written there before, and that the new one does not
-/// name, are removed. Sets the paths and hashes of the job's traces.
+/// have one file, that of the first. Trace files of an earlier job at this path are removed if the new job does not
+/// name them. Sets the paths and hashes of the job's traces.
 void write_job(const std::string& path, LoadedJob& job);
 
 }  // namespace tidepool

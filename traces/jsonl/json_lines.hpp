@@ -23,7 +23,7 @@ namespace tidepool {
 class JsonRow;
 
 /// Reads the fields of one JSON object by key. A missing field gives the default; done() refuses keys that were not
-/// read. Every error is an InputError that names the key and what it is, as in "'device' is -1; expected 0 to 65535".
+/// read. Every error is an InputError that names the key and its value, as in "'device' is -1; expected 0 to 65535".
 class JsonFields {
  public:
   /// `object` must stay alive.

@@ -59,7 +59,7 @@ class Rebuilt {
  public:
   explicit Rebuilt(const Trace& trace) : trace_{trace}, builder_{trace.data().streams} { visit_program(trace, *this); }
 
-  /// Whether the reader gives buffers and versions the numbers that they have.
+  /// Whether the reader would give buffers and versions the numbers that they have in the trace.
   bool same_numbers() {
     if (!same_) return false;
     for (std::size_t i = 0; i < trace_.buffers().size(); ++i) builder_.content(BufferId{i});

@@ -60,8 +60,8 @@ class GptWriter {
   double linear(std::int64_t in, std::int64_t out) const {
     return 2.0 * static_cast<double>(tokens_) * static_cast<double>(in) * static_cast<double>(out);
   }
-  /// Half of all pairs of positions have a score and a term in a sum, which take 4 operations for each number of the
-  /// hidden state.
+  /// Operations of attention. Half of all pairs of positions have a score and a term in a sum. Both together take 4
+  /// operations for each number of the hidden state.
   double attention() const {
     return 2.0 * static_cast<double>(tokens_) * static_cast<double>(shape_.sequence) *
            static_cast<double>(shape_.hidden);

@@ -18,7 +18,7 @@ using Random = std::minstd_rand;
 /// with another. Returns any other text unchanged.
 std::string mutate_json(std::string_view text, Random& random);
 
-/// An opcode of a pickle is removed, doubled, copied to elsewhere, or gets another argument.
+/// Mutates a pickle: an opcode is removed, doubled, copied to another place, or gets another argument.
 std::string mutate_pickle(std::string_view bytes, Random& random);
 
 /// Mutates a database: a value is changed, or a row, a column or a table is removed or doubled. "" if the bytes are no
