@@ -6,7 +6,7 @@
 #                                   which is removed if all is well
 # The clone has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root,
 # debootstrap and the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
-#   MIRROR       of Debian 12's packages; default: that of this machine's apt, if this is Debian 12
+#   MIRROR       a mirror of Debian 12; default: that of this machine's apt, if this is Debian 12
 #   TORCH        arguments of pip install; default "torch numpy" (wheels for CPUs alone are a tenth as large)
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)

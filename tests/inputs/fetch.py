@@ -53,7 +53,7 @@ def compressed(name, content):
 
 
 def member_of(archive, name):
-    """The one file of a zip archive with this name, in whatever folder."""
+    """The one file with this name in a zip archive, in any of its folders."""
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
         paths = [path for path in files.namelist() if path.rsplit("/", 1)[-1] == name]
         if len(paths) != 1:

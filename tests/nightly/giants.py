@@ -3,8 +3,8 @@
 
     giants.py --program build/tidepool [--events 10000000] [--snapshot-gb 5]
 
-It writes an allocator log of so many events (RMM's CSV) and a memory snapshot of PyTorch of so many gigabytes (a
-pickle, with the frames of each call), both seeded, and imports and processes them. A limit is missed if a command takes
+It writes an allocator log of --events events (RMM's CSV) and a memory snapshot of PyTorch of --snapshot-gb gigabytes
+(a pickle, with the frames of each call), both from fixed seeds. It imports and processes them. A command fails if it takes
 more memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs, findings, and
 the resources of each command.
 """
@@ -66,7 +66,7 @@ def write_snapshot(path, size):
     stacks = []
     for stack in range(64):
         frames = [{"filename": f"/job/model_{stack}.py", "line": line, "name": f"forward_{line}"} for line in range(10)]
-        stacks.append(pickle.dumps(frames, protocol=3)[2:-1])  # without the protocol and the end; no entry of the memo
+        stacks.append(pickle.dumps(frames, protocol=3)[2:-1])  # without the protocol header and the end; uses no memo
     with open(path, "wb", buffering=1 << 20) as file:
         block = b"}(" + text("size") + whole(segment) + text("state") + text("inactive") + b"u"
         file.write(b"\x80\x04}(" + text("segments") + b"](}(" + text("address") + whole(base) + text("total_size")

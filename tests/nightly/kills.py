@@ -3,8 +3,8 @@
 
     kills.py --program build/tidepool [--kills 200] [--seed 1]
 
-Each trial begins a sweep into a new database, kills it at a moment drawn at random from the time that a whole one
-takes, runs the same command to its end, and compares with the undisturbed one. The last line is a JSON object: runs and
+Each trial begins a sweep into a new database, kills it at a random moment within the time of a whole sweep, runs the
+same command to its end, and compares the results with those of the undisturbed sweep. The last line is a JSON object: runs and
 findings.
 """
 import argparse

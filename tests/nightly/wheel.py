@@ -11,7 +11,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "traces" / "samples" / "vgg16.tide"
-# The folder of the build, which takes minutes without the objects of an earlier one.
+# The build folder. A build takes minutes without the objects of an earlier one.
 BUILD = ROOT / "build" / "wheel"
 
 

@@ -1,4 +1,4 @@
-"""Building the package: a build that was configured before pybind11 was installed builds the package afterwards."""
+"""A build folder that was configured before pybind11 was installed builds the package after the installation."""
 import pathlib
 import shutil
 import subprocess

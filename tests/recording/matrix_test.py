@@ -110,7 +110,7 @@ class Record(Warm):
         return trace, result
 
     def test_a_job_computes_the_same_and_each_complete_step_is_recorded(self):
-        steps = {"accumulate": 3, "disk-full": 2}  # the first one makes the optimizer's state; of the others at most 5
+        steps = {"accumulate": 3, "disk-full": 2}  # recorded ones: at most 5, without the first step of the job
         for variant in chosen("record", WHOLE):
             if "compile" in variant:
                 continue
@@ -229,7 +229,7 @@ class Run(Warm):
         for variant in chosen("run", [*BROKEN, "ddp"]):
             with self.subTest(variant):
                 ended, _, said = self.carry_out(variant, plan)
-                self.assertEqual(ended, 1 if variant == "ddp" else ends(variant), said)  # one process is followed
+                self.assertEqual(ended, 1 if variant == "ddp" else ends(variant), said)  # tidepool run follows only one process
 
 
 class Dry(Jobs):
@@ -248,9 +248,9 @@ class Dry(Jobs):
                 printed = printed or result.stdout
                 self.assertEqual(result.stdout, "".join(printed.splitlines(keepends=True)[:result.stdout.count("\n")]))
                 facts = self.facts(trace)
-                if variant == "compile":  # its kernels
+                if variant == "compile":  # the trace has its kernels
                     self.assertGreaterEqual(facts["iterations"], 2)
-                else:  # one step, by operators
+                else:  # the trace has one step, by operators
                     self.assertEqual((facts["iterations"], facts["evidence"]["parameter"]), (1, 0))
                     self.assertGreater(facts["kind_bytes"]["activation"], 0)
                 self.assertGreater(facts["kernels"], 10)

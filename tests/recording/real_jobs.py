@@ -44,7 +44,7 @@ def wedsonlin(pattern, context, autocast):
 
 
 def athrun0109(precision, forward_only, context):
-    """@param precision  which the last version of the script sets itself, to bf16"""
+    """@param precision  replaces the bf16 that the last version of the script sets"""
     path = pathlib.Path("cs336_systems/benchmarking_script_memory.py")
     path.write_text(path.read_text().replace("args.mixed_precision = 'bf16'", f"args.mixed_precision = '{precision}'"))
     sys.argv[1:] = ["--context_length", context, "--forward_only", forward_only]

@@ -40,7 +40,7 @@ LIMIT_S = 7200  # of one command
 PLACEMENTS = ("lowest-first", "top-down")
 PACKAGES = ("einops", "einx", "jaxtyping", "numpy", "pandas", "jinja2")
 
-# What a repository's jobs need: its commit, those of other repositories below it, PyTorch, the device, where to run.
+# The needs of a repository's jobs: its commit, PyTorch, device, working directory, and folders of Python modules.
 Source = collections.namedtuple("Source", "commit torch device cwd paths")
 SOURCES = {
     "kkaitlyn111/cs336-a2-systems": Source("c1272e1", "2.6.0", "h100-80gb", ".", (".", "../cs336-assignment1")),
@@ -137,7 +137,7 @@ class Code:
 
 
 def without_conflicts(text):
-    """A file that was committed with the marks of a merge, with the first version of each conflict."""
+    """The text of a file that was committed with the marks of a merge. Of each conflict, the first version is taken."""
     kept, keep = [], True
     for line in text.splitlines(keepends=True):
         if line.startswith(("<<<<<<< ", ">>>>>>> ", "=======")):

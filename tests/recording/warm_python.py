@@ -24,7 +24,7 @@ import traceback
 class Server:
     def __init__(self, within=(), modules=()):
         """
-        within   a command that sets up something, and then runs the command that follows it, which loads PyTorch
+        within   a command that prepares the environment and then runs the command after it, which loads PyTorch
         modules  further modules to import
         """
         self._folder = tempfile.TemporaryDirectory()
