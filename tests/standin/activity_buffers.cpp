@@ -18,7 +18,7 @@ namespace {
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 
-/// Work whose record is in a buffer without times, until the work has ended.
+/// Running work. Its record is in a buffer, without times until the work has ended.
 struct Unfinished {
   std::size_t times;  ///< place of the times in the buffer: begin, then end
   std::uint64_t begin, end;
@@ -42,7 +42,7 @@ std::vector<Buffer>& waiting() {
   return all;
 }
 
-/// The place of a record's begin, which its end follows; 0 if its times are known when it is made.
+/// The place of the begin time in a record; the end time follows it. 0 if both are known when the record is made.
 std::size_t times_of(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:

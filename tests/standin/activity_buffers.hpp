@@ -9,14 +9,14 @@
 
 namespace standin {
 
-inline std::mutex activity_mutex;  ///< of the buffers and the set of enabled kinds
+inline std::mutex activity_mutex;  ///< guards the buffers and the set of enabled kinds
 
 /// The answer of cuptiGetVersion: STANDIN_CUPTI_VERSION, or the version of CUDA 12.8.
 std::uint32_t cupti_version();
 
-/// Bytes of a record in the version that the library reports; a version has the sizes of the last version that changed
-/// them. They were measured by walking through buffers with the libraries of CUDA 12.4, 12.6, 12.8, 13.0, 13.2 and
-/// 13.5; real_cupti.cpp walks through buffers of the stand-in with the installed version.
+/// Bytes of a record in the version that cupti_version() reports. A version without sizes of its own has those of the
+/// version before it. The sizes were measured by walking through buffers with the libraries of CUDA 12.4, 12.6, 12.8,
+/// 13.0, 13.2 and 13.5; real_cupti.cpp walks through buffers of the stand-in with the installed version.
 std::size_t record_size(CUpti_ActivityKind kind);
 
 bool has_buffer_callbacks();
@@ -28,8 +28,8 @@ void set_buffer_callbacks(CUpti_BuffersCallbackRequestFunc requested, CUpti_Buff
 /// @return  false if there is no memory for the record
 bool add_to_buffer(CUpti_ActivityKind kind, const void* record, std::size_t bytes, std::unique_lock<std::mutex>& lock);
 
-/// Hands out all buffers whose work has ended, or all buffers if that is forced. Each is handed out by a thread of its
-/// own, and the one of the thread with the largest id comes first.
+/// Hands out all buffers whose work has ended; if `forced`, all buffers. Each buffer gets a thread of its own, except
+/// that of the thread with the largest id, which the calling thread hands out.
 void hand_out_all(bool forced);
 
 }  // namespace standin

@@ -65,7 +65,7 @@ struct RuntimeCall {
   std::uint32_t correlation;
   std::uint64_t storage;
 };
-inline thread_local std::vector<RuntimeCall> runtime_calls;  // runtime calls that the thread is in
+inline thread_local std::vector<RuntimeCall> runtime_calls;  // nested runtime calls of the thread, the outermost first
 
 inline CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
 inline std::uint32_t correlation() {
@@ -74,7 +74,8 @@ inline std::uint32_t correlation() {
   return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
 }
 
-/// Handles of launches are kernels, not functions. Calls about functions refuse them in one of two ways.
+/// With the fault "kernel-handles", handles of launches are kernels, not functions; calls about functions refuse them
+/// with this error, which the value of the fault chooses. Success without the fault.
 inline CUresult refusal_of_kernels() {
   static const std::string fault = standin::fault("kernel-handles");
   if (fault.empty()) return CUDA_SUCCESS;
@@ -189,7 +190,7 @@ inline void emit_memory(CUpti_ActivityMemoryOperationType operation, CUdeviceptr
   record.source = "/opt/somewhere/libjob.so";
   emit(record);
   if (!duplicate) return;
-  record.base.contextId = kContext + 1;  // the other context of the device reports it too
+  record.base.contextId = kContext + 1;  // the other context of the device reports the record, too
   emit(record);
 }
 

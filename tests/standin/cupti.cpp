@@ -35,7 +35,7 @@ std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
 
-/// Threads in calls with callbacks: the depth of their calls, and the begin.
+/// State of a thread in calls with callbacks: the depth of its nested calls, and their begin.
 struct Inside {
   unsigned depth = 0;
   std::chrono::steady_clock::time_point since;
@@ -51,7 +51,7 @@ bool too_early() {
   return late && !subscribed;
 }
 
-/// CUPTI may be used again only after another subscription.
+/// Refuses every call after cuptiFinalize, until the next subscription.
 CUptiResult refused(const char* name) {
   if (!finalized) return CUPTI_SUCCESS;
   std::fprintf(stderr, "standin: %s after cuptiFinalize\n", name);
@@ -179,7 +179,8 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   return CUPTI_SUCCESS;
 }
 
-/// Called at the end of a call, when no other thread is in a call. A call that has just begun may have been missed.
+/// May only be called at the end of a call, while no other thread is in one; otherwise it aborts. Calls of other
+/// threads that began less than 10 ms ago are allowed: the recorder may have missed them.
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;
   {

@@ -226,7 +226,7 @@ Status cuStreamCreate(Stream* stream, unsigned flags) {
   world().streams.push_back(*stream);
   return kSuccess;
 }
-/// The remaining work of the stream is still done.
+/// The stream still finishes its work.
 Status cuStreamDestroy_v2(Stream stream) {
   if (const Status status = ready(stream); status != kSuccess) return status;
   if (is_captured(stream)) return kCaptureUnsupported;

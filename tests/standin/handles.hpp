@@ -11,8 +11,8 @@
 
 namespace standin {
 
-/// Valid handles of one type. Their objects live as long as the process, so that a released handle is never reused for
-/// a new object; but those of functions and executable graphs are, on purpose (see cuda_state.hpp).
+/// Valid handles of one type. Their objects live as long as the process, so that a new object never has the handle of a
+/// released one. Functions and executable graphs are exceptions, on purpose (see cuda_state.hpp).
 template <class Handle>
 class Handles {
  public:
@@ -55,14 +55,14 @@ inline CUresult ready() {
   return current_context == nullptr || retained == 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-/// As ready(), and these handles are valid. No stream means the default stream.
+/// Success if ready() succeeds and these handles are valid. No stream means the default stream.
 template <class... Each>
 CUresult ready(Each*... handles) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   return (Handles<Each>::know(handles) && ...) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/// The answer of the body, if this thread may make the call with these handles.
+/// Runs the body and returns its status, if this thread may make the call with these handles.
 template <class Body, class... Each>
 CUresult checked(Body body, Each*... handles) {
   const CUresult result = ready(handles...);

@@ -235,8 +235,8 @@ CUresult encode(CUtensorMap& map, std::uint64_t address) {
                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/// Waits until the file exists. Meanwhile the job makes driver calls without records, since CUPTI is detached in a
-/// call.
+/// Waits until the file exists. Meanwhile the job makes driver calls that leave no records, because the recorder
+/// detaches CUPTI within a call.
 void await(const std::string& path) {
   for (int waited_ms = 0; access(path.c_str(), F_OK) != 0; waited_ms += 5) {
     if (waited_ms > 120'000) fail("nobody made " + path);
@@ -246,7 +246,7 @@ void await(const std::string& path) {
   }
 }
 
-/// Lines that end, wait or multiply processes or threads. @return whether the line was one of these
+/// Lines that end the job, wait, or start processes or threads. @return whether the line was one of these
 bool processes(const Words& words) {
   const std::string& verb = words[0];
   if (verb == "await") {
@@ -262,7 +262,7 @@ bool processes(const Words& words) {
   } else if (verb == "fork") {
     const pid_t child = fork();
     if (child == 0 && words.size() > 1) replace(words.at(1));
-    if (child == 0) std::exit(0);  // as a worker does that never uses the device
+    if (child == 0) std::exit(0);  // like a worker process that never uses the device
     int status = 0;
     waitpid(child, &status, 0);
     if (status != 0) fail("the child failed");

@@ -12,7 +12,7 @@ struct LaunchSize {
   std::uint64_t tick = 1;  ///< ns between two values of the global timer
 };
 
-/// A launch with its arguments. `now`, in ns, is the begin of the launch, and its end after the call.
+/// A launch with its arguments. `now`, in ns, is the begin of the launch; the call changes it to the end.
 /// @throws std::runtime_error  if the threads of a warp do not shuffle together
 using BoundKernel = std::function<void(const LaunchSize& size, double& now)>;
 /// Reads the arguments of a launch, as cuLaunchKernel gets them.

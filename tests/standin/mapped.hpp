@@ -31,7 +31,7 @@ class Mapped {
     created_[handle = ++last_] = bytes;
     return CUDA_SUCCESS;
   }
-  /// Mapped memory stays mapped.
+  /// The memory stays where it is mapped.
   CUresult release(CUmemGenericAllocationHandle handle) {
     const std::lock_guard lock{mutex};
     return created_.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -23,7 +23,7 @@ using Ranges = std::map<std::uint64_t, std::uint64_t>;  ///< first address to si
 struct Space {
   std::uint64_t base = 0;
   std::uint64_t end = 0;        ///< end of the last allocation ever made
-  std::uint64_t unguarded = 0;  ///< bytes that a host can reach nevertheless
+  std::uint64_t unguarded = 0;  ///< bytes that the host can reach, since they are too many to protect
   Ranges device, pinned;
   std::uint64_t used = 0, used_pinned = 0;
   int open = 0;

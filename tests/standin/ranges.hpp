@@ -6,11 +6,11 @@
 
 namespace tidepool::cuda {
 
-/// Returns a check, for the moment before the launch runs, that all memory it touches is allocated. Reads the arguments
-/// now.
+/// A check that all memory that a launch touches is allocated, to be called just before the launch runs. The arguments
+/// are read now.
 std::function<bool()> range_check(const std::string& kernel, void** arguments);
 
-/// ns that a launch takes for its memory accesses, besides the time of its code.
+/// ns that a launch takes for its memory accesses, in addition to the time of its code.
 double memory_time(const std::string& kernel, void** arguments);
 
 }  // namespace tidepool::cuda

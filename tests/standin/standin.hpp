@@ -105,11 +105,11 @@ void standin_attach(const standin::Tool* tool);
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
 /// Memory without callbacks and records: it was allocated before the recorder came.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);
-/// The thread enters or leaves a call of the runtime; calls may be nested. Work that driver calls launch in between has
-/// the id of the outermost call, or the id that the fault "correlation" asks for: inner, of the nested call; driver,
-/// their own.
+/// The thread enters or leaves a call of the runtime; calls may be nested. Work that it launches meanwhile by driver
+/// calls has the id of the outermost runtime call. The fault "correlation" changes this: with "inner" it is the id of
+/// the innermost runtime call, with "driver" that of the driver call.
 void standin_runtime(const char* name, bool enter);
-/// The thread's next driver call takes so long.
+/// The thread's next driver call takes so many ms.
 void standin_delay(unsigned milliseconds);
 /// Unloads the module of a function. The next function gets its handle.
 void standin_unload(CUfunction function);

@@ -42,7 +42,7 @@ struct FunctionTag {
 
 struct Item {
   std::shared_ptr<Record> record = {}, wait = {};
-  bool external = false;  ///< a record of an event that a graph makes whenever it runs
+  bool external = false;  ///< the graph records the event whenever it runs
   std::function<Status(double& now)> work = {};
   double given = 0;  ///< ns at which the host submitted it
 };
@@ -56,7 +56,7 @@ struct GraphTag {
 };
 struct GraphExecTag {
   GraphTag graph;
-  EventTag before;  ///< earlier work of its stream when it was launched
+  EventTag before;  ///< recorded at launch, behind the earlier work of the stream
   bool uploaded = false;
 };
 
@@ -70,7 +70,7 @@ struct Settings {
 struct Capture {
   StreamTag* first = nullptr;
   std::unique_ptr<GraphTag> graph;
-  std::set<StreamTag*> streams;          ///< streams that take part
+  std::set<StreamTag*> streams;          ///< streams whose work is captured
   std::set<StreamTag*> unjoined;         ///< streams with work that the first stream has not waited for
   std::map<Record*, StreamTag*> forked;  ///< streams that made the records
 };
@@ -81,7 +81,7 @@ struct World {
   std::size_t retained = 0;         ///< number of holders of the context
   Status failure = kSuccess;        ///< failure of the device, which is the answer of all later calls
   std::vector<StreamTag*> streams;  ///< in the order in which they were made
-  std::vector<StreamTag*> lost;     ///< of earlier devices, never released
+  std::vector<StreamTag*> lost;     ///< streams of earlier devices, never released
   std::set<EventTag*> events;
   std::set<GraphTag*> graphs;
   std::set<GraphExecTag*> execs;
@@ -90,7 +90,7 @@ struct World {
   std::mt19937_64 random;
   std::uint64_t waits = 0, given = 0;
   std::unique_ptr<Capture> capture;
-  double host = 0;  ///< ns of the host, if submission takes time
+  double host = 0;  ///< ns on the host's clock, if submission takes time
 };
 
 /// Never destroyed, so that the unreleased handles of a device that hangs are still known at exit.
@@ -98,7 +98,7 @@ World& world();
 
 /// Success if this thread may call the driver: it is initialised, a context is current, and the device has not failed.
 Status ready();
-/// As ready(), and the handles are valid.
+/// Success if ready() succeeds and the handles are valid.
 template <class... Handles>
 Status ready(Handles... handles);
 
@@ -114,7 +114,7 @@ Status ready(Handles... handles) {
   return (known(handles) && ...) ? kSuccess : kInvalidHandle;
 }
 
-/// A command for a stream, or for the capture that it takes part in.
+/// Gives a command to a stream, or to the capture that the stream takes part in.
 Status give(StreamTag* stream, Item item);
 /// Lets one stream that can advance do so. @return false if none can
 bool go_on();

@@ -32,11 +32,12 @@ TEST_CASE("a checkpointed module keeps nothing but its output, and runs again up
   const TwoBlocks step;
   const std::vector<CheckpointedCall> calls = calls_of(step.trace, {"block.0"});
   REQUIRE(calls.size() == 1);
-  CHECK(calls[0].duration == 20_us);  // the last layer saves its input only: it is not run again
+  CHECK(calls[0].duration == 20_us);  // the last layer saves only its input, so it does not run again
   CHECK(calls[0].inputs == std::vector{step.x});
   const std::vector<ChangedStep> changed = checkpointed_steps(step.trace, pointers(calls));
   CHECK(step.trace.ideal_peak() == 445_B);
-  // In op 8, the first block's 160 are absent: 285. From op 10 on they are resident again: 275 at most.
+  // In op 8, the first block's 160 B are absent, so 285 B are live. From op 10 on they are resident again: 275 B at
+  // most.
   CHECK(peak_of(step.trace, changed).bytes == 285_B);
 }
 
@@ -55,7 +56,7 @@ TEST_CASE("the steps of a checkpointed program and its trace have the same peak 
 
 TEST_CASE("a module that saves nothing of its own is not checkpointed") {
   const TwoBlocks step;
-  CHECK(calls_of(step.trace, {"block.0.out"}).empty());  // its input is block.0's, its output is passed on
+  CHECK(calls_of(step.trace, {"block.0.out"}).empty());  // its input and its output belong to other modules
   CHECK(calls_of(step.trace, {"block.0.in"}).empty());
   CHECK(calls_of(step.trace, {"block.0"}).size() == 1);
 }
@@ -73,7 +74,7 @@ TEST_CASE("the search checkpoints the fewest blocks that fit, and the nearest if
   CHECK(nearest.front().peak <= fitting.front().peak);
 }
 
-TEST_CASE("checkpointing refuses a module whose input is overwritten in forward, as is known and not guessed") {
+TEST_CASE("checkpointing refuses a module whose input is overwritten in forward, if the access is known, not guessed") {
   for (const auto& [overwritten, evidence] : {std::pair{false, Evidence::kSchema},
                                               {true, Evidence::kSchema},
                                               {true, Evidence::kInferred},
@@ -129,7 +130,7 @@ struct CastTrace {
   Trace trace;
 };
 
-/// @param cached  whether autocast holds the cast bias until b has run, or a frees it with another buffer of its own
+/// @param cached  true: autocast holds the cast bias until b has run; false: a frees it after its product
 CastTrace cast_trace(bool cached) {
   TraceBuilder build;
   const auto op = [&](const char* name, const char* module, Phase phase) {
@@ -175,8 +176,9 @@ TEST_CASE("autocast holds its casts of parameters until it ends, checkpointed or
   const auto [small, unsaved, trace] = cast_trace(true);
   const std::vector<CheckpointedCall> calls = calls_of(trace, {"a"});
   REQUIRE(calls.size() == 1);
-  // 90 before. In backward, g (100) is added to y (10) and the saved cast: 220. If a is checkpointed, that cast is
-  // freed when autocast ends, and y after its op; then both casts are recomputed.
+  // The parameters and the input take 90 B. In backward, y (10), the saved cast (20) and g (100) are added: 220 B. If a
+  // is checkpointed, its saved cast is freed when autocast ends, and y after its last op; then both casts are
+  // recomputed.
   REQUIRE(calls[0].ends.size() == 1);
   CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kFree, unsaved.value()});
   CHECK(trace.ideal_peak() == 90_B + 20_B + 10_B + 100_B);
@@ -189,5 +191,5 @@ TEST_CASE("without autocast's cache, a checkpointed module frees its casts of pa
   REQUIRE(calls.size() == 1);
   REQUIRE(calls[0].ends.size() == 1);
   CHECK(calls[0].ends[0].buffer == small);
-  CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kRun, 2});  // the product in a, and not relu in b
+  CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kRun, 2});  // the product in a, not relu in b
 }

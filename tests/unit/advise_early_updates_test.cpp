@@ -8,11 +8,11 @@ namespace {
 
 constexpr Evidence kSchema = Evidence::kSchema;
 
-/// Two weights of 10, each with the gradient (50) of the step before, which `zero_grad` frees first. Backward makes two
-/// gradients of 50, the second one from an activation of 5. The optimizer updates each weight through a temporary of
-/// 20, or of 50 if it makes both at once.
+/// Two weights of 10 B. Each has a gradient (50 B) from the step before, which `zero_grad` frees first. Backward makes
+/// two gradients of 50 B, the second one from an activation of 5 B. The optimizer updates each weight through a
+/// temporary buffer of 20 B, or both at once through one of 50 B each.
 struct TwoWeights {
-  bool clips = false;  ///< each gradient is scaled in place by the norm of all before the updates
+  bool clips = false;  ///< before the updates, each gradient is scaled in place by the norm of all
   bool lists = false;  ///< both updates are ops on lists of tensors
 
   Trace trace() const {
@@ -104,7 +104,7 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   CHECK_FALSE(update_early(step.trace()));
 }
 
-TEST_CASE("an update runs in backward only if one backward pass makes its gradient, whatever modules run behind it") {
+TEST_CASE("an update runs in backward only if one backward pass makes its gradient, whatever modules run afterwards") {
   for (const std::string behind : {"", "metric", "second backward"}) {
     TraceBuilder build;
     const auto op = [&](const char* name, Phase phase, const char* module = "m") {
@@ -118,7 +118,7 @@ TEST_CASE("an update runs in backward only if one backward pass makes its gradie
     build.run(op("mm", Phase::kForward), {{weight, Access::kRead, kSchema}});
     backward();
     if (behind == "metric") build.run(op("mean", Phase::kForward, "metric"), {});
-    if (behind == "second backward") {  // of the same graph
+    if (behind == "second backward") {  // through the same graph
       build.run(op("ones_like", Phase::kOptimizer, ""), {});
       backward();
     }

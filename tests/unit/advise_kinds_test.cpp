@@ -17,8 +17,9 @@ Advice advice_for(const Trace& trace, Bytes capacity, const char* kind) {
 }  // namespace
 
 TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
-  // At most 445 B are live. The ops of both a (60) are cheap; without both a, 385. The tensors kept beyond the inputs
-  // are then 220 of 340, less than each share down to 0.65. Two gelu of 10 us run again, beside 14 ops of 10 us.
+  // At most 445 B are live; 385 B if both a (60 B), whose ops are cheap, are dropped. The tensors kept beyond the
+  // inputs are then 220 B of 340 B, which is below every budget down to 0.65. Two gelu of 10 us run again, beside 14
+  // ops of 10 us.
   const tests::TwoBlocks blocks{.names = "aten::"};
   const Advice advice = advice_for(blocks.trace, 400_B, "budget");
   CHECK(advice.base_peak == 445_B);
@@ -53,8 +54,8 @@ TEST_CASE("advice lists a change whose peak is only a lower limit after one that
 }
 
 TEST_CASE("the advised setting of the allocator reserves least where the tensors fit") {
-  // A segment of 6000 MiB holds 3000 and cannot be released when 9000 are requested: 15000 are reserved, 12000 are
-  // live. A segment that is larger than max_split_size is not divided: it is released, and 3000 get their own segment.
+  // A segment of 6000 MiB holds b (3000 MiB) and cannot be released when c (9000 MiB) is requested: 15000 MiB are
+  // reserved, 12000 MiB live. A segment larger than max_split_size is not divided: it is released, and b gets its own.
   TraceBuilder build;
   constexpr Bytes kMiB{1 << 20};
   const auto op = [&](Phase phase) {
@@ -76,7 +77,7 @@ TEST_CASE("the advised setting of the allocator reserves least where the tensors
   CHECK(advice.changes[0].fits);
   CHECK(advice.changes[0].reserved == kMiB * 12000);
   CHECK(advice.changes[0].code == "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512\n");
-  // Without a limit below 15000 MiB there is nothing to change, and with 11999 the tensors do not fit.
+  // With a limit of 15000 MiB there is nothing to change; with one of 11999 MiB the tensors do not fit.
   CHECK_FALSE(advice_for(trace, kMiB * 15000, "allocator").reserved);
   CHECK(advice_for(trace, kMiB * 11999, "allocator").changes.empty());
 }

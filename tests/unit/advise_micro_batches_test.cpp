@@ -76,16 +76,16 @@ TEST_CASE("micro-batches divide buffers that depend on the batch, and gradients 
                     end = "-2000 -3000 -2000 ";
   CHECK(program_of(changed) ==
         first + backward + end + second + backward + "aten::add_ -4000 " + end + "sgd -4000 -4 ");
-  // The weight, the batch and the sum of gradients, with the second part's cast, activation, loss and both gradients.
+  // The weight, the batch, the sum of gradients, and the second part's cast, activation, loss and both gradients.
   CHECK(changed.ideal_peak() == Bytes{4000 + 8000 + 4000 + 2000 + 3000 + 4 + 2000 + 4000});
-  // Casts of the weight take as long as before; an addition moves 12,000 B where the optimizer moves as much in 12 us.
+  // Each cast of the weight takes as long as before. An addition moves 12,000 B, as the optimizer does in 12 us.
   Nanos total;
   for (const Op& op : changed.ops()) total += op.duration;
   CHECK(total == Nanos{2 * (12'000 + 6 * 6'000) + 12'000 + 12'000});
   CHECK(with_micro_batches(step, 1).value().ideal_peak() == step.ideal_peak());
 }
 
-TEST_CASE("a step that is in micro-batches already, or has no backward pass, is not cut") {
+TEST_CASE("a step that has micro-batches already, or no backward pass, is not cut") {
   CHECK_FALSE(with_micro_batches(Linear{}.trace(2), 2));
   Linear forward;
   const BufferId weight = forward.build.existing({.size = 4000_B, .kind = BufferKind::kParameter});

@@ -11,7 +11,7 @@ using tidepool::tests::TwoBlocks;
 
 namespace {
 
-/// A byte takes 1 us to the host and 2 us back.
+/// Machine whose link takes 1 us per byte to the host and 2 us per byte back.
 Machine slow_link() {
   Machine machine;
   machine.d2h = {.rate = BytesPerSecond{1'000'000}, .latency = Nanos{}};
@@ -42,12 +42,12 @@ TEST_CASE("tensors that a module uses in forward and backward are saved, paramet
   CHECK(saved_tensors(step.trace, uses, 100_B).size() == 2);
 }
 
-TEST_CASE("an offloaded module's saved tensors leave behind their last use in forward and are back for one op each") {
+TEST_CASE("an offloaded module's saved tensors leave after their last use in forward and are back for one op each") {
   const TwoBlocks step;
   const StepUses uses{step.trace};
-  // h (100) and a (60) of the first block are swapped out. x belongs to the script, so its copy saves nothing. In op 8,
-  // with 445 live before, both are absent: 285. In op 10 only a is back. In op 11, with 275 live before, h is back: the
-  // same, since a is freed by then.
+  // h (100 B) and a (60 B) of the first block are swapped out. x belongs to the script, so its copy saves nothing. In
+  // op 8, where 445 B were live, both are absent: 285 B. In op 10 only a is back. In op 11, where 275 B were live, h is
+  // back; 275 B are live again, since a has been freed.
   const OffloadedStep changed{step.trace, uses, saved_in(step, uses, "block.0")};
   CHECK(step.trace.ideal_peak() == 445_B);
   CHECK(changed.peak() == 285_B);
@@ -68,7 +68,7 @@ TEST_CASE("the copies of an offloaded module stop the ops beside them") {
   }
 }
 
-TEST_CASE("a tensor that another module saves too stays until that one has used it") {
+TEST_CASE("a tensor that a second module saves too stays until the second one has used it") {
   TraceBuilder build;
   const auto op = [&](const char* name, const char* module, Phase phase) {
     return Op{.name = build.text(name), .module = build.text(module), .phase = phase};
@@ -98,9 +98,9 @@ TEST_CASE("a tensor that another module saves too stays until that one has used 
     return OffloadedStep{trace, uses, saved}.peak();
   };
   CHECK(trace.ideal_peak() == 30_B);    // x and both outputs
-  CHECK(peak_with({"right"}) == 40_B);  // x stays for the left one, and is there twice in the right one's backward
+  CHECK(peak_with({"right"}) == 40_B);  // x stays for the left module; in the right one's backward it has two copies
   CHECK(peak_with({"left"}) == 30_B);
-  CHECK(peak_with({"left", "right"}) == 30_B);  // x leaves behind the right one's forward and is back for each
+  CHECK(peak_with({"left", "right"}) == 30_B);  // x leaves after the right module's forward and is back for each
 }
 
 TEST_CASE("the search offloads the fewest first modules that fit, and the nearest if none do") {
@@ -110,7 +110,7 @@ TEST_CASE("the search offloads the fewest first modules that fit, and the neares
   const std::vector<OffloadChoice> fitting = search.choices(300_B);
   REQUIRE_FALSE(fitting.empty());
   CHECK(fitting.front().peak == 285_B);
-  CHECK(fitting.front().copies == 160_us + 320_us);  // x and y are smaller than what is copied
+  CHECK(fitting.front().copies == 160_us + 320_us);  // h and a; x and y are below the least size
   const std::vector<OffloadChoice> nearest = search.choices(20_B);
   REQUIRE(nearest.size() == 1);
   CHECK(nearest.front().peak > 20_B);

@@ -21,7 +21,8 @@ CheckpointedCall first_block(const Trace& trace, const KeptOperators& kept) {
 
 TEST_CASE("operators that selective checkpointing keeps do not run again, and their outputs stay") {
   const TwoBlocks step;
-  // One of the first block's h (100, by mm) and a (60, by gelu) is kept. The other is absent in op 8, which had 445.
+  // One of the first block's h (100 B, by mm) and a (60 B, by gelu) is kept. The other is absent in op 8, where 445 B
+  // were.
   for (const auto& [kept, peak] : {std::pair{"mm", 385_B}, std::pair{"gelu", 345_B}}) {
     const CheckpointedCall call = first_block(step.trace, {kept});
     CHECK(call.duration == 10_us);
@@ -33,12 +34,11 @@ TEST_CASE("operators that selective checkpointing keeps do not run again, and th
 }
 
 TEST_CASE(
-    "what is kept and not needed stays until the module's backward has ended, if the second run stops before it") {
+    "a kept tensor that nobody needs stays until the module's backward has ended, if the second run stops before it") {
   const TwoBlocks step;
   const CheckpointedCall call = first_block(step.trace, {"mm"});
   REQUIRE(call.kept_ends.size() == 1);
-  CHECK(call.kept_ends[0].buffer ==
-        step.y[0]);  // without, it goes behind op 9: the second run begins in front of op 10
+  CHECK(call.kept_ends[0].buffer == step.y[0]);  // an unkept y goes behind op 9: the second run begins before op 10
   const std::vector<ChangedStep> steps = checkpointed_steps(step.trace, {&call});
   std::uint32_t last = 0;
   for (const ChangedStep& each : steps) {
@@ -47,8 +47,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "what is kept and not needed ends where the second run comes to its end in forward; a workspace is not kept") {
+TEST_CASE("a kept tensor that nobody needs ends with the second run if that ends in forward; a workspace is not kept") {
   TraceBuilder build;
   const auto made = [&] { return build.alloc({.size = 10_B, .kind = BufferKind::kActivation}); };
   const auto run = [&](const char* name, Phase phase, BufferId read, BufferId written, BufferId workspace = {}) {
@@ -78,8 +77,8 @@ TEST_CASE(
   const CheckpointedCall call = checkpointed_call(trace, uses, module_calls(trace).at(0), {"mm"}).value();
   REQUIRE(call.kept_ends.size() == 1);
   CHECK(call.kept_ends[0].buffer == a);
-  // a (1) is resident from op 0 on, until exp has run again and has recomputed b (3). The sum, which saves b, does not
-  // run again. The workspace of mm (2) ends with mm, and is not made again.
+  // a (1) is resident from op 0 until exp has run again and has recomputed b (3). The sum saves b too, but does not run
+  // again. The workspace of mm (2) ends with mm, and is not made again.
   std::string order;
   for (const ChangedStep& each : checkpointed_steps(trace, {&call}))
     if (each.kind != StepKind::kAlloc)
@@ -87,8 +86,7 @@ TEST_CASE(
   CHECK(order == "run 0 free 2 run 1 run 2 free 3 free 4 run 1' free 1 run 3 free 3' free 5 ");
 }
 
-TEST_CASE(
-    "operators to keep are ranked by time per byte, random ones together, without those that are changed in place") {
+TEST_CASE("operators to keep are ranked by time per byte, random ones together; those changed in place are left out") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
   std::vector<BufferId> all;
@@ -98,8 +96,8 @@ TEST_CASE(
     op.duration = time;
     build.run(op, {{x, Access::kRead, Evidence::kSchema}, {all.back(), Access::kWrite, Evidence::kSchema}});
   };
-  run("aten::mm", 100_B, 300_us, false);        // 3 us for a byte
-  run("aten::attention", 100_B, 200_us, true);  // with dropout: 250 us for 200 bytes
+  run("aten::mm", 100_B, 300_us, false);        // 3 us per byte
+  run("aten::attention", 100_B, 200_us, true);  // with dropout's mask: 250 us for 200 bytes
   run("aten::native_dropout.mask", 100_B, 50_us, true);
   run("aten::gelu", 100_B, 100_us, false);  // 1
   run("aten::conv", 100_B, 900_us, false);  // is changed in place

@@ -12,7 +12,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// The definition of a fit, by scanning every hole between the blocks in use.
+/// Fits by definition: scans every hole between the blocks in use.
 class NaiveArena {
  public:
   NaiveArena(Bytes capacity, bool best) : capacity_{capacity}, best_{best} {}
@@ -58,7 +58,7 @@ TEST_CASE("the ideal pool counts bytes up to the capacity, unrounded and without
   CHECK(t.place(0_B) == Block{kNoAddress, 0_B});
 }
 
-TEST_CASE("a best fit takes the smallest hole, a first fit the lowest") {
+TEST_CASE("best fit takes the smallest hole, first fit the lowest") {
   // Holes of 3 KiB at 1 KiB and of 2 KiB at 5 KiB, each followed by a block in use.
   for (const auto& [name, expected] : {std::pair{"best-fit", 5_KiB}, std::pair{"first-fit", 1_KiB}}) {
     PoolUnderTest t{name, 1_GiB};
@@ -100,7 +100,7 @@ TEST_CASE("freed neighbours become one hole, on both sides and up to the end") {
   }
 }
 
-TEST_CASE("sizes are rounded up to the alignment, and no bytes get a place of their own") {
+TEST_CASE("sizes are rounded up to the alignment, and a request for 0 B gets a place of its own") {
   PoolUnderTest t{"best-fit", 1_GiB};
   CHECK(t.place(0_B) == Block{0_B, 512_B});
   CHECK(t.place(512_B) == Block{512_B, 512_B});

@@ -25,7 +25,7 @@ struct ReadThroughView {
     return build.finish();
   }
 
-  /// b is dropped behind op2 and made again for op3.
+  /// b is dropped after op2 and recomputed for op3.
   Plan recomputed(bool with_view, bool without_source) const {
     tests::PlanWriter plan{trace};
     plan.alloc(a, 0_B).run(OpId{0}).alloc(b, 512_B).run(OpId{1}).run(OpId{2}).drop(b).alloc(b, 512_B).run(OpId{1});

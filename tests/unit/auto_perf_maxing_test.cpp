@@ -23,15 +23,16 @@ double recomputed(const std::vector<BlockShares>& shares) {
 }  // namespace
 
 TEST_CASE("shares recompute no more than the peak of each block requires") {
-  // Three blocks of 10 B, no copies. During the third one's backward: 10 (k_1 + k_2) + 10 <= 20. During the head:
-  // 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are recomputed.
+  // Three blocks of 10 B, no copies, 20 B of memory. During the third one's backward: 10 (k_1 + k_2) + 10 <= 20. During
+  // the head: 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are recomputed.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
   const auto shares = share_out(blocks, kNoCopies);
   REQUIRE(shares);
   CHECK(recomputed(*shares) == Approx(1));
   for (const BlockShares& each : *shares) CHECK(each.keep + each.recompute + each.offload == Approx(1));
   CHECK((*shares)[0].keep + (*shares)[1].keep <= 1 + 1e-6);
-  // The head needs 5 B: half a block more. With the temporary bytes of the third block, only its own tensors fit.
+  // The head needs 5 B, so half a block more is recomputed. With temporaries of 10 B, only the third block's tensors
+  // fit.
   BlockLimits head = kNoCopies;
   head.head = 5_B;
   CHECK(recomputed(share_out(blocks, head).value()) == Approx(1.5));
@@ -39,12 +40,12 @@ TEST_CASE("shares recompute no more than the peak of each block requires") {
 }
 
 TEST_CASE("shares offload as much as the link and the host allow, and nothing of the last block") {
-  // Each block may copy 5 B, the last one none: o_1 = 0.5, o_2 counts during the third one's backward, like a kept
-  // share. 10 (k_1 + k_2 + o_2) <= 10 and 10 (k_1 + k_2 + k_3) <= 20: k_3 = 1, k_1 + k_2 + o_2 = 1, so 0.5 is left.
+  // Each block but the last may copy 5 B, so o_1 = 0.5. During the third one's backward, o_2 counts like a kept share:
+  // 10 (k_1 + k_2 + o_2) <= 10 and 10 (k_1 + k_2 + k_3) <= 20. So k_3 = 1, k_1 + k_2 + o_2 = 1, and 0.5 is recomputed.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
   BlockLimits limits = kNoCopies;
   limits.to_host = 5_B;
-  CHECK(recomputed(share_out(blocks, limits).value()) == Approx(1));  // nothing comes back
+  CHECK(recomputed(share_out(blocks, limits).value()) == Approx(1));  // nothing can be swapped in
   limits.to_device = 5_B;
   const auto shares = share_out(blocks, limits).value();
   CHECK(recomputed(shares) == Approx(0.5));
@@ -54,32 +55,33 @@ TEST_CASE("shares offload as much as the link and the host allow, and nothing of
   CHECK(recomputed(share_out(blocks, limits).value()) == Approx(0.7));
 }
 
-TEST_CASE("without shares that fit there is no answer") {
-  CHECK_FALSE(share_out({{10_B, {}, {}}, {10_B, {}, 11_B}}, kNoCopies));  // the second block alone
+TEST_CASE("if no shares fit, there is no answer") {
+  CHECK_FALSE(share_out({{10_B, {}, {}}, {10_B, {}, 11_B}}, kNoCopies));  // the second block alone does not fit
   CHECK_FALSE(share_out({{15_B, 11_B, {}}, {10_B, {}, {}}}, kNoCopies));  // the first one keeps 11 B
 }
 
 TEST_CASE("expensive ops are offloaded, then cheap ones recomputed, in whole ops") {
-  // By time per byte: 2, 0, 1, 3. A tenth of 100 B to offload: op 2, the most expensive, is too large; op 0 may not be
-  // offloaded; op 1 fits. Half to recompute: op 3 fits, then op 0 (20 B in the remaining 20 B).
+  // By time per byte, the ops in order are 2, 0, 1, 3. A tenth of 100 B is to be offloaded: op 2, the most expensive,
+  // is too large; op 0 may not be offloaded; op 1 fits. Half is to be recomputed: op 3 fits, then op 0 in the remaining
+  // 20 B.
   const std::vector<BlockOp> ops{{20_B, 40_ns, false, false}, {10_B, 10_ns}, {40_B, 120_ns}, {30_B, 3_ns}};
   using enum Fate;
   CHECK(follow_shares(ops, {.keep = 0.4, .recompute = 0.5, .offload = 0.1}) ==
         std::vector{kRecompute, kOffload, kKeep, kRecompute});
 }
 
-TEST_CASE("an op larger than what is left is recomputed too if more would be kept than shared out") {
-  // 30 B to recompute and 10 to keep: neither fits. Then 30 of the 40 kept are too many; the op of 40 B covers that.
+TEST_CASE("an op larger than the rest of its share is recomputed if more would be kept than the share allows") {
+  // 30 B are to be recomputed and 10 B kept: the op of 40 B fits neither. Kept, it is 30 B too many; it covers those.
   CHECK(follow_shares({{40_B, 1_ns}}, {.keep = 0.25, .recompute = 0.75, .offload = 0}) ==
         std::vector{Fate::kRecompute});
-  // An op that covers less than 95 % does not, and a fixed one stays.
+  // An op that covers less than 95 % of the excess is not recomputed for it, and a fixed op stays.
   CHECK(follow_shares({{40_B, 1_ns, true}, {28_B, 1_ns}}, {.keep = 0.5, .recompute = 0.5, .offload = 0}) ==
         std::vector{Fate::kKeep, Fate::kRecompute});
   CHECK(follow_shares({{40_B, 1_ns, true}}, {.keep = 0, .recompute = 1, .offload = 0}) == std::vector{Fate::kKeep});
 }
 
 TEST_CASE("a step that fits is left alone") {
-  // During the second block's backward: x_0, x_1, y_1, y_2, g_2 and g_1.
+  // The peak is in the second block's backward: x_0, x_1, y_1, y_2, g_2 and g_1.
   const Trace trace = blocks_of_two(2);
   REQUIRE(trace.ideal_peak() == 240_B);
   const Result result = exact_run_that_ends_well(trace, "auto-perf-maxing", 240_B);
@@ -88,8 +90,8 @@ TEST_CASE("a step that fits is left alone") {
 }
 
 TEST_CASE("tensors that a block drops are recomputed in its backward") {
-  // 135 B beside x_0. During the second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most 15
-  // of the first block's 110 B stay or are copied: too little for y_1. It is recomputed in 60 ns.
+  // 135 B are left beside x_0. During the second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so
+  // at most 15 B of the first block's 110 B are kept or offloaded: too little for y_1. It is recomputed in 60 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
   CHECK(result.totals.recompute == 60_ns);
   CHECK(result.totals.swap_out == 0_B);
@@ -97,7 +99,7 @@ TEST_CASE("tensors that a block drops are recomputed in its backward") {
 }
 
 TEST_CASE("if no shares fit, nothing is planned, and the next policy answers") {
-  // The second block alone needs 100 + 20 + x_1.
+  // The second block alone needs its 100 B, 20 B of gradients, and x_1.
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing", 135_B).outcome == Outcome::kOutOfMemory);
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing+dtr", 140_B).outcome == Outcome::kOk);
 }

@@ -37,21 +37,22 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
   CHECK(model.of("block.0").alive == 170_B);
   CHECK(model.of("block.1").saved == 160_B);
   CHECK(model.of("block.1").alive == 340_B);
-  // The peak is where gh is made beside ga. The backward of block.0 begins with g (10), that of block.1 with nothing.
+  // The peak is where gh is made beside ga. The backward of block.0 begins with g (10 B) live, that of block.1 with
+  // nothing.
   CHECK(model.of("block.1").temporary == 160_B);
   CHECK(model.of("block.0").temporary == 150_B);
   CHECK(model.of("block.1").gradients == 0_B);
-  // Two outputs of 512 bytes each; the last op's is the region's output.
+  // Two outputs of 512 B each. The output of the last op is that of the region, and does not count.
   CHECK(model.of("block.0").made == 1024_B);
   CHECK(model.of("block.0").runtime == 30_us);
   CHECK(model.of("block.0").returned == 3);
   CHECK(model.of("").returned == 8);
 }
 
-TEST_CASE("modules are given up as far as the budget asks, and not one byte below what is possible") {
+TEST_CASE("modules give up as many bytes as the budget asks for; a budget one byte below the least peak is refused") {
   const Model model;
-  // The backward of block.1 begins with 340 of activations, makes 160 and has 5 of parameters. Of 1024 bytes that
-  // block.0 makes, 864 would not be saved without checkpointing. Only drops beyond these lower the peak.
+  // The backward of block.1 begins with 340 B of activations and 5 B of parameters, and makes 160 B. block.0 makes 1024
+  // B; 864 B of them are not saved even without checkpointing. Only drops beyond these lower the peak.
   CHECK(choose_modules(model.stats, 505_B, 1)->modules.empty());
   const std::optional<ModuleChoice> little = choose_modules(model.stats, 504_B, 1);
   REQUIRE(little);
@@ -63,7 +64,7 @@ TEST_CASE("modules are given up as far as the budget asks, and not one byte belo
   REQUIRE(all);
   CHECK(all->modules[0].given_up == Approx(1));
   CHECK(all->peak == 345_B);
-  // Curve (0, 0), (1/2, 1/3), (1, 1), each with the time of the next, shifted right by 0.01: slope 4/3, 1/3 at 0.01.
+  // Points (0, 0), (1/2, 1/3), (1, 1); each takes the time of the next, shifted right by 0.01: slope 4/3, 1/3 at 0.01.
   CHECK(all->recompute == Nanos{49'600});
   CHECK_FALSE(choose_modules(model.stats, 344_B, 1));
 }
@@ -99,14 +100,14 @@ TEST_CASE("an op in place is kept or dropped with the op whose output it updates
   };
   const SelectiveRegion whole = region("m");
   REQUIRE(whole.ops.size() == 4);
-  CHECK(whole.keep_random);  // nothing but parameters comes in
+  CHECK(whole.keep_random);  // its only inputs are parameters
   CHECK(whole.ops[0].memory == 1024_B);
   CHECK_FALSE(whole.ops[0].updates);
   CHECK(whole.ops[1].memory == 1024_B);
   CHECK(whole.ops[1].updates == 0);
   CHECK(whole.ops[2].updates == 2);
   CHECK(whole.ops[3].memory == 0_B);
-  CHECK(region("m.b").ops[0].updates == 0);  // x comes from outside
+  CHECK(region("m.b").ops[0].updates == 0);  // the op that makes x is outside of the region
   CHECK_FALSE(region("m.c").keep_random);
 }
 
@@ -116,7 +117,7 @@ TEST_CASE("auto-sac drops the tensors that its programs choose, and the step run
     INFO(policy);
     const Result result = simulate(blocks.trace, {.pool = "ideal", .policy = policy, .capacity = 365_B, .machine = {}});
     REQUIRE(result.outcome == Outcome::kOk);
-    CHECK(result.totals.recompute == 20_us);  // of block.0, what made h and a: y stays
+    CHECK(result.totals.recompute == 20_us);  // the ops of block.0 that make h and a; y stays
     CHECK(result.totals.peak == 285_B);       // ga (60) and gh (100) of block.1, its h, y of block.0, x and w
   }
   const RunSpec all{.pool = "ideal", .policy = "auto-sac", .capacity = 520_B, .machine = {}};

@@ -1,4 +1,4 @@
-// Closed forms of waiting for a copy that no op needs.
+// Times, in closed form, of waiting for a copy that no op needs.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 const RunSpec kSpec{.pool = "ideal", .policy = "scripted", .capacity = 1_GiB, .machine = tests::byte_per_nano()};
 
-/// op0 writes a (100 B) | op1 busy | op2 busy, 10 ns | op3 busy | op4 reads a.
+/// op0 writes a (100 B) | op1 takes `busy` | op2 takes 10 ns | op3 takes `busy` | op4 reads a.
 Trace a_twice(Nanos busy) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
@@ -33,7 +33,7 @@ Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpI
 }  // namespace
 
 TEST_CASE("an awaited copy out is waited for although nobody needs its memory") {
-  // The copy takes 100 ns, beside op1.
+  // The copy takes 100 ns and runs beside op1.
   for (const auto& [busy, stall] : {std::pair{100_ns, 0_ns}, std::pair{99_ns, 1_ns}, std::pair{10_ns, 90_ns}}) {
     const Trace trace = a_twice(busy);
     const VersionId a = trace.made(OpId{0})[0];
@@ -60,7 +60,7 @@ TEST_CASE("an awaited version that is copied and kept stays on the device") {
   script().clear();
 }
 
-TEST_CASE("an awaited copy back is waited for before anybody reads it") {
+TEST_CASE("an awaited swap-in is waited for before an op reads the version") {
   // a has left when op2 begins, and comes back during op2. Without the await, op3 would not wait for it.
   const Trace trace = a_twice(200_ns);
   const VersionId a = trace.made(OpId{0})[0];
@@ -74,8 +74,8 @@ TEST_CASE("an awaited copy back is waited for before anybody reads it") {
   script().clear();
 }
 
-TEST_CASE("awaiting a copy takes both directions' sharing of the link into account") {
-  // While b comes in, the copy of a (100 ns alone) runs at half its rate and takes 200 ns, 190 ns more than op1.
+TEST_CASE("a wait for a copy takes into account that both directions share the link") {
+  // The copy of a takes 100 ns alone. While b is swapped in, it runs at half its rate: 200 ns, 190 ns more than op1.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});

@@ -10,7 +10,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// A device that refuses segments above a size, although it has enough memory.
+/// A device that refuses segments above a size, although it has enough free memory.
 class Fragmented final : public Device {
  public:
   explicit Fragmented(Bytes most) : most_{most} {}
@@ -44,7 +44,7 @@ TEST_CASE("bfc rounds sizes to 256 B, and splits blocks that are twice as large"
   CHECK(t.place(257_B) == Block{256_B, 512_B});
 }
 
-TEST_CASE("bfc splits a chunk that is larger by 128 MiB, or by the fraction asked for") {
+TEST_CASE("bfc splits a chunk that is larger by 128 MiB, or by the fraction in its options") {
   // 512 MiB in one region: 384 MiB leave 128.
   for (const auto& [size, split] : {std::pair{384_MiB, true}, std::pair{384_MiB + 256_B, false}}) {
     PoolUnderTest t{"bfc(allow_growth=off)", 512_MiB};
@@ -74,7 +74,7 @@ TEST_CASE("bfc's regions start at 2 MiB and double, unless a request made one la
   CHECK(t.place(2_MiB).has_value());
   CHECK(t.device.reserved() == 6_MiB);  // 2 MiB of it are free; the next region will be 8 MiB
   CHECK(t.place(9_MiB).has_value());
-  CHECK(t.device.reserved() == 22_MiB);  // 16 MiB were needed, so the next region is not doubled
+  CHECK(t.device.reserved() == 22_MiB);  // the request needed a region of 16 MiB, so the next is not doubled
   CHECK(t.place(15_MiB).has_value());
   CHECK(t.device.reserved() == 38_MiB);
   CHECK(t.place(20_MiB).has_value());  // now it is doubled
@@ -89,33 +89,33 @@ TEST_CASE("bfc's last region is the rest of the capacity") {
   CHECK(t.device.reserved() == 5_MiB);
 }
 
-TEST_CASE("where the device refuses a region, bfc tries 0.9 of it until the request does not fit") {
+TEST_CASE("while the device refuses a region, bfc tries 0.9 of its size, as long as the request fits") {
   const auto asked = [](Bytes most, Bytes request) {
     Fragmented device{most};
     Bfc bfc{{}, device, 1_GiB};
     bfc.malloc(request);
     return device.asked;
   };
-  // 2 MiB * 0.9 = 1,887,436.8 B, as a float 1,887,436.75, up to 256 B: 1,887,488; and so on.
+  // 0.9 * 2 MiB = 1,887,436.8 B; as a float 1,887,436.75; rounded up to 256 B: 1,887,488. The next region likewise.
   CHECK(asked(1'900'000_B, 1_MiB) == std::vector{2_MiB, 1'887'488_B});
   CHECK(asked(1'700'000_B, 1_MiB) == std::vector{2_MiB, 1'887'488_B, 1'698'816_B});
   CHECK(asked(1'700'000_B, 1'887'488_B) == std::vector{2_MiB, 1'887'488_B});
 }
 
-TEST_CASE("only with garbage collection bfc gives free regions back") {
+TEST_CASE("bfc gives free regions back only with garbage collection") {
   for (const auto& [pool, found] : {std::pair{"bfc", false}, std::pair{"bfc(garbage_collection=on)", true}}) {
     PoolUnderTest t{pool, 40_MiB};
     const Block a = t.place(16_MiB).value();
-    const Block b = t.place(8_MiB).value();  // 16 + 16
+    const Block b = t.place(8_MiB).value();  // two regions of 16 MiB
     t.pool->release(a);
     CHECK(t.place(20_MiB).has_value() == found);
-    CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));  // 16 were released; 24 of the capacity remain
+    CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));  // 16 MiB were released; 24 MiB remain
     CHECK(t.place(8_MiB).has_value());
     CHECK(b.size == 8_MiB);
   }
 }
 
-TEST_CASE("garbage collection keeps regions of which some is in use, and all if it would not help") {
+TEST_CASE("garbage collection keeps a region that is partly in use, and all regions if their memory is not enough") {
   PoolUnderTest t{"bfc(garbage_collection=on)", 32_MiB};
   const Block a = t.place(16_MiB).value(), b = t.place(8_MiB).value(), c = t.place(8_MiB).value();
   t.pool->release(b);
@@ -127,7 +127,7 @@ TEST_CASE("garbage collection keeps regions of which some is in use, and all if 
   CHECK(c.size == 8_MiB);
 }
 
-TEST_CASE("bfc refuses a fraction that is none") {
+TEST_CASE("bfc refuses a fraction outside 0 to 1") {
   CHECK_THROWS_WITH(PoolUnderTest("bfc(fragmentation_fraction=2)", 1_GiB),
                     "bfc: option 'fragmentation_fraction' is 2; expected 0 to 1");
 }

@@ -15,8 +15,8 @@ using tests::Random;
 
 namespace {
 
-/// A step of a few ops. They read existing buffers, make one or two or update one in place. Most buffers end after
-/// their last use, a few outlive the step.
+/// A step of a few ops. Each reads existing buffers, and makes one or two, or updates one in place. Most buffers end
+/// after their last use; a few outlive the step.
 Trace tiny_trace(std::uint64_t seed) {
   Random random{seed};
   TraceBuilder build;
@@ -56,7 +56,7 @@ Trace tiny_trace(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("no bound on recomputation is above the best of all schedules of tiny steps") {
+TEST_CASE("no bound on recomputation is above the time of the best schedule of a tiny step") {
   const Machine machine;
   int compared = 0, exact = 0, infeasible = 0, proved_infeasible = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -93,8 +93,9 @@ TEST_CASE("no bound on recomputation is above the best of all schedules of tiny 
   CHECK(proved_infeasible > 10);
 }
 
-TEST_CASE("on a short chain the best of all schedules is revolve's, and the bound meets it") {
-  // 4 layers, x_0, two gradients and s slots: the optimum is 4 + 1 + 4 runs and 3 - s reruns, as with revolve.
+TEST_CASE("on a short chain the best schedule is revolve's, and the bound equals its time") {
+  // 4 layers, memory for x_0, two gradients and s slots: the optimum is 4 + 1 + 4 runs and 3 - s reruns, as with
+  // revolve.
   const Trace trace = tests::chain_trace(4);
   const Machine machine;
   BestSchedule best{trace};

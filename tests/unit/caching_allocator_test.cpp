@@ -25,7 +25,7 @@ TEST_CASE("a small block is split when 512 B remain") {
   CHECK(t.place(1_B) == std::nullopt);
 }
 
-TEST_CASE("small, large and every stream have blocks of their own") {
+TEST_CASE("small blocks, large blocks and each stream's blocks are kept apart") {
   PoolUnderTest t{"pytorch", 1_GiB};
   CHECK(t.place(512_B, 0) == Block{0_B, 512_B});
   CHECK(t.place(2_MiB, 0) == Block{2_MiB, 2_MiB});
@@ -34,7 +34,7 @@ TEST_CASE("small, large and every stream have blocks of their own") {
   CHECK(t.device.reserved() == 24_MiB);
 }
 
-TEST_CASE("among cached blocks the smallest fits best, and the lowest of equals") {
+TEST_CASE("among cached blocks the smallest that fits is taken, and the lowest of equals") {
   PoolUnderTest t{"pytorch", 1_GiB};
   std::vector<Block> blocks;
   for (const Bytes size : {14_MiB, 12_MiB, 16_MiB, 12_MiB}) blocks.push_back(t.place(size).value());
@@ -49,19 +49,19 @@ TEST_CASE("when the device refuses, whole cached segments are released and the r
   const Block whole = t.place(20_MiB).value();
   const Block part = t.place(2_MiB).value();  // keeps a segment of 20 MiB split
   t.pool->release(whole);
-  CHECK(t.place(22_MiB) == Block{40_MiB, 22_MiB});  // 20 + 20 + 22 are too many, 20 + 22 are not
+  CHECK(t.place(22_MiB) == Block{40_MiB, 22_MiB});  // 20 + 20 + 22 MiB do not fit, 20 + 22 MiB do
   CHECK(t.device.reserved() == 42_MiB);
   CHECK(t.place(20_MiB) == std::nullopt);
   CHECK(part.offset == 20_MiB);
-  CHECK(t.place(18_MiB) == Block{22_MiB, 18_MiB});  // the rest of the split one was kept
+  CHECK(t.place(18_MiB) == Block{22_MiB, 18_MiB});  // the rest of the split segment was kept
 }
 
-TEST_CASE("beyond the split limit blocks are taken whole, and by requests of about their size") {
+TEST_CASE("blocks above the split limit are taken whole, and only by requests of about their size") {
   PoolUnderTest t{"pytorch(max_split_size=100MiB)", 1_GiB};
   const Block big = t.place(200_MiB).value();
   t.pool->release(big);
-  CHECK(t.place(50_MiB) == Block{200_MiB, 50_MiB});    // below the limit: not from an oversize block
-  CHECK(t.place(180_MiB) == Block{250_MiB, 180_MiB});  // 20 MiB less: one of its own
+  CHECK(t.place(50_MiB) == Block{200_MiB, 50_MiB});    // a request below the limit gets no oversize block
+  CHECK(t.place(180_MiB) == Block{250_MiB, 180_MiB});  // smaller by 20 MiB: it gets a block of its own
   CHECK(t.place(180_MiB + 512_B) == Block{0_B, 200_MiB});
 }
 
@@ -71,9 +71,9 @@ TEST_CASE("when the device refuses, oversize blocks are released before all othe
   const Block b = t.place(200_MiB).value();
   const Block c = t.place(20_MiB).value();
   for (const Block& block : {a, b, c}) t.pool->release(block);
-  CHECK(t.place(120_MiB).has_value());  // only the 150 MiB were released
+  CHECK(t.place(120_MiB).has_value());  // only the block of 150 MiB was released
   CHECK(t.device.reserved() == 200_MiB + 20_MiB + 120_MiB);
-  CHECK(t.place(300_MiB).has_value());  // neither 200 MiB alone nor everything oversize is enough
+  CHECK(t.place(300_MiB).has_value());  // needs more than the 200 MiB, and more than all oversize blocks
   CHECK(t.device.reserved() == 120_MiB + 300_MiB);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("the garbage collector waits until more than its fraction is reserved,
   CHECK(rest.offset == 9_MiB);
 }
 
-TEST_CASE("requests that are not split may get blocks larger by less than the rounding") {
+TEST_CASE("requests that are not split may get a block that is larger by less than the rounding") {
   for (const auto& [rounding, reused] : {std::pair{"40MiB", false}, std::pair{"41MiB", true}}) {
     PoolUnderTest t{std::string{"pytorch(max_split_size=100MiB,max_non_split_rounding="} + rounding + ")", 1_GiB};
     const Block big = t.place(200_MiB).value();
@@ -127,10 +127,10 @@ TEST_CASE("large_segment_size sets the size of segments for requests of 1 to 10 
   }
 }
 
-TEST_CASE("requests are rounded up before a block is looked for") {
+TEST_CASE("requests are rounded up before a block is searched for") {
   PoolUnderTest t{"pytorch(roundup_power2_divisions=[16:4,>:0])", 1_GiB};
-  CHECK(t.place(17_MiB) == Block{0_B, 20_MiB});     // a quarter of the step from 16 to 32 MiB
-  CHECK(t.place(33_MiB) == Block{20_MiB, 34_MiB});  // above the last size: not to 40 MiB, and 1 MiB is not split off
+  CHECK(t.place(17_MiB) == Block{0_B, 20_MiB});     // up to a multiple of a quarter of 16 MiB
+  CHECK(t.place(33_MiB) == Block{20_MiB, 34_MiB});  // no divisions above 32 MiB, and 1 MiB is not split off
   CHECK(t.device.reserved() == 20_MiB + 34_MiB);
 }
 
@@ -155,9 +155,9 @@ TEST_CASE("expandable segments map whole pages and grow where they end") {
   const Block a = t.place(9_MiB).value();
   CHECK(t.device.reserved() == 20_MiB);
   const Block b = t.place(30_MiB).value();
-  CHECK(b == Block{a.offset + 9_MiB, 30_MiB});  // 11 MiB of the first page, one page more
+  CHECK(b == Block{a.offset + 9_MiB, 30_MiB});  // 11 MiB of the first page, and one more page
   CHECK(t.device.reserved() == 40_MiB);
-  const Block c = t.place(512_B).value();  // small: another range, pages of 2 MiB
+  const Block c = t.place(512_B).value();  // small blocks have a range of their own, with pages of 2 MiB
   CHECK(c.offset == 90_MiB + 10_MiB);      // behind 1 1/8 of the capacity, in whole pages
   CHECK(t.device.reserved() == 42_MiB);
   CHECK(t.place(1_MiB + 512_B) == Block{b.offset + 30_MiB, 1_MiB + 512_B});
@@ -171,18 +171,18 @@ TEST_CASE("when the device refuses a page, whole pages of free expandable blocks
   CHECK(t.place(5_MiB) == Block{b.offset + 45_MiB, 5_MiB});
   CHECK(t.device.reserved() == 60_MiB);
   t.pool->release(b);
-  // [10, 55) MiB is free, and only one of three whole pages, [20, 40), lies in it. 46 MiB do not fit there, and only 20
-  // MiB could be mapped elsewhere.
+  // [10, 55) MiB is free; only one of its three pages, [20, 40), is free as a whole. 46 MiB do not fit in [10, 55), and
+  // elsewhere only 20 MiB could be mapped.
   CHECK(t.place(46_MiB) == std::nullopt);
   CHECK(t.device.reserved() == 40_MiB);
   CHECK(t.place(20_MiB) ==
-        Block{a.offset + 10_MiB, 20_MiB});  // the page is mapped again, behind what was free before it
+        Block{a.offset + 10_MiB, 20_MiB});  // the page is mapped again, behind the free block before it
   CHECK(t.device.reserved() == 60_MiB);
   CHECK(t.place(25_MiB) == Block{a.offset + 30_MiB, 25_MiB});
 }
 
 TEST_CASE("among expandable blocks, one that can grow counts as larger") {
-  // A free block of 4 MiB at the end of the range can grow by all that is unmapped; one of 5 MiB in the middle cannot.
+  // The free block of 4 MiB at the end of the range can grow by all unmapped memory. The one of 5 MiB cannot grow.
   PoolUnderTest t{"pytorch-expandable", 1_GiB};
   std::vector<Block> blocks;
   for (const Bytes size : {5_MiB, 11_MiB}) blocks.push_back(t.place(size).value());

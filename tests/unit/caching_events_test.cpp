@@ -12,7 +12,7 @@ constexpr StreamId kOne{1}, kTwo{2};
 
 }  // namespace
 
-TEST_CASE("a block comes back at the first request after the last stream that used it is done") {
+TEST_CASE("a block is free again at the first request after the last stream that used it has ended its use") {
   for (const std::string pool : {"pytorch", "pytorch-expandable"}) {
     INFO(pool);
     PoolUnderTest t{pool, 1_GiB};
@@ -47,7 +47,7 @@ TEST_CASE("when the device refuses, the allocator waits for all events before it
   PoolUnderTest t{"pytorch", 44_MiB};
   const Block block = t.place(20_MiB).value(), small = t.place(20_MiB).value();
   t.give_back(block, {{kOne, 1'000_ns}});
-  // 20 + 20 + 24 are too many; waiting gives the 20 MiB back, and as a whole segment it goes to the device.
+  // 20 + 20 + 24 MiB are too many. Waiting frees 20 MiB, a whole segment, which returns to the device.
   CHECK(t.place(24_MiB, 0, 1_ns).has_value());
   CHECK(t.device.reserved() == 44_MiB);
   t.give_back(small, {{kOne, 2'000_ns}});
@@ -79,7 +79,7 @@ TEST_CASE("in a run the side stream's work decides whether its input can be reus
   }
 }
 
-TEST_CASE("the users of a buffer are kept when an op updates it in place") {
+TEST_CASE("a buffer's list of streams is kept when an op updates the buffer in place") {
   // The side stream updates a, which was allocated for the main stream. The main stream's last use ends first.
   TraceBuilder build;
   const StreamId side = build.stream("1");
@@ -93,6 +93,6 @@ TEST_CASE("the users of a buffer are kept when an op updates it in place") {
   build.run({.duration = 5_us}, {{b, Access::kWrite}});
   build.free(b);
   const Trace trace = build.finish();
-  // The event is recorded behind the 100 us on the side stream, which have nothing to do with a.
+  // The event is recorded behind 100 us of other work on the side stream.
   CHECK(simulate(trace, {.pool = "pytorch"}).totals.footprint == 40_MiB);
 }

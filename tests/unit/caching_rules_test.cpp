@@ -6,7 +6,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("requests are rounded up to 512 B, and none is smaller") {
+TEST_CASE("requests are rounded up to multiples of 512 B, and the least is 512 B") {
   const CachingConfig config;
   CHECK(rounded_request(config, 0_B) == 512_B);
   CHECK(rounded_request(config, 512_B) == 512_B);
@@ -14,7 +14,7 @@ TEST_CASE("requests are rounded up to 512 B, and none is smaller") {
   CHECK(rounded_request(config, 1_MiB + 1_B) == 1_MiB + 512_B);
 }
 
-TEST_CASE("segments are 2 MiB up to 1 MiB, 20 MiB below 10 MiB, then multiples of 2 MiB") {
+TEST_CASE("segments have 2 MiB for requests up to 1 MiB, 20 MiB below 10 MiB, and multiples of 2 MiB above") {
   const CachingConfig config;
   CHECK(segment_for(config, 1_MiB) == 2_MiB);
   CHECK(segment_for(config, 1_MiB + 512_B) == 20_MiB);
@@ -27,13 +27,13 @@ TEST_CASE("segments are 2 MiB up to 1 MiB, 20 MiB below 10 MiB, then multiples o
   CHECK(segment_for(smaller, 12_MiB + 512_B) == 14_MiB);
 }
 
-TEST_CASE("with divisions, requests are rounded up to a part of the step between powers of two") {
-  // PyTorch's documentation: with 4 divisions, 1200 is rounded to 1280 = 1024 + 256, if larger than 4 * 512.
+TEST_CASE("with divisions, requests are rounded up to a fraction of the interval between two powers of two") {
+  // PyTorch's documentation: with 4 divisions, 1200 B are rounded to 1280 = 1024 + 256, if larger than 4 * 512.
   CachingConfig config;
   config.roundup_power2_divisions.fill(4);
   CHECK(rounded_request(config, 2'048_B) == 2'048_B);
   CHECK(rounded_request(config, 2'049_B) == 2'560_B);
-  CHECK(rounded_request(config, 1'200_B) == 1'536_B);  // not above 4 * 512: to 512 B
+  CHECK(rounded_request(config, 1'200_B) == 1'536_B);  // not above 4 * 512 B: rounded to 512 B
   CHECK(rounded_request(config, 4_MiB) == 4_MiB);
   CHECK(rounded_request(config, 4_MiB + 1_B) == 5_MiB);
   CHECK(rounded_request(config, 7_MiB + 1_B) == 8_MiB);
@@ -41,7 +41,7 @@ TEST_CASE("with divisions, requests are rounded up to a part of the step between
   CHECK(rounded_request(config, 4_MiB + 1_B) == 4_MiB + 512_B);
 }
 
-TEST_CASE("divisions are chosen by the power of two below the request, the last for all above 32 GiB") {
+TEST_CASE("the power of two below a request chooses the divisions; the last divisions are for all above 32 GiB") {
   CachingConfig config;
   config.roundup_power2_divisions[0] = 2;   // everything below 2 MiB
   config.roundup_power2_divisions[1] = 4;   // 2 to 4 MiB

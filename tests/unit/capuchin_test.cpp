@@ -1,4 +1,4 @@
-// Closed forms of Capuchin's decisions.
+// Capuchin's decisions in closed form.
 #include <algorithm>
 
 #include "simulator/run.hpp"
@@ -22,8 +22,8 @@ Result run(const Trace& trace, Bytes capacity, int iterations = 1, const Machine
   return result;
 }
 
-/// Op 0 makes a (100 B) from x (10 B) in `made` ns | op 1, 100 ns | op 2 makes and frees p (100 B), 10 ns | op 3, 10
-/// ns: p is live until op 3 begins, so the peak period ends then | ops of these durations | the last one reads a.
+/// Op 0 makes a (100 B) from x (10 B) in `made` ns | op 1, 100 ns | op 2 makes and frees p (100 B), 10 ns | op 3, 10 ns
+/// | ops of `durations` | the last op reads a. p is live until op 3 begins, so the peak period ends then.
 Trace a_around_p(Nanos made, const std::vector<Nanos>& durations) {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B});
@@ -44,7 +44,8 @@ Trace a_around_p(Nanos made, const std::vector<Nanos>& durations) {
 }  // namespace
 
 TEST_CASE("Capuchin swaps if copies are hidden, and otherwise takes the cheaper action") {
-  // The swap-in of a takes 100 ns after the peak period. Ops of 100 ns hide it; with ops of 60 ns, 40 are exposed.
+  // The swap-in of a takes 100 ns after the peak period. An op of 100 ns hides it; beside one of 60 ns, 40 ns are
+  // exposed.
   const Result hidden = run(a_around_p(30_ns, {100_ns}), 110_B);
   CHECK(hidden.totals.makespan == hidden.baseline);
   CHECK(hidden.totals.swap_in == 100_B);
@@ -56,7 +57,7 @@ TEST_CASE("Capuchin swaps if copies are hidden, and otherwise takes the cheaper 
   }
 }
 
-TEST_CASE("Capuchin takes the tensor with the largest FT, and no more than passive mode had to evict") {
+TEST_CASE("Capuchin takes the tensor with the largest free time (FT), and evicts no more than passive mode had to") {
   // b's idle interval is shorter than a's. One of them must be evicted.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 100_B});
@@ -81,8 +82,8 @@ TEST_CASE("Capuchin takes the tensor with the largest FT, and no more than passi
 }
 
 TEST_CASE("Capuchin counts sources that are to be recomputed as well") {
-  // b (100 B) is made from a (100 B), a in 10 ns. Behind the peak period 80 ns are left for b and 85 for a: unhidden
-  // are 20 and 15. a is recomputed. With it, b takes 10 ns more than it was made in.
+  // a (100 B) is made in 10 ns, b (100 B) from a. After the peak period, 80 ns are left for b and 85 ns for a, so 20 ns
+  // and 15 ns of their swap-ins are exposed. a is recomputed. Then recomputing b takes 10 ns more than making it did.
   for (const auto& [made, recomputed] : {std::pair{9_ns, true}, std::pair{11_ns, false}}) {
     TraceBuilder build;
     const BufferId x = build.existing({.size = 10_B});
@@ -119,11 +120,11 @@ TEST_CASE("Capuchin measures the first of several iterations in passive mode") {
   CHECK(second.totals.makespan == second.baseline);
 }
 
-TEST_CASE("Capuchin moves an in-trigger earlier after a tensor came late") {
-  // 260 B. p makes passive mode evict e (60 B), then a (100 B). To save 160 B, b and a leave, which have the largest
-  // FT. a comes back from 200 to 300, before the op that reads it. But b's swap-out runs until 230, and a moves at half
-  // the rate until then, so a is late by 15 ns. An in-trigger that is one op of 10 ns earlier saves 5 ns. Steps of 5 %
-  // of 100 ns reach the next op after one late iteration, and then after every second one.
+TEST_CASE("Capuchin moves an in-trigger earlier if a tensor was late") {
+  // 260 B. p makes passive mode evict e (60 B), then a (100 B). To save 160 B, b and a are swapped out: their FT is the
+  // largest. a is to be swapped in from 200 to 300 ns, before the op that reads it. But b's swap-out runs until 230 ns
+  // and halves the rate of a's, so a is 15 ns late. An in-trigger that is one op of 10 ns earlier saves 5 ns. Steps of
+  // 5 % of 100 ns reach the next op after one late iteration, and after that in every second iteration.
   Machine machine = kMachine;
   machine.h2d.duplex_ppm = 500'000;
   TraceBuilder build;
@@ -153,7 +154,7 @@ TEST_CASE("Capuchin moves an in-trigger earlier after a tensor came late") {
   }
 }
 
-TEST_CASE("a share by which in-triggers cannot move is refused") {
+TEST_CASE("a lead outside its range is refused") {
   const Trace trace = a_around_p(30_ns, {100_ns});
   for (const std::string lead : {"-1", "1e300"})
     CHECK_THROWS_WITH(run(trace, 110_B, 1, kMachine, "capuchin(lead=" + lead + ")"),

@@ -1,4 +1,4 @@
-// Static planners for chains, run by the simulator: the number of recomputations in a step is that of the papers.
+// Static planners for chains, run by the simulator: a step has as many recomputations as the papers say.
 #include <fmt/format.h>
 
 #include "policies/planning/remat/revolve.hpp"
@@ -16,7 +16,7 @@ RunSpec under(const std::string& policy, Bytes capacity) {
   return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = {}, .overhead_limit = {}};
 }
 
-/// Bytes of the step's input, of `slots` inputs of stages, and of a gradient with the next one computed from it.
+/// Bytes of the step's input, of the inputs of `slots` stages, and of a gradient with the one computed from it.
 Bytes room_for(std::size_t slots) { return 1000_B * static_cast<std::int64_t>(1 + slots + 2); }
 
 }  // namespace
@@ -33,12 +33,12 @@ TEST_CASE("a chain of ops is divided after each op, and the stages have the size
     CHECK(stage.again == (i < 4 ? 1_us : 0_us));             // the last stage has no output
     CHECK(stage.options[0].alone == (i < 4 ? 0_us : 2_us));  // only the next stage reads x
     CHECK(stage.options[0].backward == 1_us);
-    CHECK(stage.options[0].saved == 1000_B);  // of the last stage: the first gradient
+    CHECK(stage.options[0].saved == 1000_B);  // the last stage saves the first gradient
     CHECK(stage.gradient == (i < 4 ? 1000_B : 0_B));
   }
 }
 
-TEST_CASE("a branch around two ops puts them in one stage, and a small version that all ops read does not") {
+TEST_CASE("two ops with a branch around them are one stage, and a small version that all ops read joins no ops") {
   // x1 -> x2 -> x3 -> x4 = x3 + x1 -> x5, all read by the backward phase; a mask of 1 byte is read by every op.
   TraceBuilder build;
   const BufferId mask = build.alloc({.size = 1_B});

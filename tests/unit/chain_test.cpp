@@ -17,7 +17,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Stages of 1 ns and 1 byte each way, without anything on the side: a stage saves its output only.
+/// Stages of 1 ns and 1 byte, forward and backward. A stage saves only its output.
 Chain uniform(std::size_t stages) {
   const Stage stage{1_ns, 1_ns, 1_B, 1_B, 0_B, {{1_ns, 1_ns, 1_ns, 1_ns, 1_B, 1_B, 1_B}}};
   return {std::vector<Stage>(stages, stage)};
@@ -29,7 +29,7 @@ std::int64_t choose(std::int64_t n, std::int64_t k) {
   return result;
 }
 
-/// r l - C(c + r, r - 1), with c = slots + 1 and r least such that C(c + r, c) >= l.
+/// r l - C(c + r, r - 1), with l stages, c = slots + 1, and r the least with C(c + r, c) >= l.
 std::int64_t binomial(std::int64_t stages, std::int64_t slots) {
   const std::int64_t c = slots + 1;
   std::int64_t r = 0;
@@ -77,9 +77,9 @@ std::vector<ChainSequence> all_orders(const Chain& chain, std::uint32_t i, std::
 
 }  // namespace
 
-TEST_CASE("a sequence costs the sum of its steps, and peaks at its largest sum of bytes") {
-  // Stage 0 has an output of 4 bytes, stage 1 one of 2; each takes 3 ns forward and 5 ns backward, and saves 1 byte
-  // more. A rerun of stage 0 takes 2 ns, or 1 ns after the backward of stage 1.
+TEST_CASE("a sequence takes the sum of its steps' times, and its peak is its largest sum of bytes") {
+  // Stage 0 has an output of 4 B, stage 1 one of 2 B. Each takes 3 ns forward and 5 ns backward, and saves 1 B besides
+  // its output. A rerun of stage 0 takes 2 ns, or 1 ns after the backward of stage 1.
   const Chain chain{{{3_ns, 2_ns, 4_B, 6_B, 0_B, {{3_ns, 2_ns, 1_ns, 5_ns, 5_B, 7_B, 8_B}}},
                      {3_ns, 3_ns, 2_B, 2_B, 10_B, {{3_ns, 3_ns, 3_ns, 5_ns, 3_B, 3_B, 20_B}}}}};
   CHECK(cost_of(chain, save_all(chain)) == ChainCost{16_ns, 25_B});  // 5 B saved by stage 0, 20 B in stage 1's backward
@@ -88,7 +88,7 @@ TEST_CASE("a sequence costs the sum of its steps, and peaks at its largest sum o
                             {ChainVerb::kBackward, 1},
                             {ChainVerb::kSave, 0},
                             {ChainVerb::kBackward, 0}};
-  CHECK(cost_of(chain, again) == ChainCost{17_ns, 24_B});  // one forward more, and 1 B less
+  CHECK(cost_of(chain, again) == ChainCost{17_ns, 24_B});  // 1 ns more, and 1 B less
 }
 
 TEST_CASE("a sequence that lacks an input, or ends too soon, is refused") {
@@ -103,7 +103,7 @@ TEST_CASE("a sequence that lacks an input, or ends too soon, is refused") {
           .has_value());
 }
 
-TEST_CASE("binomial checkpointing runs as many stages again as its closed form says") {
+TEST_CASE("binomial checkpointing recomputes as many stages as its closed form says") {
   for (std::size_t stages = 1; stages <= 40; ++stages)
     for (std::size_t slots = 0; slots <= 8; ++slots) {
       INFO(stages << " stages, " << slots << " slots");
@@ -117,22 +117,22 @@ TEST_CASE("binomial checkpointing runs as many stages again as its closed form s
     }
 }
 
-TEST_CASE("segments run everything but the last once more") {
+TEST_CASE("with segments, every segment but the last runs once more") {
   const auto cost = cost_of(uniform(9), in_segments(9, {3, 6}));
   REQUIRE(cost.has_value());
   CHECK(cost->time == 24_ns);  // 9 forward, 9 backward, and the first two segments once more
   CHECK(cost->peak == 5_B);    // two checkpoints and a segment of three
 }
 
-TEST_CASE("segments of segments hold few checkpoints at once and sweep once for each level") {
-  // 8 stages in halves of halves: 7 sweeps are run on three levels of 4.
+TEST_CASE("nested segments hold few checkpoints at once and sweep once for each level") {
+  // 8 stages, halved three times: 7 sweeps on three levels, with 4 stages on each level.
   const auto cost = cost_of(uniform(8), in_nested_segments(8, 1));
   REQUIRE(cost.has_value());
   CHECK(cost->time == Nanos{2 * 8 + 3 * 4});
   CHECK(cost->peak == 4_B);
 }
 
-TEST_CASE("the persistent order found is the best of all, at every capacity") {
+TEST_CASE("the persistent order that is found is the best one, at every capacity") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const Chain chain = random_chain(seed, 2 + seed % 4);
     std::vector<ChainCost> costs;
@@ -155,7 +155,7 @@ TEST_CASE("the persistent order found is the best of all, at every capacity") {
   }
 }
 
-TEST_CASE("on equal stages that save nothing but their output the dynamic program is binomial checkpointing") {
+TEST_CASE("on equal stages that save only their output, the dynamic program is binomial checkpointing") {
   for (std::size_t stages = 2; stages <= 24; ++stages) {
     const Rotor rotor{uniform(stages), 10_B, 10};
     for (std::size_t slots = 0; slots <= 6; ++slots) {
@@ -169,7 +169,7 @@ TEST_CASE("on equal stages that save nothing but their output the dynamic progra
 
 namespace {
 
-/// A chain as Rockmate writes it: per stage the size of what it reads, and for each option times in ms and sizes.
+/// A chain from Rockmate's file: for each stage the size of its input, and for each option times in ms and sizes.
 Chain chain_from(const std::string& path) {
   std::ifstream file{path};
   const auto json = nlohmann::json::parse(file);
@@ -194,7 +194,7 @@ Chain chain_from(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a published chain with options takes the least time that it can at each capacity") {
+TEST_CASE("a published chain with options takes no more time with more memory, and its sequences fit") {
   const auto path = tests::shared_data("remat/rockmate_example_DP_chain.json");
   if (!path) return;
   const Chain chain = chain_from(*path);
@@ -223,7 +223,7 @@ TEST_CASE("a published chain with options takes the least time that it can at ea
     CHECK(cost->peak <= Bytes{capacity});
     CHECK(*time >= least);
   }
-  // The answers of a second solver, a memoised recursion over the same recurrence.
+  // The results of a second solver, a memoised recursion over the same recurrence.
   CHECK(rotor.least_capacity() == 703_B);
   CHECK(rotor.time(703_B) == Nanos{83'524'471});
   CHECK(rotor.time(800_B) == Nanos{82'444'631});

@@ -1,4 +1,4 @@
-// Checkmate against all schedules on small graphs, and in the engine on a chain.
+// Checkmate compared with all schedules of small graphs, and run by the engine on a chain.
 #include "policies/planning/remat/checkmate.hpp"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using tests::random_graph;
 
 namespace {
 
-/// The cost of every schedule that runs again no more than what it keeps takes.
+/// The cost of every choice of kept values, completed by the runs that it needs and no others.
 std::vector<KeepCost> all_costs(const KeepGraph& graph) {
   std::vector<std::pair<std::size_t, std::size_t>> choices;  // (t, i)
   std::vector<std::vector<bool>> kept(graph.nodes());
@@ -57,10 +57,10 @@ TEST_CASE("the integer program takes the least time of all schedules that fit, a
   }
 }
 
-TEST_CASE("on a chain the integer program runs as many ops again as binomial checkpointing") {
+TEST_CASE("on a chain the integer program recomputes as many ops as binomial checkpointing") {
   for (const std::size_t slots : {2u, 3u, 4u, 6u, 7u}) {
     INFO("room for " << slots);
-    // The input of the step, so many inputs of ops, and a gradient with the one made from it.
+    // The step's input, the inputs of `slots` ops, and a gradient with the one made from it.
     const RunSpec spec{.pool = "ideal",
                        .policy = "checkmate(solve=ilp,stages=8)",
                        .capacity = 1000_B * static_cast<std::int64_t>(1 + slots + 2),

@@ -30,7 +30,7 @@ std::vector<SweepPart> some_parts() {
 
 }  // namespace
 
-TEST_CASE("a run that a living sweep has claimed is left to it") {
+TEST_CASE("a sweep leaves a run to the living sweep that has claimed it") {
   const ScratchFolder scratch;
   Database one{scratch.file("r.sqlite")}, two{scratch.file("r.sqlite")};
   const ClaimLock first{one.path()};
@@ -39,7 +39,7 @@ TEST_CASE("a run that a living sweep has claimed is left to it") {
     const ClaimLock second{two.path()};
     CHECK(two.claim(kKeys, 2, second) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
   }
-  // The second sweep has ended without releasing its claims. Its claims count no more; those of the first still count.
+  // The second sweep has ended without releasing its claims. They no longer count; those of the first still do.
   const ClaimLock third{two.path()};
   CHECK(two.claim(kKeys, 3, third) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
   one.release(first);
@@ -73,7 +73,7 @@ TEST_CASE("a claim of a killed process does not count") {
   close(ready[0]), close(ready[1]);
 }
 
-TEST_CASE("two sweeps into one database do each run once, and both end with all of them") {
+TEST_CASE("two sweeps into one database run each run once, and both end with all runs") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> parts = some_parts();
   const std::size_t runs = 4 * 10 * 2;

@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-using Fallen = std::vector<std::pair<std::uint32_t, std::int64_t>>;  // version, by how many ns
+using Fallen = std::vector<std::pair<std::uint32_t, std::int64_t>>;  // version, ns below its level
 
 Fallen fall(ClassLevels& levels, std::uint32_t of_class, Nanos cost) {
   Fallen fallen;
@@ -33,7 +33,7 @@ ClassLevels two_classes(std::size_t versions) {
 
 }  // namespace
 
-TEST_CASE("a class that falls calls those that counted on more, the highest first, and each once") {
+TEST_CASE("a class that falls calls each version that counted on a higher level, the highest first, and only once") {
   ClassLevels levels = two_classes(3);
   levels.note(VersionId{0}, 0, 50_ns);
   levels.note(VersionId{1}, 0, 80_ns);
@@ -53,11 +53,11 @@ TEST_CASE("a version that has forgotten its levels is not called for them") {
   CHECK(fall(levels, 0, 10_ns) == Fallen{{0, 10}});
 }
 
-TEST_CASE("of two classes that become one, the versions of the one with fewer are called") {
+TEST_CASE("when two classes become one, the versions of the class with fewer notes are called") {
   ClassLevels levels = two_classes(3);
   levels.note(VersionId{0}, 0, 50_ns);
   levels.note(VersionId{1}, 0, 50_ns);
-  levels.note(VersionId{1}, 1, 50_ns);  // counts on both
+  levels.note(VersionId{1}, 1, 50_ns);  // version 1 counts on both classes
   CHECK(unite(levels, 0, 1) == std::vector<std::uint32_t>{1});
   CHECK(fall(levels, 1, 49_ns) == Fallen{{0, 1}});
 }

@@ -17,13 +17,13 @@ TEST_CASE("cnmem takes the initial segment at once and cuts it in multiples of 5
 TEST_CASE("cnmem grows by exactly the rounded size, and only when nothing fits") {
   PoolUnderTest t{"cnmem(init=1MiB)", 1_GiB};
   const Block first = t.place(1_MiB - 512_B).value();
-  CHECK(t.place(512_B) == Block{1_MiB - 512_B, 512_B});  // no least remainder
+  CHECK(t.place(512_B) == Block{1_MiB - 512_B, 512_B});  // a split may leave any remainder
   CHECK(t.device.reserved() == 1_MiB);
   CHECK(t.place(700_B) == Block{2_MiB, 1_KiB});
   CHECK(t.device.reserved() == 1_MiB + 1_KiB);
   t.pool->release(first);
   CHECK(t.place(1_KiB) == Block{0_B, 1_KiB});
-  CHECK(t.device.reserved() == 1_MiB + 1_KiB);  // never given back
+  CHECK(t.device.reserved() == 1_MiB + 1_KiB);  // segments are never given back
 }
 
 TEST_CASE("cnmem merges neighbours but not across segments") {
@@ -37,10 +37,10 @@ TEST_CASE("cnmem merges neighbours but not across segments") {
   t.pool->release(b);
   t.pool->release(a);
   CHECK(t.pool->largest_hole() == 2_MiB);
-  CHECK(t.place(2_MiB) == Block{0_B, 2_MiB});  // of two equal ones the lower
+  CHECK(t.place(2_MiB) == Block{0_B, 2_MiB});  // the lower of two equal blocks
 }
 
-TEST_CASE("cnmem refuses when the device does, and starts with the memory that there is") {
+TEST_CASE("cnmem refuses when the device does, and begins with less memory if the device has less") {
   PoolUnderTest t{"cnmem", 3_MiB + 100_B};
   CHECK(t.device.reserved() == 3_MiB);
   CHECK(t.place(3_MiB).has_value());

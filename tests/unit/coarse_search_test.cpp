@@ -21,7 +21,7 @@ std::int64_t load_of(const PackingProblem& problem) {
 }  // namespace
 
 TEST_CASE("small pieces fit into the holes that a search for the large ones leaves") {
-  // 6 B beside 2 B, then 4 B beside 4 B, of which one lives on: the load is 8 B. Small pieces of 1 B fill what is left.
+  // 6 B beside 2 B, then 4 B beside 4 B; one of the two lives on. The peak is 8 B. Small pieces of 1 B fill the holes.
   Instance instance;
   instance.add(6_B, 0, 2);
   instance.add(4_B, 2, 4);
@@ -35,7 +35,7 @@ TEST_CASE("small pieces fit into the holes that a search for the large ones leav
   for (std::size_t i = 0; i < found->size(); ++i) CHECK((*found)[i] + problem.pieces[i].size <= 8);
 }
 
-TEST_CASE("layouts of a coarse search pass a check of all pairs and are below the wanted height") {
+TEST_CASE("layouts of a coarse search have no conflict between any pair of buffers, and are below the wanted height") {
   int found_any = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};

@@ -27,7 +27,7 @@ TEST_CASE("a table of collectives gives its rows, and interpolates between them"
   CHECK(a100.all_reduce(2, 1500_B) == 60_ns);
   CHECK(a100.all_reduce(2, 3000_B) == 85_ns);
   CHECK(a100.all_reduce(2, 1_B) == 50_ns);      // below the first row
-  CHECK(a100.all_reduce(2, 8000_B) == 200_ns);  // beyond the last, at its 40 bytes per ns
+  CHECK(a100.all_reduce(2, 8000_B) == 200_ns);  // beyond the last row, at its 40 bytes per ns
   CHECK_FALSE(a100.all_reduce(3, 1000_B));
   CHECK(table(kSmall, "v100").all_reduce(2, 1000_B) == 90_ns);
 }

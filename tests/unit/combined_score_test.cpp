@@ -11,7 +11,7 @@ TEST_CASE("a combined score is the weighted sum of standardised scores") {
   StepCircle circle;
   for (const std::int64_t t : {0, 100, 200, 300, 400, 500}) circle.start.emplace_back(t);
   for (const std::int64_t load : {10, 20, 20, 10, 10}) circle.load.emplace_back(load);
-  // DOA: 200 - 20, 100 - 10 and 200 - 2 ns at 1 ns a byte each way; WDOA: 100 * (20 + 20), 100 * 10 and 100 * 20.
+  // At 1 ns a byte each way, DOA is 200 - 20, 100 - 10 and 200 - 2 ns; WDOA is 100 * (20 + 20), 100 * 10 and 100 * 20.
   const std::vector<Gap> gaps{{{}, {}, 10_B, 0, 3}, {{}, {}, 5_B, 2, 4}, {{}, {}, 1_B, 1, 4}};
   const CombinedScore combined{circle, gaps, tests::byte_per_nano(), SlotLimits(5, 15_B)};
   const auto standardised = [](double a, double b, double c) {
@@ -23,7 +23,7 @@ TEST_CASE("a combined score is the weighted sum of standardised scores") {
   const std::vector<double> doa = standardised(180, 90, 198), wdoa = standardised(4'000, 1'000, 3'000);
   const std::vector<double> sum = combined({0.5, 0, -1, 0});
   for (std::size_t i = 0; i < 3; ++i) CHECK(sum[i] == Approx(0.5 * doa[i] - wdoa[i]));
-  CHECK(combined({0, 0, 1, 0}) == combined({0, 0, 0, 1}));  // before anything is picked
+  CHECK(combined({0, 0, 1, 0}) == combined({0, 0, 0, 1}));  // before any interval is picked
 }
 
 TEST_CASE("weights with the least cost are found, and each score alone is tried first") {
@@ -36,7 +36,7 @@ TEST_CASE("weights with the least cost are found, and each score alone is tried 
     return sum;
   };
   const ScoreWeights found = tune_weights(distance, 400, 0);
-  CHECK(asked <= 404 + 10);  // DIRECT ends with the division that it is in
+  CHECK(asked <= 404 + 10);  // DIRECT ends after the division that it has begun
   CHECK(distance(found) < 0.01);
 
   asked = 0;

@@ -11,8 +11,8 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// Four buffers of 1 KiB, made in a row by ops of 10, 1, 1 and 10 us, then one of 2 KiB, then all four are read.
-/// By cost per byte and staleness, the two cheap ones are evicted before the expensive ones, and they are adjacent.
+/// Four buffers of 1 KiB, made in a row by ops of 10, 1, 1 and 10 us, then one of 2 KiB; then all four are read. The
+/// two that are cheap per byte and staleness are adjacent, and are evicted before the expensive ones.
 Trace row_of_four(std::initializer_list<std::int64_t> microseconds = {10, 1, 1, 10}) {
   TraceBuilder build;
   std::vector<BufferId> row;
@@ -36,7 +36,7 @@ Result run(const Trace& trace, const std::string& policy, const std::string& poo
 
 }  // namespace
 
-TEST_CASE("coop evicts the cheapest neighbours for a request that no single buffer makes room for") {
+TEST_CASE("coop evicts the cheapest neighbours for a request that is larger than any single buffer") {
   const Result result = run(row_of_four(), "coop");
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(result.totals.eviction_count == 2);
@@ -55,15 +55,16 @@ TEST_CASE("a policy that looks at one buffer at a time may evict more than a con
   CHECK(single.totals.recompute == 12_us);
 }
 
-TEST_CASE("coop never evicts buffers up to the size given") {
+TEST_CASE("coop never evicts buffers up to the size in its options") {
   CHECK(run(row_of_four(), "coop(small=1KiB)").outcome == Outcome::kOutOfMemory);
   CHECK(run(row_of_four(), "coop(small=1023B)").outcome == Outcome::kOk);
 }
 
 TEST_CASE("a two-ended pool places versions that are cheap to recompute at the high end of the hole") {
-  // 10 and 20 us are above the median of 1, 1, 10, 20: dear. The first op's buffer takes the high end.
+  // 20 and 10 us are above the median of 1, 20, 1, 10, so these are expensive. The first op's buffer takes the high
+  // end.
   const Result result = run(row_of_four({1, 20, 1, 10}), "none", "two-ended");
-  CHECK(result.outcome == Outcome::kOutOfMemory);  // 6 KiB in 4
+  CHECK(result.outcome == Outcome::kOutOfMemory);  // 6 KiB are needed, 4 KiB are there
   const RunSpec spec{.pool = "two-ended", .policy = "none", .capacity = 8_KiB, .machine = {}};
   const Trace trace = row_of_four({1, 20, 1, 10});
   const Result roomy = simulate(trace, spec, true);
@@ -74,7 +75,7 @@ TEST_CASE("a two-ended pool places versions that are cheap to recompute at the h
   CHECK(offsets == std::vector<Bytes>{7_KiB, 0_KiB, 6_KiB, 1_KiB, 4_KiB});
 }
 
-TEST_CASE("a two-ended pool keeps small buffers in a region of their own while that has room") {
+TEST_CASE("a two-ended pool places small buffers in a region of their own while they fit there") {
   PoolUnderTest under{"two-ended(alignment=1B,small=10B,region=15B)", 100_B};
   CHECK(under.place(10_B) == Block{85_B, 10_B});
   CHECK(under.place(11_B) == Block{0_B, 11_B});
@@ -85,9 +86,9 @@ TEST_CASE("a two-ended pool keeps small buffers in a region of their own while t
   CHECK(under.pool->largest_hole() == 64_B);
 }
 
-TEST_CASE("memory that is free at an eviction counts as fragmentation, without the new place") {
-  // 2 KiB are requested beside four buffers of 1 KiB: the two cheap ones in the middle are evicted. Of 5 KiB, 1 KiB
-  // stays free.
+TEST_CASE("memory that stays free when an eviction makes room counts as fragmentation") {
+  // 2 KiB are requested beside four buffers of 1 KiB, and the two cheap ones in the middle are evicted. With a capacity
+  // of 5 KiB, 1 KiB stays free.
   for (const auto& [capacity, count, share] : {std::tuple{4_KiB, 1, 0.0}, {5_KiB, 1, 0.2}, {6_KiB, 0, 0.0}}) {
     const RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = capacity, .machine = {}};
     const Result result = simulate(row_of_four(), spec);
@@ -97,7 +98,7 @@ TEST_CASE("memory that is free at an eviction counts as fragmentation, without t
   }
 }
 
-TEST_CASE("the time that policies take to decide is measured if that is asked for, and changes no decision") {
+TEST_CASE("the time that policies take to decide is measured on request, and measuring changes no decision") {
   RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = 4_KiB, .machine = {}};
   const Result plain = simulate(row_of_four(), spec);
   CHECK_FALSE(plain.search.has_value());

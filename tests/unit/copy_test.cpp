@@ -1,4 +1,4 @@
-// Closed forms of copies within the device: with such a copy, an update in place can run again and its input is kept.
+// Copies within the device in closed form: such a copy keeps the input of an update in place, which can then run again.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"

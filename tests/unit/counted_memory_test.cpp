@@ -12,8 +12,8 @@ RunSpec counted(Bytes capacity, const char* policy = "none") {
   return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
 }
 
-/// One stream writes 8 B in 100 ns, another one 8 B in 30 ns. Both buffers are freed. A third stream writes `size` in
-/// 90 ns.
+/// One stream writes 8 B in 100 ns, a second one 8 B in 30 ns. Both buffers are freed. A third stream writes `size`
+/// bytes in 90 ns.
 Trace third_stream(Bytes size) {
   TraceBuilder build;
   const StreamId second = build.stream("1"), third = build.stream("2");
@@ -29,7 +29,7 @@ Trace third_stream(Bytes size) {
   return build.finish();
 }
 
-/// One stream writes a in 100 ns, which the other one reads in 5 ns; b has a's size.
+/// One stream writes a in 100 ns. The other one reads a in 5 ns. b is as large as a.
 Trace waiting_streams() {
   TraceBuilder build;
   const StreamId side = build.stream("1");
@@ -45,28 +45,29 @@ Trace waiting_streams() {
 
 }  // namespace
 
-TEST_CASE("a step of several streams takes its own time on counted bytes without a limit") {
+TEST_CASE("without a limit, a step of several streams takes its own time on counted bytes") {
   const Result result = simulate(third_stream(8_B), counted(kNoLimit));
   CHECK(result.totals.makespan == 100_ns);
   CHECK(result.totals.stall.compute == 0_ns);
 }
 
-TEST_CASE("a place first takes counted bytes that no stream uses, then those that may be written soonest") {
-  CHECK(simulate(third_stream(8_B), counted(24_B)).totals.makespan == 100_ns);   // 8 B that were never used: 0 to 90
-  CHECK(simulate(third_stream(8_B), counted(16_B)).totals.makespan == 120_ns);   // of the quick op: 30 to 120
+TEST_CASE("a buffer first takes counted bytes that no stream uses, then those that may be written soonest") {
+  CHECK(simulate(third_stream(8_B), counted(24_B)).totals.makespan == 100_ns);   // 8 B that were never used: 0 to 90 ns
+  CHECK(simulate(third_stream(8_B), counted(16_B)).totals.makespan == 120_ns);   // the quick op's 8 B: 30 to 120 ns
   CHECK(simulate(third_stream(12_B), counted(20_B)).totals.makespan == 120_ns);  // 4 B and the quick op's 8 B
-  CHECK(simulate(third_stream(9_B), counted(16_B)).totals.makespan == 190_ns);   // one byte of the slow op: 100 to 190
+  CHECK(simulate(third_stream(9_B), counted(16_B)).totals.makespan == 190_ns);   // a byte of the slow op: 100 to 190 ns
 }
 
-TEST_CASE("counted bytes of several streams are written after the copy that leaves them") {
-  // b's place is a's, which is copied from 100 to 200 ns. Then 10 ns for b, 100 ns for a's copy back, and 5 ns.
+TEST_CASE("counted bytes of several streams are written after the swap-out that frees them") {
+  // b takes the place of a, which is swapped out from 100 to 200 ns. b takes 10 ns, a's swap-in 100 ns, the last op 5
+  // ns.
   const Trace trace = waiting_streams();
   const Result result = simulate(trace, counted(100_B, "lru-swap"), true);
   CHECK(result.totals.makespan == 315_ns);
   CHECK(replay(trace, counted(100_B, "lru-swap"), result.realised) == result.totals);
 }
 
-TEST_CASE("waits of streams for each other are no overhead") {
+TEST_CASE("time in which streams wait for each other is no overhead") {
   const Trace trace = waiting_streams();  // takes 110 ns; the second stream waits for 100 of them
   RunSpec spec = counted(200_B, "lru-swap");
   spec.overhead_limit = 1;

@@ -11,8 +11,8 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// One stream after the other: op0 (10 us) on the main stream writes a, which is freed; op1 runs on the side stream;
-/// then b, of the same size, is requested for op2 on the side stream.
+/// op0 (10 us, main stream) writes a, which is freed; op1 runs on the side stream; then b, of the same size, is
+/// requested for op2 on the side stream.
 /// @param wait  whether op1 waits for op0
 Trace handed_over(bool wait, Nanos side_work) {
   TraceBuilder build;
@@ -34,7 +34,7 @@ Result run(const Trace& trace, const std::string& options, Bytes capacity = 1_Gi
 
 }  // namespace
 
-TEST_CASE("cuda-async takes memory in granules, and less where no more is left") {
+TEST_CASE("cuda-async takes memory in granules, and a smaller amount if less is left") {
   PoolUnderTest t{"cuda-async", 40_MiB};
   CHECK(t.place(1_B) == Block{0_B, 512_B});
   CHECK(t.device.reserved() == 32_MiB);
@@ -83,7 +83,7 @@ TEST_CASE("when the device refuses, another stream gets freed memory and waits f
   CHECK(run(handed_over(false, 1_us), "allow_internal_dependencies=off", 63_MiB).outcome != Outcome::kOk);
 }
 
-TEST_CASE("a block that several streams have used is free when all of them have passed") {
+TEST_CASE("a block that several streams have used is free when all of them have passed its free") {
   for (const auto& [now, again] : {std::pair{99_ns, false}, std::pair{100_ns, true}}) {
     PoolUnderTest t{"cuda-async", 1_GiB};
     const Block block = t.place(32_MiB).value();
@@ -121,8 +121,8 @@ TEST_CASE("in a run, memory is released when the host waits") {
   }
 }
 
-TEST_CASE("a stream that waits for another one is also ordered after that stream's own waits") {
-  // 0 -> 1 -> 2 by events.
+TEST_CASE("a stream that waits for a second one is also ordered after the streams that the second one has waited for") {
+  // Events order the streams 0 -> 1 -> 2.
   TraceBuilder build;
   const StreamId one = build.stream("1"), two = build.stream("2");
   build.run({}, {});

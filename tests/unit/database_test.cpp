@@ -46,7 +46,7 @@ KeyedRow made_row(const std::string& key, const std::string& policy, std::option
   return {key, row};
 }
 
-/// A query's rows, values with commas between them, a line each.
+/// The rows of a query's answer, one per line, with commas between the values.
 std::string answer(const Database& database, const std::string& sql) {
   std::string text;
   database.query(
@@ -60,13 +60,13 @@ std::string answer(const Database& database, const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("the frontier has the runs that no other run beats with the same memory or less") {
+TEST_CASE("the frontier has the runs that no other run beats with as much memory or less") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{
       made_row("a", "slow", 400_B, 50_ns),  // the only one with so little memory
       made_row("b", "failed", 300_B, 10_ns, "out_of_memory"), made_row("c", "slow", 500_B, 40_ns),  // beaten by d
       made_row("d", "fast", 500_B, 30_ns), made_row("e", "twin", 500_B, 30_ns),                     // as good as d
-      made_row("f", "fast", 600_B, 30_ns),  // no better than d, which has less
+      made_row("f", "fast", 600_B, 30_ns),  // no better than d, which has less memory
       made_row("g", "fast", std::nullopt, 20_ns)});
   CHECK(answer(database, "SELECT run_key, capacity_share FROM frontier ORDER BY run_key") ==
         "a,0.4\nd,0.5\ne,0.5\ng,none\n");
@@ -111,7 +111,7 @@ TEST_CASE("two results of one run are an error that names both") {
                   scratch.file("a.sqlite") +
                   "; expected the same from every worker (is a policy not deterministic, or are these two programs of "
                   "one version?)");
-  CHECK(database.runs() == 1);  // all rows or none
+  CHECK(database.runs() == 1);  // either all rows are added or none
 
   KeyedRow labelled = made_row("k", "p", 500_B, 30_ns);
   labelled.row[0] = std::string{"/elsewhere/t"};
@@ -217,7 +217,7 @@ TEST_CASE("a damaged database is refused and left alone") {
         ":memory:: damaged: run key7 is not where its key says; expected a whole database of sweep results");
   CHECK(opened("") == path + ": not a database of sweep results; expected one that sweep wrote");
   CHECK(opened(whole.substr(0, 60)) == path + ": not a database of sweep results; expected one that sweep wrote");
-  // The last bytes may belong to a text: without them SQLite reads zeros there.
+  // The last bytes of the file may belong to a text; if they are cut off, SQLite reads zeros there without an error.
   for (std::size_t length = 100; length + 1'000 < whole.size(); length += 1'000) {
     INFO(length << " of " << whole.size() << " bytes");
     CHECK_FALSE(opened(whole.substr(0, length)).empty());

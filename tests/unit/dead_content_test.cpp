@@ -1,4 +1,4 @@
-// Content that no op reads any more, although the program has not freed it yet.
+// Content that no op reads any more, but that the program has not freed yet.
 #include "policies/planning/gaps/dead_content.hpp"
 
 #include "policies/planning/gaps/step_circle.hpp"
@@ -11,7 +11,7 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 makes g (8 MiB) | op1 changes p (8 MiB) by g | op2 and op3 work on w (8 MiB) | then g and w are freed.
+/// op0 makes g (8 MiB) | op1 updates p (8 MiB) from g | op2 and op3 work on w (8 MiB) | then g and w are freed.
 Trace late_free() {
   TraceBuilder build;
   const BufferId p = build.existing({.size = 8_MiB});
@@ -37,7 +37,7 @@ TEST_CASE("content is dead from its last use until it is freed, if another op ru
   CHECK(drops_of(dead) == std::vector<Action>{{Verb::kDrop, OpId{2}, dead[0].version.value(), {}, {}}});
 }
 
-TEST_CASE("content that is dropped when it is dead is not live from then on") {
+TEST_CASE("dead content that is dropped is no longer live") {
   const Trace trace = late_free();
   const std::vector<DeadContent> dead = find_dead_content(trace);
   CHECK(step_circle(trace).load == std::vector<Bytes>{16_MiB, 16_MiB, 24_MiB, 24_MiB});
@@ -45,7 +45,7 @@ TEST_CASE("content that is dropped when it is dead is not live from then on") {
   CHECK(step_circle(trace, SlotBegins::kAfterFrees, dead).load == std::vector<Bytes>{16_MiB, 16_MiB, 16_MiB, 16_MiB});
 }
 
-TEST_CASE("tide copies nothing to make room that only dead content takes") {
+TEST_CASE("tide copies nothing if dropping dead content makes enough room") {
   const Trace trace = late_free();
   const RunSpec spec{.pool = "best-fit", .policy = "tide", .capacity = 16_MiB, .machine = find_machine("a100-pcie4")};
   const Result result = simulate(trace, spec, true);

@@ -1,4 +1,4 @@
-// DeepCompile's offloading of optimizer states in closed form: how many leave, when they are gone, when they are back.
+// DeepCompile's offloading of optimizer states in closed form: how many leave, when they have left, when they are back.
 #include <string>
 #include <string_view>
 
@@ -12,8 +12,8 @@ using namespace tidepool;
 
 namespace {
 
-/// Six ops of 100 ns. Without the two optimizer states of 100 B, they need 100, 300 (forward), 350, 200 (backward), 50
-/// and 50 B (an update of each state).
+/// Six ops of 100 ns. Without the two optimizer states of 100 B, they need 100 and 300 B (forward), 350 and 200 B
+/// (backward), and 50 and 50 B (one update for each state).
 Trace two_states() {
   TraceBuilder build;
   const auto run = [&](std::string_view name, Phase phase, const std::vector<TraceBuilder::Touch>& uses) {
@@ -38,8 +38,8 @@ Trace two_states() {
   return build.finish();
 }
 
-/// The step repeated, without addresses; copying a byte takes a nanosecond. A first step alone would begin with states
-/// on the host, and copy none of them there.
+/// A run of the repeated step, without addresses, at 1 ns per byte. A single step would begin with states on the host,
+/// and would not copy them there.
 Result steady_run(const std::string& policy, Bytes capacity) {
   const RunSpec spec{.pool = "ideal",
                      .policy = policy,
@@ -61,14 +61,14 @@ Result steady_run_that_ends_well(const std::string& policy, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("optimizer states leave until the forward phase fits beside the others") {
-  // f1 and both states need 500 B. One that leaves is copied while f0 runs, and comes back when b0 has ended.
+  // f1 and both states need 500 B. One state leaves: it is swapped out while f0 runs, and swapped in when b0 has ended.
   const Result one = steady_run_that_ends_well("deepcompile(margin=0)", 450_B);
   CHECK(one.totals.swap_out == 100_B);
   CHECK(one.totals.swap_in == 100_B);
   CHECK(one.totals.stall.d2h == 0_ns);
   CHECK(one.totals.stall.h2d == 100_ns);
-  // Both have to leave, and f1 waits until the second copy ends at 200. The first update waits for the first state; the
-  // second one comes back meanwhile.
+  // Both states have to leave, and f1 waits until the second copy ends at 200 ns. The first update waits for its state;
+  // the second state is swapped in meanwhile.
   const Result both = steady_run_that_ends_well("deepcompile(margin=0)", 350_B);
   CHECK(both.totals.swap_out == 200_B);
   CHECK(both.totals.swap_in == 200_B);
@@ -76,15 +76,15 @@ TEST_CASE("optimizer states leave until the forward phase fits beside the others
   CHECK(both.totals.stall.h2d == 100_ns);
 }
 
-TEST_CASE("a state comes back as soon as the rest of the backward phase leaves more room than it needs") {
-  // From b1 on, 350 B are needed: 450 B are not more than both together, 451 B are. The copy runs beside b0.
+TEST_CASE("a state comes back as soon as the rest of the backward phase leaves more memory than it needs") {
+  // From b1 on, 350 B are needed, and 100 B for the state. There must be more than 450 B. The copy runs beside b0.
   const Result result = steady_run_that_ends_well("deepcompile(margin=0)", 451_B);
   CHECK(result.totals.swap_in == 100_B);
   CHECK(result.totals.stall.h2d == 0_ns);
 }
 
-TEST_CASE("DeepCompile does not look at the peak of the backward phase when states leave") {
-  // At 500 B all fits forward; b1 needs 550.
+TEST_CASE("DeepCompile ignores the peak of the backward phase when it chooses states to leave") {
+  // The forward phase fits in 500 B; b1 needs 550 B.
   const Result result = steady_run("deepcompile(margin=0)", 500_B);
   CHECK(result.outcome == Outcome::kOutOfMemory);
   CHECK(steady_run_that_ends_well("deepcompile(margin=0)+lru-swap", 500_B).totals.swap_out > 0_B);

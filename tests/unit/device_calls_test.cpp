@@ -1,4 +1,4 @@
-// Requests of pools to the device take time in the timeline.
+// Times of a pool's requests to the device.
 #include <array>
 
 #include "simulator/run.hpp"
@@ -17,7 +17,7 @@ const Machine kMachine{.capacity = kNoLimit,
                        .page_map = 7_us,
                        .page_unmap = 5_us};
 
-/// 25 MiB live through op0 (10 us, main stream); 30 MiB follow in op2 (1 us). On the side stream op1 runs meanwhile.
+/// op0 (10 us, main stream) writes 25 MiB, which are freed; then op2 (1 us) writes 30 MiB. op1 runs on the side stream.
 Trace two_buffers(Nanos side_work) {
   TraceBuilder build;
   const StreamId side = build.stream("1");
@@ -42,9 +42,9 @@ Totals totals_of(const std::string& pool, Bytes capacity, Nanos side_work = {}) 
 
 }  // namespace
 
-TEST_CASE("every segment costs a cudaMalloc, and a cudaFree if it must go before another one is requested") {
-  // With memory for both: 2 segments (26 and 30 MiB). With memory for one: the first is released before the second is
-  // requested.
+TEST_CASE("every segment costs a cudaMalloc, and a cudaFree if it must be released before another one is requested") {
+  // With memory for both segments (26 and 30 MiB), both are kept. With memory for one, the first is released before the
+  // second is requested.
   const Totals both = totals_of("pytorch", 56_MiB);
   CHECK(both.stall.memory == 200_us);
   CHECK(both.makespan == 200_us + 11_us);
@@ -54,7 +54,7 @@ TEST_CASE("every segment costs a cudaMalloc, and a cudaFree if it must go before
 }
 
 TEST_CASE("cudaFree waits for every stream, cudaMalloc for none") {
-  // The side stream works for 400 us from 100 us on, the first cudaMalloc's end.
+  // The side stream works for 400 us, from 100 us on, when the first cudaMalloc has ended.
   CHECK(totals_of("pytorch", 56_MiB, 400_us).makespan == 100_us + 400_us + 100_us);
   // cudaFree begins at 500 us, then cudaMalloc, then op2.
   CHECK(totals_of("pytorch", 55_MiB, 400_us).makespan == 500_us + 30_us + 100_us + 1_us);
@@ -65,13 +65,13 @@ TEST_CASE("a pool that maps pages pays for every page") {
   const Totals large = totals_of("pytorch-expandable", 40_MiB);
   CHECK(large.stall.memory == 14_us);
   CHECK(large.makespan == 14_us + 11_us);
-  // With pages of 12 MiB: 3, which hold 30 MiB as well.
+  // 3 pages of 12 MiB hold 25 MiB, and 30 MiB as well.
   CHECK(totals_of("pytorch-expandable(large_segment_size=12MiB)", 36_MiB).stall.memory == 21_us);
 }
 
 TEST_CASE("unmapping pages costs for every page and waits for every stream") {
-  // Each of two streams has a range. 1 page of 20 MiB for stream 0, then 2 for stream 1, for which the first must be
-  // unmapped.
+  // Each stream has a range of its own. Stream 0 needs 1 page of 20 MiB, then stream 1 needs 2. With 59 MiB, the page
+  // of stream 0 must be unmapped first.
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 20_MiB});

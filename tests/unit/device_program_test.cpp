@@ -25,7 +25,7 @@ using tests::StandIn;
 
 namespace {
 
-/// b takes the place of a (4 KiB), which comes back elsewhere.
+/// b takes the place of a (4 KiB), which is swapped in elsewhere.
 struct SmallStep : tests::ThreeOps {
   SmallStep() : ThreeOps{4096_B, {1_ms, 1_ms, 1_ms}} {}
   Plan swapped() const { return ThreeOps::swapped(0_B, 4096_B, 8192_B); }
@@ -37,7 +37,7 @@ ExecutionReport execute_on(const std::string& settings, const Trace& trace, cons
   return cuda::run_program(device.gpu(), trace, plan, program, options);
 }
 
-/// Two ways to execute a plan must agree in everything but time, also in the text about wrong bytes.
+/// Checks that two executions of a plan agree in everything but time, also in the message about wrong bytes.
 void check_same(const ExecutionReport& device, const ExecutionReport& host) {
   CHECK(device.message == host.message);
   CHECK(device.outcome == host.outcome);
@@ -95,13 +95,13 @@ TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them
       message = execute_on(fmt::format("seed={}", seed), step.trace, plan, mutant).message;
     if (!message.empty()) found.push_back(message.substr(0, message.find(" is wrong")));
   }
-  // Five are needed: copy out after op 0, the end of a's place after copy out, op 1 after that end, copy in after copy
-  // out, op 2 after copy in. The other waits are implied by these, or are for places that no task reads any more.
+  // Five waits are needed: copy out after op 0, the end of a's place after copy out, op 1 after that end, copy in after
+  // copy out, op 2 after copy in. The others follow from these, or are for places that no task reads any more.
   CHECK(waits == 9);
   CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
 }
 
-TEST_CASE("every registered policy gives a program that is right in any order of a device") {
+TEST_CASE("the plans of every registered policy are right in any order of the device") {
   int ended = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 6 : 1); ++seed) {
     const Trace trace = tests::random_trace(seed, 90);
@@ -129,8 +129,8 @@ TEST_CASE("every registered policy gives a program that is right in any order of
 }
 
 TEST_CASE("a timed run takes as long as its critical path") {
-  // Copies of 4096 bytes on the stand-in take 10 us + 4096 / 12 ns = 10,341.33 ns each; a must have left before op 1
-  // may write. It comes back while nothing else runs, since it needs only the host's copy and its own place.
+  // A copy of 4096 B on the stand-in takes 10 us + 4096 / 12 ns = 10,341.33 ns. a must have been swapped out before op
+  // 1 may write. Its swap-in runs alone: it needs only the host's copy and its own place.
   const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
   for (const bool graph : {false, true}) {
@@ -147,7 +147,7 @@ TEST_CASE("a timed run takes as long as its critical path") {
   }
 }
 
-TEST_CASE("a refusal or a loss of a device is an outcome with a message") {
+TEST_CASE("a device that refuses or fails ends the execution with an outcome and a message") {
   const SmallStep step;
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {});
@@ -172,7 +172,7 @@ TEST_CASE("a refusal or a loss of a device is an outcome with a message") {
   CHECK_THROWS_WITH(StandIn{"devices=0"}, "there is no device 0; the driver knows 0");
 }
 
-TEST_CASE("a program that leaves its memory is refused before it is executed") {
+TEST_CASE("a program that accesses addresses outside of its memory is refused before it is executed") {
   const SmallStep step;
   DeviceProgram program = make_program(step.trace, step.swapped(), {});
   program.device_words -= 1;

@@ -29,12 +29,12 @@ TEST_CASE("parameters, registers, shared memory and launch bounds are read from 
   CHECK(axpy.most_threads == 256);
   const KernelBinary& apply = kernels.at("_Z5applyI4ListEvT_");
   REQUIRE(apply.parameters.size() == 1);
-  CHECK(apply.parameters[0].size == 24200);  // more than the older form can say
+  CHECK(apply.parameters[0].size == 24200);  // more than the older form can represent
   CHECK(apply.registers == 40);
   CHECK(apply.most_threads == 0);
 }
 
-TEST_CASE("a device loads the largest cubin of its own major that is not newer") {
+TEST_CASE("a device loads the newest cubin of its own major version that is not newer than the device") {
   const auto name = [](const std::string& kernel) { return test::cubin({{kernel, {}}}); };
   for (const auto packing : {test::Packing::kNone, test::Packing::kLz4, test::Packing::kZstd}) {
     const std::string fat =
@@ -54,7 +54,7 @@ TEST_CASE("a device loads the largest cubin of its own major that is not newer")
 }
 
 TEST_CASE("an LZ4 block may repeat its bytes, and one that decodes to more than its size is refused") {
-  // "ab", four bytes again from two bytes before; then "c" as the last literals.
+  // "ab", then four bytes that repeat from two bytes before, then "c" as the last literal.
   const std::string block{
       "\x20"
       "ab\x02\0\x10"
@@ -72,7 +72,7 @@ TEST_CASE("an LZ4 block may repeat its bytes, and one that decodes to more than 
       "\x20"
       "ab\x03\0\x10"
       "c",
-      7};  // three bytes before, of two
+      7};  // goes back three bytes, but there are only two
   CHECK(unpack_lz4_block(bytes(before), 7).empty());
 }
 

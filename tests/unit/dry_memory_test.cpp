@@ -1,4 +1,5 @@
-// Device memory without a device: addresses, capacity in pages, and copies that cost nothing if no bytes were written.
+// Device memory without a device: addresses, capacity in pages, and copies, which cost nothing if no bytes were
+// written.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -23,10 +24,10 @@ std::size_t resident_host_pages(std::uint64_t address, std::uint64_t bytes) {
   return resident;
 }
 
-TEST_CASE("device memory counts whole pages and refuses the first byte too many") {
+TEST_CASE("device memory counts whole pages and refuses a request that exceeds them by one byte") {
   DeviceMemory memory{kPages * kDevicePage};
-  const auto large = memory.allocate(kDevicePage + 1);  // two pages of its own
-  const auto small = memory.allocate(1);                // one page, shared from now on
+  const auto large = memory.allocate(kDevicePage + 1);  // takes two pages alone
+  const auto small = memory.allocate(1);                // takes one page, which later requests share
   const auto same = memory.allocate(kDevicePage / 2);
   REQUIRE((large && small && same));
   CHECK(memory.in_use() == 3 * kDevicePage);
@@ -34,58 +35,58 @@ TEST_CASE("device memory counts whole pages and refuses the first byte too many"
   CHECK_FALSE(memory.allocate(5 * kDevicePage + 1));
   const auto rest = memory.allocate(5 * kDevicePage);
   REQUIRE(rest);
-  CHECK(memory.allocate(1).has_value());  // the shared page still has room
+  CHECK(memory.allocate(1).has_value());  // fits into the shared page
   CHECK(memory.in_use() == memory.capacity());
   CHECK(memory.free(*large));
   CHECK_FALSE(memory.free(*large));
   CHECK_FALSE(memory.free(*rest + 512));
   CHECK(memory.in_use() == 6 * kDevicePage);
-  CHECK(memory.allocate(2 * kDevicePage) == large);  // lowest address first
+  CHECK(memory.allocate(2 * kDevicePage) == large);  // the lowest address is taken first
 }
 
-TEST_CASE("placed from the top down, memory lies in chunks of 32 MiB and in the lowest hole of those in use") {
+TEST_CASE("placed from the top down, memory takes the lowest hole of the chunks in use, or new chunks of 32 MiB") {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   TopDown space{0, 8 * TopDown::kChunk};  // 256 MiB
   const auto take = [&](std::uint64_t size) { return space.take(size * kMiB, kDevicePage).value() / kMiB; };
   CHECK(take(20) == 224);
-  CHECK(take(20) == 192);  // not in the 12 MiB that the first one left
+  CHECK(take(20) == 192);  // does not fit in the 12 MiB behind the first one
   CHECK(take(100) == 64);  // four chunks, up to 192
-  CHECK(take(26) == 164);  // behind it
+  CHECK(take(26) == 164);  // behind the 100 MiB
   CHECK(take(26) == 32);
-  CHECK(take(2) == 58);  // in the lowest of four holes
+  CHECK(take(2) == 58);  // takes the lowest of four holes
   space.give(64 * kMiB, 100 * kMiB);
   CHECK(take(4) == 60);
-  CHECK(take(4) == 160);  // the fourth chunk is still in use
-  CHECK(take(96) == 64);  // the other three are not
+  CHECK(take(4) == 160);  // the last of the four chunks is still in use
+  CHECK(take(96) == 64);  // the other three chunks are free
   CHECK_FALSE(space.take(33 * kMiB, kDevicePage));
   CHECK(take(32) == 0);
   CHECK(space.take(4 * kMiB, 64 * kMiB) == std::nullopt);
 
   space.give(0, 160 * kMiB);
-  CHECK(space.take(64 * kMiB, 128 * kMiB) == 0);  // the highest free multiple of 128 MiB with so much behind it
+  CHECK(space.take(64 * kMiB, 128 * kMiB) == 0);  // the highest multiple of 128 MiB with 64 MiB free from there
 }
 
-TEST_CASE("from the top down, requests of 0 B and of more than all addresses in whole chunks are refused") {
+TEST_CASE("top-down placement refuses 0 B and sizes whose whole chunks exceed all addresses") {
   TopDown space{0, 8 * TopDown::kChunk};
   REQUIRE(space.take(1, kDevicePage) == 7 * TopDown::kChunk);  // leaves a hole
   CHECK(space.take(0, kDevicePage) == std::nullopt);
   for (const std::uint64_t less : {std::uint64_t{1}, kDevicePage, TopDown::kChunk - 1, TopDown::kChunk})
     CHECK(space.take(0 - less, kDevicePage) == std::nullopt);
-  CHECK(space.take(7 * TopDown::kChunk, kDevicePage) == 0);  // nothing was lost
+  CHECK(space.take(7 * TopDown::kChunk, kDevicePage) == 0);  // no addresses were lost
 }
 
-TEST_CASE("device memory is placed as asked, and counts the same") {
+TEST_CASE("device memory uses the requested placement, and counts the same pages") {
   DeviceMemory memory{kPages * kDevicePage, Placement::kTopDown};
   const auto first = memory.allocate(2 * kDevicePage), second = memory.allocate(14 * kDevicePage);
   REQUIRE(first);
-  CHECK_FALSE(second);  // more than there is
+  CHECK_FALSE(second);  // more than is left
   CHECK(memory.allocate(2 * kDevicePage) == *first + 2 * kDevicePage);
   CHECK(memory.in_use() == 4 * kDevicePage);
   CHECK(memory.free(*first));
   CHECK(memory.in_use() == 2 * kDevicePage);
 }
 
-TEST_CASE("device addresses are found from inside their allocation only") {
+TEST_CASE("a device address is found only if it lies inside an allocation") {
   DeviceMemory memory{kPages * kDevicePage};
   const auto a = memory.allocate(3000);
   REQUIRE(a);
@@ -100,15 +101,15 @@ TEST_CASE("device addresses are found from inside their allocation only") {
 
 TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
   DeviceMemory memory{kPages * kDevicePage};
-  const auto addresses = memory.reserve(100 * kDevicePage, 0);  // addresses are not memory
+  const auto addresses = memory.reserve(100 * kDevicePage, 0);  // reserved addresses take no memory
   REQUIRE(addresses);
   CHECK(memory.in_use() == 0);
   const auto handle = memory.create(2 * kDevicePage);
   REQUIRE(handle);
   CHECK(memory.map(*addresses + kDevicePage, 2 * kDevicePage, *handle));
-  CHECK_FALSE(memory.map(*addresses, 2 * kDevicePage, *handle));  // would overlap
+  CHECK_FALSE(memory.map(*addresses, 2 * kDevicePage, *handle));  // would overlap the mapping
   CHECK_FALSE(memory.map(*addresses + 2 * kDevicePage, 2 * kDevicePage, *handle));
-  CHECK_FALSE(memory.map(*addresses + 99 * kDevicePage, 2 * kDevicePage, *handle));  // past the reservation
+  CHECK_FALSE(memory.map(*addresses + 99 * kDevicePage, 2 * kDevicePage, *handle));  // would end beyond the reservation
   CHECK(memory.release(*handle));
   CHECK(memory.in_use() == 2 * kDevicePage);
   CHECK(memory.handle_at(*addresses + 2 * kDevicePage) == handle);
@@ -120,7 +121,7 @@ TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
   CHECK(memory.unreserve(*addresses));
 }
 
-TEST_CASE("copies to the device write the memory that the stand-in has, and copies back give zeros") {
+TEST_CASE("a copy to the device keeps only pages with bytes other than 0, and a copy back gives the same bytes") {
   DeviceMemory memory{kPages * kDevicePage};
   const auto to = memory.allocate(2 * kDevicePage);
   REQUIRE(to);
@@ -132,7 +133,7 @@ TEST_CASE("copies to the device write the memory that the stand-in has, and copi
   CHECK(resident_host_pages(*to, from.size()) == 3);
   copy_bytes(back.data(), host(*to), from.size(), false);
   CHECK(back == from);
-  const std::uint64_t odd = *to + 123;  // pages only partly covered are written
+  const std::uint64_t odd = *to + 123;  // pages that the copy covers only partly are written
   std::memset(host(*to), 9, from.size());
   copy_bytes(host(odd), from.data() + 1, 400'000, true);
   CHECK(static_cast<char*>(host(odd))[-1] == 9);

@@ -1,4 +1,4 @@
-// Ranks of a dry run: messages between them, reductions, and results that are not there yet.
+// Ranks of a dry run: messages between them, reductions, and pending results.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ std::vector<T> values(const std::vector<std::byte>& content) {
   return all;
 }
 
-TEST_CASE("a message of another rank can be taken in any order, by who it is for") {
+TEST_CASE("messages of another rank can be taken in any order, by their receivers") {
   const ScratchFolder folder;
   Mailbox first{folder.file("ranks"), 0}, second{folder.file("ranks"), 1};
   first.post({1, kEverybody, 0}, bytes<int>({1}));
@@ -56,7 +56,7 @@ TEST_CASE("a rank that waits for a message gets it when the message arrives") {
   other.join();
 }
 
-TEST_CASE("a rank does not wait for a process that has ended, and waits a limited time for one that lives") {
+TEST_CASE("a rank does not wait for a process that has ended, and waits a limited time for a live one") {
   const ScratchFolder folder;
   Mailbox waiting{folder.file("ranks"), 0, 50ms};
   const pid_t child = fork();
@@ -66,7 +66,7 @@ TEST_CASE("a rank does not wait for a process that has ended, and waits a limite
     _exit(0);
   }
   REQUIRE(waitpid(child, nullptr, 0) == child);
-  CHECK(waiting.take(1, {1, 0, 0}).empty());  // what it sent before counts
+  CHECK(waiting.take(1, {1, 0, 0}).empty());  // the message that it sent before it ended is there
   CHECK_THROWS_WITH(waiting.take(1, {1, 0, 1}), fmt::format("rank 1 (process {}) has ended", child));
   const Mailbox silent{folder.file("ranks"), 2};
   CHECK_THROWS_WITH(waiting.take(2, {1, 0, 0}), "rank 2 sent nothing in 0.05 s");
@@ -86,10 +86,10 @@ TEST_CASE("reductions of small messages are those of NCCL") {
 }
 
 TEST_CASE("floats of 16 bits are added as numbers, not as bits") {
-  // 1.5 is 0x3e00 and 0x3fc0, 2.25 is 0x4080 and 0x4010, 3.75 is 0x4380 and 0x4070.
+  // As half and bfloat16, 1.5 is 0x3e00 and 0x3fc0, 2.25 is 0x4080 and 0x4010, 3.75 is 0x4380 and 0x4070.
   const Contents halves{bytes<std::uint16_t>({0x3e00, 0x7bff, 0x0001}), bytes<std::uint16_t>({0x4080, 0x7bff, 0x0001})};
   CHECK(values<std::uint16_t>(reduced(halves, Element::kFloat16, Reduction::kSum)) ==
-        std::vector<std::uint16_t>{0x4380, 0x7c00, 0x0002});  // 65504 twice is infinite, the least twice is the second
+        std::vector<std::uint16_t>{0x4380, 0x7c00, 0x0002});  // 65504 + 65504 is infinite; 1 + 1 least unit is 2
   const Contents brain{bytes<std::uint16_t>({0x3fc0}), bytes<std::uint16_t>({0x4010})};
   CHECK(values<std::uint16_t>(reduced(brain, Element::kBfloat16, Reduction::kSum)) ==
         std::vector<std::uint16_t>{0x4070});
@@ -106,7 +106,7 @@ TEST_CASE("a communicator splits by colour, in the order of keys") {
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     ranks.emplace_back([&, rank] {
       Communicator all{folder.file("ranks"), id.number(), rank, 3};
-      made[rank].part = all.split(rank == 1 ? -1 : 5, -static_cast<int>(rank));  // ranks 0 and 2, the latter first
+      made[rank].part = all.split(rank == 1 ? -1 : 5, -static_cast<int>(rank));  // ranks 0 and 2; 2 comes first
       all.contribute(0, bytes<int>({static_cast<int>(rank)}));
       CHECK(values<int>(all.contributions(0, {0, 1, 2})[2]) == std::vector{2});
     });
@@ -118,7 +118,7 @@ TEST_CASE("a communicator splits by colour, in the order of keys") {
   CHECK(made[0].part->id == made[2].part->id);
 }
 
-TEST_CASE("a result is fetched when its bytes are read or its stream is waited for, and once") {
+TEST_CASE("a result is fetched once, when its bytes are read or its stream is waited for") {
   PendingResults results;
   std::vector<int> fetched;
   const auto add = [&](std::uint64_t address, int name) {
@@ -127,14 +127,14 @@ TEST_CASE("a result is fetched when its bytes are read or its stream is waited f
   const std::uint64_t first = add(100, 1), second = add(200, 2);
   add(300, 3);
   add(400, 4);
-  results.fetch(110, 90);  // between the first two
+  results.fetch(110, 90);  // between the first two results
   CHECK(fetched.empty());
   results.fetch(209, 1);
   CHECK(fetched == std::vector{2});
   ResultNumbers stream, event;
   results.depend(stream, first);
   results.depend(stream, second);
-  CHECK(stream == ResultNumbers{first});  // the second is there
+  CHECK(stream == ResultNumbers{first});  // the second result has been fetched already
   results.depend(event, stream);
   results.drop(395, 10);
   results.fetch(event);

@@ -55,13 +55,13 @@ TEST_CASE("a CUDA program runs without a GPU, and all of its work is recorded") 
   CHECK_THAT(
       result.err,
       ContainsSubstring("tidepool dry run: the program asked for cuFrobnicate, which the dry run does not answer\n"));
-  CHECK(result.err.find("cuFrobnicate") == result.err.rfind("cuFrobnicate"));  // said once
+  CHECK(result.err.find("cuFrobnicate") == result.err.rfind("cuFrobnicate"));  // the message appears once
 
   CHECK(log.header.closed == 1);
   CHECK(log.header.source == raw::Source::kInterposer);
   REQUIRE(log.kernels.size() == 4);
   CHECK(log.text(log.kernels[0].name) == "_Z4axpyiPKfPf");
-  CHECK(log.kernels[0].registers == 32);  // of the binary for this device, not the one for 8.0
+  CHECK(log.kernels[0].registers == 32);  // from the binary for this device, not from the one for 8.0
   CHECK(log.kernels[0].static_shared == 2048);
   CHECK(log.kernels[0].grid[0] == 8);
   CHECK(log.kernels[0].block[0] == 128);
@@ -76,9 +76,9 @@ TEST_CASE("a CUDA program runs without a GPU, and all of its work is recorded") 
                             {c, raw::Evidence::kSchema, 0, 0}};
   };
   CHECK(log.text(log.kernels[2].name) == "cublasSgemm");
-  CHECK(uses_of(log, 2) == product(kWrite));  // beta is 0
+  CHECK(uses_of(log, 2) == product(kWrite));  // beta is 0, so the output is not read
   CHECK(uses_of(log, 3) == product(kReadWrite));
-  // 2 * 100 * 200 * 50 operations at 67 TFLOP/s and 5 MiB at 3.35 TB/s both take less than a launch does.
+  // 2 * 100 * 200 * 50 operations at 67 TFLOP/s and 5 MiB at 3.35 TB/s both take less time than a launch.
   CHECK(log.kernels[2].end - log.kernels[2].start == 2000);
 
   REQUIRE(log.copies.size() == 4);
@@ -117,7 +117,7 @@ TEST_CASE("record says that --like-ranks shares nothing in a job of one rank") {
                              "tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n"));
 }
 
-TEST_CASE("the trace of a dry run has the requested iterations, as far as the job had them") {
+TEST_CASE("the trace of a dry run has the requested iterations, or fewer if the job had fewer") {
   const ScratchFolder folder;
   const std::string trace = folder.file("run.tide");
   const auto recorded = [&](const std::vector<std::string>& options) {
@@ -127,7 +127,7 @@ TEST_CASE("the trace of a dry run has the requested iterations, as far as the jo
     for (const char* const word : {"--", TIDEPOOL_DRY_JOB}) words.emplace_back(word);
     return run_program(words);
   };
-  // The job multiplies matrices twice, and launches other kernels before.
+  // The job multiplies matrices twice, and launches other kernels before that.
   const ProgramResult both = recorded({"--iteration-kernel", "Sgemm", "--iterations", "2"});
   CHECK(both.code == 0);
   CHECK(summarize(load_trace(trace)).iterations == 2);

@@ -1,4 +1,4 @@
-// The heuristics of the DTR family and sqrt-n on graphs that can be computed by hand.
+// The heuristics of the DTR family, and sqrt-n, on graphs that can be computed by hand.
 #include <vector>
 
 #include "simulator/run.hpp"
@@ -46,8 +46,8 @@ std::vector<std::uint32_t> dropped(const Trace& trace, const Result& result) {
 }  // namespace
 
 TEST_CASE("each heuristic chooses by its own formula") {
-  // Three buffers of independent ops (60 B), then one of 20 B at t = 60 ns: in 70 B, one of the three must be dropped.
-  // A buffer that no op has read yet was last used when it was written.
+  // Three buffers of independent ops (60 B), then one of 20 B at t = 60 ns. With 70 B, one of the three must be
+  // dropped. No op has read the three buffers yet, so the last use of each is its write.
   //   buffer  size  cost  last used  staleness  local c / (m s)  msps c / m
   //   0       20    40    40         20         40 / 400 = 1/10  2
   //   1       10    10    50         10         10 / 100 = 1/10  1
@@ -62,7 +62,7 @@ TEST_CASE("each heuristic chooses by its own formula") {
   CHECK(dropped(trace, run(trace, "lru", 70_B)) == std::vector<std::uint32_t>{0});
   CHECK(dropped(trace, run(trace, "largest", 70_B)) == std::vector<std::uint32_t>{2});
   CHECK(dropped(trace, run(trace, "msps", 70_B)) == std::vector<std::uint32_t>{2});
-  CHECK(dropped(trace, run(trace, "dtr-local", 70_B)) == std::vector<std::uint32_t>{1});  // tie of 0 and 1: the last
+  CHECK(dropped(trace, run(trace, "dtr-local", 70_B)) == std::vector<std::uint32_t>{1});  // 0 and 1 tie: the last
   CHECK(dropped(trace, run(trace, "dtr", 70_B)) == std::vector<std::uint32_t>{1});
   CHECK(dropped(trace, run(trace, "dtr-eq", 70_B)) == std::vector<std::uint32_t>{1});
   CHECK(dropped(trace, run(trace, "lru", 80_B)).empty());
@@ -70,12 +70,12 @@ TEST_CASE("each heuristic chooses by its own formula") {
 
 TEST_CASE("dropped neighbours raise a buffer's cost for dtr and dtr-eq, dropped ancestors raise it for msps") {
   // A chain 0 -> 1 -> 2 of 10 B each (cost 10, 10, 12), and buffer 3 of 10 B and cost 15, without neighbours. An op of
-  // 1,000 ns follows, so that staleness is nearly the same for all. It writes 10 B, and all 50 B are in use. The next
-  // op requests 20 B: two victims.
+  // 1,000 ns follows and writes 10 B, so that staleness is nearly the same for all, and all 50 B are in use. The next
+  // op requests 20 B, which takes two victims.
   //   First victim: 0 and 1 cost 10. Formulas with staleness drop 0, which is staler. msps has a tie and drops the
   //   last of the two, 1.
   //   Second victim: after the drop of 0, 1 costs 10 + 10 = 20 for dtr and dtr-eq, 2 costs 12, 3 costs 15: they drop 2.
-  //   For dtr-local, 1 still costs 10. For msps, after the drop of 1, 0 costs 10 (1 is no ancestor of it) and 2 costs
+  //   For dtr-local, 1 still costs 10. For msps, after the drop of 1, 0 costs 10 (1 is no ancestor of 0) and 2 costs
   //   22: it drops 0.
   Graph graph;
   const BufferId a = graph.make({}, 10_B, 10_ns);
@@ -94,10 +94,10 @@ TEST_CASE("dropped neighbours raise a buffer's cost for dtr and dtr-eq, dropped 
 
 TEST_CASE("sqrt-n keeps k checkpoints and one segment of a chain, and runs the other ops once more") {
   // n = 16 ops of 100 ns write 10 B each. Each backward op reads the last gradient and one output, and frees both.
-  // Without a policy: 16 outputs and 2 gradients, less the output that was freed before: 17 at most.
-  // Segments of s = 4 ops, k = 4 of them. When the backward phase begins: 3 checkpoints, 4 outputs and 1 gradient: 8.
-  // In segment j < 4: j - 1 checkpoints, 4 outputs and 2 gradients: 8 at most. Recomputed: the 3 ops without a
-  // checkpoint in each of 3 segments.
+  // Numbers of buffers without a policy: 16 outputs and 2 gradients, less one freed output: 17 at most. There are k = 4
+  // segments of s = 4 ops. When the backward phase begins, 3 checkpoints, 4 outputs and 1 gradient are live: 8. In
+  // segment j < 4, j - 1 checkpoints, 4 outputs and 2 gradients: 8 at most. In each of 3 segments, the 3 ops without a
+  // checkpoint are recomputed.
   Graph graph;
   std::vector<BufferId> outputs{graph.make({}, 10_B, 100_ns, Phase::kForward)};
   for (int i = 1; i < 16; ++i) outputs.push_back(graph.make({outputs.back()}, 10_B, 100_ns, Phase::kForward));

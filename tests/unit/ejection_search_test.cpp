@@ -21,8 +21,8 @@ std::vector<Bytes> in_bytes(const Instance& instance, const PackingProblem& prob
 
 }  // namespace
 
-TEST_CASE("a piece without a hole takes the place of one that fits elsewhere") {
-  // The piece of 2 B at 1 leaves holes of 1 and 2 B in 5 B: the one of 3 B fits if that makes room.
+TEST_CASE("a piece that fits in no hole takes the place of one that fits elsewhere") {
+  // The piece of 2 B at 1 leaves holes of 1 and 2 B in 5 B. The one of 3 B fits after the first has moved.
   Instance instance;
   instance.add(2_B, 0, 1);
   instance.add(3_B, 0, 1);
@@ -34,7 +34,7 @@ TEST_CASE("a piece without a hole takes the place of one that fits elsewhere") {
   CHECK(tests::fault_of(instance, in_bytes(instance, problem, offsets)).empty());
 }
 
-TEST_CASE("a piece that is larger than the capacity, or whose fixed place is above it, is refused at once") {
+TEST_CASE("a piece is refused at once if it, or the end of its fixed place, is above the capacity") {
   Instance instance;
   instance.add(5_B, 0, 1);
   instance.add(2_B, 1, 2).fixed = 3_B;
@@ -45,7 +45,7 @@ TEST_CASE("a piece that is larger than the capacity, or whose fixed place is abo
   CHECK(offsets == std::vector<std::int64_t>{-1, 3});
 }
 
-TEST_CASE("layouts that are lowered by ejections pass a check of all pairs, and are the same for the same seed") {
+TEST_CASE("layouts that ejections have lowered have no conflict between any pair, and are the same for the same seed") {
   int lowered = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};

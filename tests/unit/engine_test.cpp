@@ -1,4 +1,4 @@
-// Closed forms: small steps whose times, places and actions are derived by hand.
+// Small steps in closed form: their times, places and actions are derived by hand.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using tidepool::tests::script;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
+/// 1 GB/s each way without latency: 1 B takes 1 ns.
 const Machine kMachine = tests::byte_per_nano();
 
 RunSpec under(const std::string& policy, Bytes capacity = kNoLimit) {
@@ -49,7 +49,7 @@ std::vector<std::size_t> runs(const Plan& plan) {
   return ops;
 }
 
-/// op0 writes a (1000 bytes) | op1 is busy | op2 reads a.
+/// op0 writes a (1000 B) | op1 takes `busy` | op2 reads a.
 Trace busy_between(Nanos busy) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
@@ -62,8 +62,8 @@ Trace busy_between(Nanos busy) {
 
 }  // namespace
 
-TEST_CASE("a swap with time to hide costs nothing, one without costs the difference") {
-  // a is swapped out from 10 to 1010 and in from 1010 to 2010; op1 ends at 10 + busy; op2 waits for both.
+TEST_CASE("a swap costs nothing if an op hides it, and otherwise the rest of its time") {
+  // a is swapped out from 10 to 1010 ns and in from 1010 to 2010 ns; op1 ends at 10 ns + busy; op2 waits for both.
   const Plan around{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
                      act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000), act(Verb::kRun, 1, 1),
                      act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
@@ -78,16 +78,16 @@ TEST_CASE("a swap with time to hide costs nothing, one without costs the differe
   }
 }
 
-TEST_CASE("a copy waits for the op before it on its stream, and for its engine") {
-  // The copy back is issued before op2, so it starts when op1 has ended, although the engine is free earlier.
+TEST_CASE("a copy waits for the op that was issued before it, and for its copy engine") {
+  // The swap-in is issued before op2, so it starts when op1 has ended, although the copy engine is free earlier.
   const Plan late{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
                    act(Verb::kRun, 1, 1), act(Verb::kDrop, 2, 0), act(Verb::kSwapIn, 2, 0, 0, 1000),
                    act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
   CHECK(replay(busy_between(5000_ns), under("none"), late).makespan == 10_ns + 5000_ns + 1000_ns + 10_ns);
 }
 
-TEST_CASE("a place is reused only after the copy that leaves it has ended") {
-  // b gets a's place; a's copy-out runs from 10 to 1010, so op1, which writes b, starts then.
+TEST_CASE("a place is reused only after the swap-out of its content has ended") {
+  // b gets a's place. a is swapped out from 10 to 1010 ns, so op1, which writes b, starts then.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -99,7 +99,7 @@ TEST_CASE("a place is reused only after the copy that leaves it has ended") {
   const Trace trace = build.finish();
   const Result result = simulate(trace, under("lru-swap", 1000_B), true);
   REQUIRE(result.outcome == Outcome::kOk);
-  // op0 0-10, copy out 10-1010, op1 1010-1015, copy in 1015-2015, op2 2015-2025.
+  // In ns: op0 0-10, swap-out 10-1010, op1 1010-1015, swap-in 1015-2015, op2 2015-2025.
   CHECK(result.totals.makespan == 2025_ns);
   CHECK(result.totals.stall.d2h == 1000_ns);
   CHECK(result.totals.stall.h2d == 1000_ns);
@@ -108,8 +108,8 @@ TEST_CASE("a place is reused only after the copy that leaves it has ended") {
   CHECK(simulate(trace, under("lru-swap", 999_B)).outcome == Outcome::kInfeasible);
 }
 
-TEST_CASE("a run ends when waiting for copies passes its limit, too") {
-  // b gets a's place: op1 waits from 10 to 110 and op2 from 120 to 220, in a step that takes 30.
+TEST_CASE("a run ends when its waits for copies exceed the limit of overhead") {
+  // b gets a's place: op1 waits from 10 to 110 ns and op2 from 120 to 220 ns. Without waits the step takes 30 ns.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -128,7 +128,7 @@ TEST_CASE("a run ends when waiting for copies passes its limit, too") {
   CHECK(result.message == "recomputation and stalls exceed 200 ns of the step's 30 ns before op 2 of 3");
 }
 
-TEST_CASE("dropped content is recomputed with its inputs, also with freed ones, which are dropped again afterwards") {
+TEST_CASE("freed inputs of dropped content are recomputed with it, and dropped again afterwards") {
   // op0: a | op1: b = f(a), free a | op2: c | op3 reads b and c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
@@ -149,10 +149,10 @@ TEST_CASE("dropped content is recomputed with its inputs, also with freed ones, 
   CHECK(result.totals.peak == 300_B);  // a, b and c while b is recomputed
   const auto freed = std::count_if(result.realised.actions.begin(), result.realised.actions.end(),
                                    [](const Action& x) { return x.verb == Verb::kFree && x.subject == 0; });
-  CHECK(freed == 2);  // by the program, and after it was regenerated
+  CHECK(freed == 2);  // once by the program, and once after it was recomputed
 }
 
-TEST_CASE("content that only a parameter's old value can recompute is recomputed before the parameter changes") {
+TEST_CASE("content that needs a parameter's old value is recomputed before the parameter is updated") {
   // y = f(p) is dropped; the optimizer updates p in place; then y is read.
   TraceBuilder build;
   const BufferId p = build.existing({.size = 10_B});
@@ -166,15 +166,15 @@ TEST_CASE("content that only a parameter's old value can recompute is recomputed
   const Result result = scripted(trace, {act(Verb::kDrop, 1, 1)});
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 0, 2, 3});
-  // After the update y cannot be recomputed: dropping it then is refused, as is dropping p at any time.
+  // After the update, y cannot be recomputed, so dropping it then is refused. Dropping p is always refused.
   CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 3, 1)}),
                     "drop version 1 before op 3: it could not be recomputed and is not on the host");
   CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 1, 0)}),
                     "drop version 0 before op 1: it could not be recomputed and is not on the host");
 }
 
-TEST_CASE("content that the program reads no more may be dropped for good before it is freed") {
-  // y = f(p) and z = f(y); p is changed; z is dropped, then y after its last use. z can only be recomputed from y.
+TEST_CASE("content that the program no longer reads may be dropped for good before it is freed") {
+  // y = f(p) and z = f(y); p is updated; z is dropped, then y after its last use. z can only be recomputed from y.
   TraceBuilder build;
   const BufferId p = build.existing({.size = 10_B});
   const BufferId y = build.alloc({.size = 10_B});
@@ -189,7 +189,7 @@ TEST_CASE("content that the program reads no more may be dropped for good before
   build.free(z);
   const Trace trace = build.finish();
   const std::size_t y_made = trace.made(OpId{0})[0].index(), z_made = trace.made(OpId{2})[0].index();
-  // Its last reader is op 2. A version that outlives the step is never dropped for good.
+  // The last reader of y is op 2. A version that outlives the step is never dropped for good.
   CHECK_THROWS_WITH(
       scripted(trace, {act(Verb::kDrop, 2, y_made)}),
       fmt::format("drop version {} before op 2: it could not be recomputed and is not on the host", y_made));
@@ -198,7 +198,7 @@ TEST_CASE("content that the program reads no more may be dropped for good before
                                 trace.made(OpId{1})[0].index()));
   const Result result = scripted(trace, {act(Verb::kDrop, 3, z_made), act(Verb::kDrop, 4, y_made)});
   REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is made again before y is dropped
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is recomputed before y is dropped
   // Of versions dropped before the same op, the one that is lost for good is dropped last.
   const Result together = scripted(trace, {act(Verb::kDrop, 4, y_made), act(Verb::kDrop, 4, z_made)});
   REQUIRE(together.outcome == Outcome::kOk);
@@ -219,14 +219,15 @@ TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer
   const Result result = scripted(trace, {act(Verb::kDrop, 3, 1)});
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 3});
-  CHECK(result.totals.peak == 250_B);  // a twice, once old and once new, and y
-  // If the new version is dropped too, op0's result serves op1 and then op2, which turns it into the new version.
+  CHECK(result.totals.peak == 250_B);  // the old and the new version of a, and y
+  // If the new version is dropped too, op0 is recomputed once: op1 reads its result, then op2 updates it to the new
+  // version.
   const Result both = scripted(trace, {act(Verb::kDrop, 3, 1), act(Verb::kDrop, 3, 2)});
   REQUIRE(both.outcome == Outcome::kOk);
   CHECK(runs(both.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 3});
 }
 
-TEST_CASE("an output that is still there when its op runs again gets a scratch place") {
+TEST_CASE("when an op runs again, an output that is still resident gets a scratch place") {
   // op0 makes a and b; only a is dropped.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 30_B});
@@ -268,14 +269,14 @@ TEST_CASE("a place freed on one stream is written on another only after its last
   build.run({.stream = side, .duration = 5_ns}, {{b, Access::kWrite}});
   build.free(b);
   const Trace trace = build.finish();
-  CHECK(simulate(trace, under("none", 8_B)).totals.makespan == 105_ns);  // one place, one after the other
+  CHECK(simulate(trace, under("none", 8_B)).totals.makespan == 105_ns);  // one place: the streams take turns
   const Plan apart{{act(Verb::kAlloc, 0, 0, 0, 8), act(Verb::kRun, 0, 0), act(Verb::kFree, 1, 0),
                     act(Verb::kAlloc, 1, 1, 8, 8), act(Verb::kRun, 1, 1), act(Verb::kFree, 1, 1)}};
-  CHECK(replay(trace, under("none"), apart).makespan == 100_ns);  // two places, side by side
+  CHECK(replay(trace, under("none"), apart).makespan == 100_ns);  // two places: the streams run concurrently
 }
 
-TEST_CASE("in the steady state a buffer that stays on the host across the boundary is not paid twice") {
-  // w (100 bytes) is read only by op0; x needs its place. Each step must bring w back for the next one.
+TEST_CASE("in the steady state a buffer that stays on the host between two steps is not paid for twice") {
+  // Only op0 reads w (100 B); x needs the place of w. Each step must swap w in for the next one.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 100_B});
   build.run({.duration = 10_ns}, {{w, Access::kRead}});
@@ -283,14 +284,14 @@ TEST_CASE("in the steady state a buffer that stays on the host across the bounda
   build.run({.duration = 1000_ns}, {{x, Access::kWrite}});
   build.free(x);
   const Trace trace = build.finish();
-  // op0 0-10, out 10-110, op1 110-1110, in 1110-1210.
+  // In ns: op0 0-10, swap-out 10-110, op1 110-1110, swap-in 1110-1210.
   CHECK(simulate(trace, under("lru-swap", 100_B)).totals.makespan == 1210_ns);
   RunSpec steady = under("lru-swap", 100_B);
   steady.iterations = 3;
   const Result result = simulate(trace, steady, true);
   REQUIRE(result.outcome == Outcome::kOk);
-  // The copy in begins when op0 of the next step needs w: in 0-100, op0 100-110, w has a host copy already, op1
-  // 110-1110.
+  // The swap-in begins when op0 of the next step needs w. In ns: swap-in 0-100, op0 100-110, op1 110-1110. w has a copy
+  // on the host already.
   CHECK(result.totals.makespan == 1110_ns);
   CHECK(result.totals.swap_in == 100_B);
   CHECK(replay(trace, steady, result.realised) == result.totals);
@@ -323,7 +324,7 @@ TEST_CASE("a plan that cannot be carried out is refused with the action and the 
         "scratch version 0 before op 1: it would overlap version 0");
 }
 
-TEST_CASE("versions from before the step get a place when it begins, and later only by a copy") {
+TEST_CASE("versions from before the step get a place when the step begins; later only a swap-in gives them one") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {});
@@ -342,7 +343,7 @@ TEST_CASE("versions from before the step get a place when it begins, and later o
                     "alloc version 0 before op 0: only a copy brings back what existed before the step");
 }
 
-TEST_CASE("a step does not end with an empty place for an output, even if the host has the content") {
+TEST_CASE("a step must not end with an empty place for an output, even if the host has the content") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {{weight, Access::kWrite}});
@@ -356,8 +357,8 @@ TEST_CASE("a step does not end with an empty place for an output, even if the ho
                     "the step ends with an empty place for version 1 of buffer 0, which it hands on");
 }
 
-TEST_CASE("a policy that is asked for a place cannot run an op, which would need places itself") {
-  /// Runs op 0 again when it is asked.
+TEST_CASE("a policy cannot run an op while it is asked to make room for a place, since the op would need places") {
+  /// Runs op 0 again whenever it is asked.
   class Rerun final : public Policy {
    public:
     explicit Rerun(bool anticipates) : anticipates_{anticipates} {}

@@ -14,8 +14,8 @@
 
 namespace tidepool::tests {
 
-/// Tries every sequence of actions, and executes each one from its beginning. A sequence is not continued only if
-/// another one led to the same state, to the nanosecond.
+/// Tries every sequence of actions, and executes each one from its beginning. A sequence is continued unless another
+/// one has led to the same state, with the same times to the nanosecond.
 class EveryPlan {
  public:
   EveryPlan(const OptimumQuery& query, std::size_t most_states)
@@ -48,13 +48,13 @@ class EveryPlan {
     Checker checker;
     std::vector<VersionState> states;
     Timeline timeline;
-    std::vector<bool> copied;  ///< has an empty place that contains the version it replaces
+    std::vector<bool> copied;  ///< has a place without its content, which still has that of its parent
     std::size_t position = 0;
     std::vector<std::pair<VersionId, Bytes>> scratch;
     std::set<std::uint32_t> began_on_host;
     Nanos h2d, d2h, counted_free;
-    std::vector<std::pair<Bytes, Nanos>> free;  ///< by address, for the key
-    CountedMemory counted;                      ///< that of the timeline, for the key
+    std::vector<std::pair<Bytes, Nanos>> free;  ///< in the order of addresses, for the key
+    CountedMemory counted;                      ///< a copy of the timeline's, for the key
     std::uint32_t in = 0, out = 0;
   };
 
@@ -127,7 +127,7 @@ class EveryPlan {
     }
   }
 
-  /// Whether an output of the op that an action runs has got the place of `parent`.
+  /// Whether the action runs an op and an output of the op has got the place of `parent`.
   bool taken_over(const Run& run, const std::vector<VersionState>& before, const Action& action,
                   VersionId parent) const {
     if (action.verb != Verb::kRun) return false;

@@ -11,9 +11,10 @@ using namespace tidepool;
 
 namespace {
 
-/// Compares both searches on steps of three ops. Where the first one only has a bound, no plan beats that.
+/// Compares find_optimum with EveryPlan on steps of three ops: no plan beats the optimum, or the bound if find_optimum
+/// has only a bound.
 /// @param recipe_of  the step of a seed, with at most so many ops
-/// @return the number of the `tried` steps for which the second one could try all plans
+/// @return the number of the `tried` steps for which EveryPlan could try all plans
 template <class RecipeOf>
 int compare(std::uint64_t seeds, std::size_t most_states, bool addresses, int& tried, RecipeOf recipe_of) {
   int compared = 0;
@@ -51,7 +52,7 @@ TEST_CASE("no sequence of actions beats the optimum of a step of three ops on se
   int tried = 0;
   const int compared = compare(tests::kOptimised ? 60 : 20, 1'000, false, tried, tests::tiny_recipe_of_streams);
   INFO(compared << " of " << tried);
-  CHECK(compared * 10 > tried);  // most have too many plans to try
+  CHECK(compared * 10 > tried);  // most steps have too many plans to try
 }
 
 TEST_CASE("no sequence of actions and places beats the optimum in places of a step of three ops") {

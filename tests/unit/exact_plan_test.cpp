@@ -57,7 +57,7 @@ Result run(const Trace& trace, const RunSpec& spec) {
   return result;
 }
 
-/// A weight of 1 kB is updated in 100 ns, then something else of 1 kB is made in 300 ns.
+/// A weight of 1 kB is updated in 100 ns, then another buffer of 1 kB is made in 300 ns.
 Trace updated_weight() {
   TraceBuilder build;
   const BufferId w = build.existing({.size = 1'000_B});
@@ -111,12 +111,12 @@ TEST_CASE("a whole plan that cannot be carried out ends the run with the reason"
   strange.actions.back() = {.verb = Verb::kDrop, .subject = 99};
   CHECK_THROWS_WITH(run_told(step.trace, spec, strange), "drop version 99 after the last op: no such id");
   const Result full = run_told(step.trace, spec_of("none", 4'096_B), plan);
-  CHECK(full.outcome == Outcome::kInfeasible);  // op 2 alone uses more
+  CHECK(full.outcome == Outcome::kInfeasible);  // op 2 alone needs more memory
 }
 
 TEST_CASE("planners follow the best plan of a tiny step, alone and repeated") {
-  // b begins when w has left. Alone the step begins with w on the host, 1000 + 100 + 1000 + 300, or on the device,
-  // where it must be again in the end: 100 + 1000 + 300 + 1000. Repeated, w leaves and comes back once an iteration.
+  // b begins when w has left. Alone, the step begins with w on the host, 1000 + 100 + 1000 + 300 ns, or on the device,
+  // where w must be again at the end: 100 + 1000 + 300 + 1000 ns. Repeated, w leaves and comes back once an iteration.
   const Trace trace = updated_weight();
   for (const char* pool : {"ideal", "best-fit"})
     for (const char* policy : {"tide", "tide(with=swap)"}) {
@@ -146,14 +146,14 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
   free.baseline = free.totals.makespan = 400_ns;
   CHECK_FALSE(exact_answer(tiny, spec, true, true, free));
   free.totals.makespan = 2'400_ns;
-  CHECK_FALSE(exact_answer(tiny, spec, true, true, free));  // the found plan is as good
+  CHECK_FALSE(exact_answer(tiny, spec, true, true, free));  // the plan that was found is as fast
   free.totals.makespan = 2'401_ns;
   CHECK(exact_answer(tiny, spec, true, true, free));
 }
 
 TEST_CASE("with exact=off planners follow their search, and exact=on is never slower") {
   int faster = 0, found = 0;
-  // Seeds 35 and 36 make steps for which a search finds no plan that fits, although there is one.
+  // With seeds 35 and 36, a search finds no plan that fits, although there is one.
   for (std::uint64_t seed = 21; seed <= (tests::kOptimised ? 40 : 24); ++seed) {
     const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 5);
     const Trace trace = recipe.trace();

@@ -22,7 +22,7 @@ struct Log {
     snapshot.settings.expandable_segments = true;
     snapshot.device_traces.push_back(std::move(events));
   }
-  /// Mapped at the end, with blocks in use.
+  /// The log ends with these pages mapped, and these blocks in use.
   Log& ends_with(const Block& pages, bool small, std::int64_t stream, const std::vector<Block>& used) {
     SnapshotSegment segment{.address = pages.offset.count(),
                             .size = pages.size,
@@ -43,8 +43,8 @@ struct Log {
 
 }  // namespace
 
-TEST_CASE("a range lives until its last page is unmapped, and others may have its addresses afterwards") {
-  // 20 MiB of stream 0 with one block when the log begins; then the same addresses are stream 1's.
+TEST_CASE("a range lives until its last page is unmapped, and another may have its addresses afterwards") {
+  // When the log begins, stream 0 has 20 MiB with two blocks. Later the same addresses belong to stream 1.
   Log log{{event(kAlloc, 4 * kMiB, 4_MiB), event(kFreeRequested, 0, 4_MiB), event(kFreeCompleted, 0, 4_MiB),
            event(kFreeRequested, 4 * kMiB, 4_MiB), event(kFreeCompleted, 4 * kMiB, 4_MiB),
            event(kSegmentUnmap, 0, 20_MiB), event(kSegmentMap, 0, 20_MiB, 1), event(kAlloc, 0, 4_MiB, 1)}};
@@ -63,8 +63,8 @@ TEST_CASE("a range lives until its last page is unmapped, and others may have it
   CHECK(log.audit().exact());
 }
 
-TEST_CASE("only what is mapped at the same time bounds a range") {
-  // Stream 1's pages at 40 MiB come after stream 0's at 0 are gone, those at 580 MiB do not.
+TEST_CASE("a range is bounded only by pages that are mapped at the same time") {
+  // The pages at 40 MiB are mapped after those at 0 are gone; those at 580 MiB are mapped before.
   Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 4_MiB), event(kSegmentMap, 580 * kMiB, 20_MiB, 1),
            event(kAlloc, 580 * kMiB, 4_MiB, 1), event(kFreeRequested, 0, 4_MiB), event(kFreeCompleted, 0, 4_MiB),
            event(kSegmentUnmap, 0, 20_MiB), event(kSegmentMap, 40 * kMiB, 20_MiB, 2),
@@ -88,7 +88,7 @@ TEST_CASE("a range in which no page could be mapped belongs to its own stream") 
   CHECK(log.audit().exact());
 }
 
-TEST_CASE("a block tells whether pages that are unmapped together were small") {
+TEST_CASE("the size of a block shows whether the pages that are unmapped under it were small") {
   for (const Bytes size : {1_MiB, 1_MiB + 512_B}) {
     const Log log{{event(kFreeRequested, 0, size), event(kFreeCompleted, 0, size), event(kSegmentUnmap, 0, 20_MiB)}};
     const StartState start = log.start();
@@ -99,7 +99,7 @@ TEST_CASE("a block tells whether pages that are unmapped together were small") {
   }
 }
 
-TEST_CASE("uncertain pages are small if they are adjacent to small ones") {
+TEST_CASE("pages of unknown size are small if they are adjacent to small pages") {
   for (const Bytes next : {20_MiB, 22_MiB}) {
     Log log{{event(kSegmentUnmap, 0, 20_MiB)}};
     log.ends_with({next, 2_MiB}, true, 0, {{next, 1_MiB}});
@@ -111,8 +111,8 @@ TEST_CASE("uncertain pages are small if they are adjacent to small ones") {
 }
 
 TEST_CASE("pages that are unmapped before smaller ones of the same stream are large") {
-  // Small pages come last, those of the smallest block first. A block with 20 MiB of whole pages is larger than one
-  // with 16 MiB, and may be smaller than one with 18 MiB.
+  // Small pages are unmapped last, the smallest block first. A block with 20 MiB of whole pages is larger than one with
+  // 16 MiB, and may be smaller than one with 18 MiB.
   for (const Bytes next : {16_MiB, 18_MiB}) {
     Log log{{event(kSegmentUnmap, 0, 20_MiB), event(kSegmentUnmap, 600 * kMiB, next)}};
     log.ends_with({20_MiB, 2_MiB}, true, 0, {{20_MiB, 1_MiB}});
@@ -122,9 +122,9 @@ TEST_CASE("pages that are unmapped before smaller ones of the same stream are la
   }
 }
 
-TEST_CASE("a retry may take memory that it has waited for without further events") {
-  // In use: 0 to 5 MiB, the 50 MiB behind it, and 55 to 60 MiB. When those 50 MiB are freed, the whole pages in them
-  // are unmapped; 15 MiB are left on both sides. A retry takes the block before the first unmapped pages. A request
+TEST_CASE("a retry may take memory that it has waited for without logging further events") {
+  // In use: 0 to 5 MiB, the 50 MiB behind that, and 55 to 60 MiB. When the 50 MiB are freed, the whole pages in them
+  // are unmapped; 15 MiB stay free on both sides. A retry takes the block before the first unmapped pages. A request
   // after an empty_cache takes the block that cannot grow.
   for (const Bytes address : {5_MiB, 40_MiB, 41_MiB}) {
     Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 5_MiB), event(kSegmentMap, 20 * kMiB, 40_MiB),

@@ -8,9 +8,9 @@ using namespace tidepool;
 
 namespace {
 
-/// Two layers that keep an activation each, and their backward ops. By op, bytes alive as it runs (w of 100 and its
-/// state of 200 are there throughout): 0 makes x (40): 340 | 1 makes y (30) from x: 370 | 2 makes g (50) from y: 420 |
-/// 3 reads x, g: 390 without y | 4 updates w, state by g: 350 without x.
+/// Two layers that keep an activation each, and their backward ops. w (100 B) and its state (200 B) are always live.
+/// Bytes live during each op: 0 makes x (40): 340 | 1 makes y (30) from x: 370 | 2 makes g (50) from y: 420 | 3 reads x
+/// and updates g: 390, without y | 4 updates w and state with g: 350, without x.
 struct TwoLayers {
   BufferId w, state, x, y, g;
   Trace trace = make();
@@ -55,7 +55,7 @@ std::vector<LiveBuffer> of_kind(const Trace& trace, const Instant& instant, Buff
 
 }  // namespace
 
-TEST_CASE("the instant of the peak is just before the op with the most live bytes") {
+TEST_CASE("the instant of the peak is that of the op with the most live bytes") {
   const TwoLayers step;
   const Instant peak = peak_instant(step.trace);
   CHECK(peak.op == OpId{2});
@@ -72,37 +72,37 @@ TEST_CASE("the instant of the peak is just before the op with the most live byte
   CHECK_FALSE(peak.buffers[0].until.valid());
 }
 
-TEST_CASE("the instant of an op has the op's outputs and the inputs that it is the last to read") {
+TEST_CASE("the instant of an op has its outputs, and inputs that no later op reads") {
   const TwoLayers step;
   const std::vector<Bytes> live{340_B, 370_B, 420_B, 390_B, 350_B};
   for (std::size_t i = 0; i < live.size(); ++i) CHECK(instant_of(step.trace, OpId{i}).live == live[i]);
 }
 
-TEST_CASE("without the idle buffers of the peak, the peak falls to that of the next instant") {
+TEST_CASE("without the idle buffers of the peak, the peak falls to the next highest instant") {
   const TwoLayers step;
   const Instant peak = peak_instant(step.trace);
-  // x is absent before op 2 only: op 3 reads it and has 390.
+  // x is absent only until op 3, which reads it and has 390 B.
   const Lowered activations = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kActivation));
   CHECK(activations.absent == 40_B);
   CHECK(activations.peak == 390_B);
   CHECK(activations.op == OpId{3});
-  // The state waits until op 4, which then has 350; op 2 has 220.
+  // The state is absent until op 4, which then has 350 B; op 2 has 220 B.
   const Lowered state = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kOptimizerState));
   CHECK(state.absent == 200_B);
   CHECK(state.peak == 350_B);
   CHECK(state.op == OpId{4});
-  // Buffers that the op uses stay.
+  // Buffers that the op uses are not removed.
   const Lowered gradient = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kGradient));
   CHECK(gradient.absent == 0_B);
   CHECK(gradient.peak == 420_B);
 }
 
-TEST_CASE("holders carry the module of a parameter, and of the first op with a module") {
+TEST_CASE("a buffer's module is that of its parameter, or of the first op with a module that uses the buffer") {
   const TwoLayers step;
   const ModuleNames names{step.trace};
   CHECK(names.of(step.w).text == "block.0.fc");
   CHECK(names.of(step.state).text == "block.0.fc");
-  CHECK(names.of(step.g).text == "block.0.fc");  // although its op has no module
+  CHECK(names.of(step.g).text == "block.0.fc");  // from its name; its op has no module
   CHECK(names.of(step.y).text == "block.1.act");
   const Instant peak = peak_instant(step.trace);
   CHECK(texts(holders_of(step.trace, names, peak.buffers, 0)) ==
@@ -113,7 +113,7 @@ TEST_CASE("holders carry the module of a parameter, and of the first op with a m
   CHECK(texts(kinds_of(step.trace, peak.buffers)) == std::vector<std::string>{"3 200", "1 100", "4 70", "2 50"});
 }
 
-TEST_CASE("without modules lines of the user's code stand for them") {
+TEST_CASE("without modules, buffers are named by lines of the user's code") {
   TraceBuilder build;
   const StringId line = build.text("model.py:88");
   const BufferId called = build.alloc({.size = 8_B}),
@@ -133,7 +133,7 @@ TEST_CASE("without modules lines of the user's code stand for them") {
         "the trace has no modules, so lines of the code stand for them; `tidepool record --torch` records modules");
 }
 
-TEST_CASE("the line of a later op stands for a buffer before the operator that used it first") {
+TEST_CASE("the line of a later op names a buffer rather than the operator that used it first") {
   TraceBuilder build;
   const BufferId copied = build.alloc({.size = 8_B});
   build.run({.name = build.text("memcpy HtoD")}, {{copied, Access::kWrite}});
@@ -144,7 +144,7 @@ TEST_CASE("the line of a later op stands for a buffer before the operator that u
   CHECK(names.of(copied).text == "model.py:88");
 }
 
-TEST_CASE("a module stands for a buffer before the line of an earlier op, and that line before a later one") {
+TEST_CASE("a module names a buffer rather than an earlier op's line, and that line rather than a later one") {
   TraceBuilder build;
   const BufferId first = build.alloc({.size = 8_B}), second = build.alloc({.size = 8_B});
   build.run({.name = build.text("sgemm"), .line = build.text("model.py:88")},
@@ -158,7 +158,7 @@ TEST_CASE("a module stands for a buffer before the line of an earlier op, and th
   CHECK(names.of(second).text == "model.py:88");
 }
 
-TEST_CASE("the ops of all buffers are those of each, also where no use is recorded") {
+TEST_CASE("the ops of all buffers are the same as the ops of each one, also if no use is recorded") {
   TraceBuilder build;
   const BufferId written = build.alloc({.size = 8_B}), workspace = build.alloc({.size = 8_B});
   build.run({.name = build.text("sgemm")}, {{written, Access::kWrite}});
@@ -169,7 +169,7 @@ TEST_CASE("the ops of all buffers are those of each, also where no use is record
   for (const BufferId id : {written, workspace, last}) CHECK(op_it_is_for(trace, id) == all[id.index()]);
 }
 
-TEST_CASE("without modules operators stand for them, and the missing data is named") {
+TEST_CASE("without modules and lines, operators name buffers, and the report says which data is missing") {
   TraceBuilder build;
   const BufferId first = build.alloc({.size = 8_B});
   build.run({.name = build.text("sgemm")}, {{first, Access::kWrite}});
@@ -179,7 +179,7 @@ TEST_CASE("without modules operators stand for them, and the missing data is nam
   const ModuleNames names{trace};
   CHECK(names.of(first).by == NamedBy::kOperator);
   CHECK(names.of(first).text == "sgemm");
-  CHECK(names.of(unused).text == "gemv");  // it was allocated for it
+  CHECK(names.of(unused).text == "gemv");  // gemv is the op for which it was allocated
   CHECK(missing_names(trace) ==
         std::vector<std::string>{
             "the trace has no modules, so operators stand for them; `tidepool record --torch` records modules",

@@ -1,4 +1,4 @@
-// Traces that are exported and imported again do not change, as far as the form can represent them.
+// Traces that are exported and imported again stay the same, as far as the format can represent them.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ Trace back(Read read, const std::string& form, const Trace& trace) {
   return read(Input{"exported", written(form, trace)});
 }
 
-/// Two iterations on two streams, with memory from before, an address that is used twice and an order.
+/// Two iterations on two streams, with a buffer from before, an address that is used twice, and an order of two ops.
 Trace two_steps() {
   TraceBuilder build{{"7", "8"}};
   build.meta()["device"] = "A GPU";
@@ -89,7 +89,7 @@ std::multiset<Life> lives(const Trace& trace) {
   return found;
 }
 
-/// The same without buffers that existed before and are never freed, which some forms cannot represent.
+/// The same without the buffers that exist before and after the trace, which some formats cannot represent.
 std::multiset<Life> passing_lives(const Trace& trace) {
   std::multiset<Life> found = lives(trace);
   std::erase_if(found, [](const Life& life) { return std::get<4>(life) == -1 && std::get<5>(life) == 1 << 30; });
@@ -167,7 +167,7 @@ TEST_CASE("a trace exported as a log of RMM has the same lifetimes") {
   CHECK(passing_lives(trace) == passing_lives(original));
 }
 
-TEST_CASE("a trace exported as a database equals its report") {
+TEST_CASE("a trace exported as a database of Nsight Systems is the same when it is imported again") {
   const Trace original = two_steps();
   const Trace trace = back(read_nsys, "sqlite", original);
   check_same_ops(trace, original);
@@ -193,8 +193,8 @@ TEST_CASE("a trace exported as a timeline equals the output of torch.profiler") 
 }
 
 TEST_CASE("a trace exported for Perfetto has a slice for each op and a counter of bytes") {
-  // A message is a list of fields: a varint with number * 8 + type, then a varint (0) or a length and as many bytes
-  // (2).
+  // A message is a list of fields. A field begins with a varint: its number * 8 + type. With type 0 a varint follows,
+  // with type 2 a length and as many bytes.
   struct Field {
     std::uint64_t number, value;
     std::string_view bytes;
@@ -249,7 +249,7 @@ TEST_CASE("a trace exported for Perfetto has a slice for each op and a counter o
   CHECK(most == two_steps().ideal_peak().count());
 }
 
-TEST_CASE("forms of allocations refuse a trace without addresses") {
+TEST_CASE("formats of allocations refuse a trace without addresses") {
   TraceBuilder build;
   build.alloc({.size = 8_B});
   const Trace trace = build.finish();

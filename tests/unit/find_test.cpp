@@ -11,7 +11,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Searches among places that hold where a bit is set.
+/// Searches among `size` places. The objective holds at the places whose bit is set.
 Bisection searched(unsigned bits, std::size_t size) {
   Bisection search{size};
   for (std::vector<std::size_t> wanted = search.wanted(); !wanted.empty(); wanted = search.wanted())
@@ -53,7 +53,7 @@ TEST_CASE("bisection finds the least of a monotone row with few trials") {
   CHECK_FALSE(searched(0, 0).least());
 }
 
-TEST_CASE("bisection ends at its answer for any function, and names values that are not monotone") {
+TEST_CASE("bisection ends at its answer for any function, and reports values that are not monotone") {
   constexpr std::size_t kSize = 11;
   for (unsigned bits = 0; bits < 1U << kSize; ++bits) {
     const Bisection search = searched(bits, kSize);
@@ -68,7 +68,7 @@ TEST_CASE("bisection ends at its answer for any function, and names values that 
   }
 }
 
-TEST_CASE("objectives are read, and hold where they should") {
+TEST_CASE("objectives are parsed, and hold for the right values") {
   const Objective overhead = parse_objective("overhead<1%"), gap = parse_objective("gap<=2.5%"),
                   outcome = parse_objective("outcome=out_of_memory");
   CHECK(overhead.holds(row_of("ok", 1.0099, {})));
@@ -108,7 +108,7 @@ TEST_CASE("find gives the result of a sweep over every capacity, from few runs")
     const Row row = *every.find(answer.key);
     INFO(text_at(row, "trace") << " " << text_at(row, "policy") << " " << text_at(row, "pool"));
     CHECK(answer.found == objective.holds(row));
-    std::map<std::int64_t, bool> holds;  // by capacity, of all runs that differ in it only
+    std::map<std::int64_t, bool> holds;  // by capacity, for runs that differ only in it
     every.each([&](const KeyedRow& other) {
       for (const char* same : {"trace", "policy", "pool"})
         if (at(other.row, same) != at(row, same)) return;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Bytes kMiB{1 << 20};
 
-/// 100 and 30 MiB, alive together.
+/// 100 MiB and 30 MiB, live together.
 Trace two_buffers(const char* capture) {
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", capture}};
@@ -26,7 +26,7 @@ Trace two_buffers(const char* capture) {
   return build.finish();
 }
 
-const DeviceBudget& t4() { return device_budget("t4"); }  // 14930 MiB, 120 of them for the context
+const DeviceBudget& t4() { return device_budget("t4"); }  // 14930 MiB, of which the context takes 120
 
 }  // namespace
 
@@ -39,13 +39,13 @@ TEST_CASE("the memory of a process is its allocator's, its context and its works
   CHECK(recorded.predicted == kMiB * 130 + a100.context.expected);
   CHECK(recorded.low == kMiB * 130 + a100.context.low);
   CHECK(recorded.high == kMiB * 130 + a100.context.high);
-  // PyTorch's hook alone sees tensors and no workspaces, so two of 8.125 MiB are added.
+  // PyTorch's hook alone records tensors and no workspaces, so two of 8.125 MiB are added.
   const Fit tensors = predict_fit(two_buffers("torch"), a100, "pytorch");
   CHECK(tensors.workspace == 16640_KiB);
   CHECK(tensors.predicted == recorded.predicted + 16640_KiB);
 }
 
-TEST_CASE("a convolution takes 36/16 of its input and output besides, if cuDNN's workspaces are not recorded") {
+TEST_CASE("a convolution needs a workspace of 36/16 of its input and output, if cuDNN's workspaces are not recorded") {
   const auto fit_of = [](const std::map<std::string, std::string>& recorded, const char* op) {
     TraceBuilder build;
     build.meta() = recorded;
@@ -73,7 +73,7 @@ TEST_CASE("a convolution takes 36/16 of its input and output besides, if cuDNN's
   CHECK(seen.workspace == 0_B);
 }
 
-TEST_CASE("only the convolution with the largest input and output counts for workspaces") {
+TEST_CASE("only the convolution with the largest input and output determines the workspace") {
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}, {"mode", "dry run: ..."}};
   for (const std::int64_t size : {10, 40, 20}) {
@@ -98,8 +98,8 @@ TEST_CASE("a job with convolutions has cuDNN's kernels in its context") {
   CHECK(context_of("aten::convolution_backward").high == a100.context.high + kMiB * 310);
 }
 
-TEST_CASE("without memory for workspaces of its convolutions, a job is predicted to fail, but not for certain") {
-  TraceBuilder build;  // 5000 MiB, and 11250 for a moment, of 14810
+TEST_CASE("a job without memory for the workspaces of its convolutions is predicted to fail, but not for certain") {
+  TraceBuilder build;  // 5000 MiB and a workspace of 11250 MiB; 14810 MiB are left
   build.meta() = {{"source", "torch"}};
   const BufferId x = build.alloc({.size = kMiB * 2500}), y = build.alloc({.size = kMiB * 2500});
   build.run({.name = build.text("aten::convolution")}, {{x}, {y, Access::kWrite}});
@@ -112,7 +112,7 @@ TEST_CASE("without memory for workspaces of its convolutions, a job is predicted
 }
 
 TEST_CASE("a job fits if it fits after its allocator releases cached segments") {
-  // 8000 MiB are cached when 9000 are requested: 17000 in all, and the device has 14810.
+  // 8000 MiB are cached when 9000 MiB are requested: 17000 MiB in all. The device has 14810 MiB.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -124,8 +124,8 @@ TEST_CASE("a job fits if it fits after its allocator releases cached segments") 
 }
 
 TEST_CASE("a job with fragmented memory fits with expandable segments") {
-  // A segment of 6000 MiB holds 3000 and cannot be released when 9000 are requested: 15000. An expandable one grows to
-  // 12000.
+  // A segment of 6000 MiB holds 3000 MiB and cannot be released when 9000 MiB are requested: 15000 MiB are reserved. An
+  // expandable segment grows to 12000 MiB.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 6000}));
@@ -142,7 +142,8 @@ TEST_CASE("a job with fragmented memory fits with expandable segments") {
 }
 
 TEST_CASE("missing bytes are counted from the least capacity that is enough, not from the unlimited memory") {
-  // 8000 MiB are cached when 15000 are requested. After their release, 15000 are enough, and the device has 14810.
+  // 8000 MiB are cached when 15000 MiB are requested. Once they are released, 15000 MiB are enough; the device has
+  // 14810.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -155,8 +156,8 @@ TEST_CASE("missing bytes are counted from the least capacity that is enough, not
   CHECK(fit.predicted == kMiB * 15120);
 }
 
-TEST_CASE("the verdict is certain if the allocator fits beside each context") {
-  // With the largest context, 14810 - 1026 MiB are left. 8000 are cached when `size` are requested.
+TEST_CASE("the verdict is certain if the allocator fits beside the smallest and the largest context") {
+  // With the largest context, 14810 - 1026 MiB are left. 8000 MiB are cached when `size` MiB are requested.
   const auto fit_with = [](std::int64_t size) {
     TraceBuilder build;
     build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
@@ -169,18 +170,18 @@ TEST_CASE("the verdict is certain if the allocator fits beside each context") {
   CHECK(fit_with(14000).high == kMiB * 14000 + t4().context.high);
 }
 
-TEST_CASE("a prediction is at least the recorded memory of the job") {
+TEST_CASE("a prediction is never below the recorded memory of the job") {
   const Trace trace = two_buffers("interposer");
   const Fit fit = predict_fit(trace, t4(), "pytorch", kMiB * 150);
   CHECK(fit.reserved == kMiB * 150);
   CHECK(fit.allocator.unlimited == kMiB * 150);
-  CHECK(fit.allocator.needs == kMiB * 130);  // settings are compared by the model
+  CHECK(fit.allocator.needs == kMiB * 130);  // settings are compared by the model's result
   CHECK(predict_fit(trace, t4(), "pytorch", kMiB * 100).reserved == kMiB * 130);
 }
 
 TEST_CASE("a step with buffers from earlier steps is repeated until the allocator's cache is that of training") {
-  // Each step keeps `next` and frees the one before. While `next` (100) is made, `kept` (100) is still there, and
-  // `other` (60): 260 alive. `next` takes the place of the last but one.
+  // Each step keeps `next` and frees the one before. While `next` (100 MiB) is made, `kept` (100 MiB) and `other` (60
+  // MiB) are live: 260 MiB. `next` takes the place of the last but one.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   const BufferId kept = build.existing({.size = kMiB * 100});
@@ -232,14 +233,14 @@ TEST_CASE("the largest batch is predicted by a line through two trials, and conf
     for (const BatchTrial& trial : found.trials) batches.push_back(trial.batch);
     return batches;
   };
-  // 100 + 7 b <= 1000: 128 of them.
+  // 100 + 7 b <= 1000, so b is at most 128.
   const LargestBatch found = largest_batch(job(100, 7, 1000), 1000_B, 1 << 20);
   CHECK(found.batch == 128);
-  CHECK(tried(found) == std::vector<std::int64_t>{1, 2, 16, 128, 129});  // a leap is at most by 8
+  CHECK(tried(found) == std::vector<std::int64_t>{1, 2, 16, 128, 129});  // each batch is at most 8 times the one before
   CHECK_FALSE(largest_batch(job(100, 7, 106), 106_B, 1 << 20).batch);
   CHECK(largest_batch(job(100, 7, 107), 107_B, 1 << 20).batch == 1);
-  CHECK(largest_batch(job(100, 0, 1000), 1000_B, 64).batch == 64);  // all fit
-  // The answer is that of trying all batches, whatever the line predicts.
+  CHECK(largest_batch(job(100, 0, 1000), 1000_B, 64).batch == 64);  // all batches fit
+  // The answer is the same as when all batches are tried, whatever the line predicts.
   for (std::int64_t capacity = 90; capacity < 1500; capacity += 13) {
     const auto attempt = [&](std::int64_t batch) {
       const std::int64_t bytes = 90 + 5 * batch + batch * batch / 9 + (batch > 7 ? 40 : 0);
@@ -278,7 +279,7 @@ TEST_CASE(
   const std::string record = "tidepool record --dry --torch --device t4 --capacity 4096GiB -o run.tide -- ";
   CHECK(advice_for(trace, fit, {.file = "oom.pickle", .snapshot = true})->commands ==
         Commands{record + "COMMAND", "tidepool fit run.tide --device t4"});
-  // 14930 MiB, less 120 of context and 16.25 of workspaces, are left.
+  // 14930 MiB, less 120 MiB of context and 16.25 MiB of workspaces, are left.
   const Bytes left = kMiB * (14930 - 120) - t4().workspace;
   CHECK(advice_for(trace, fit, {.command = {"python3", "my train.py", "--lr=0.1"}})->commands ==
         Commands{record + "python3 'my train.py' --lr=0.1",

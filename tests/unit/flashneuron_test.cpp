@@ -1,4 +1,4 @@
-// Closed forms of FlashNeuron's linear tensor selection.
+// FlashNeuron's linear tensor selection in closed form.
 #include <algorithm>
 
 #include "simulator/run.hpp"
@@ -12,8 +12,9 @@ namespace {
 
 const Machine kMachine = tests::byte_per_nano();
 
-/// A parameter (50 B). Forward: ops 0, 1 and 2 make a, b and c, op 3 makes and frees p. Backward: op 4 reads c, which
-/// ends, ops 5 and 6 nothing, op 7 b, op 8 a. All of them 100 B: no op uses more than these at once.
+/// A parameter (50 B). Forward: ops 0, 1 and 2 make a, b and c; op 3 makes and frees p. Backward: op 4 reads c, which
+/// is then freed; ops 5 and 6 read nothing; op 7 reads b; op 8 reads a. Each of a, b, c and p has 100 B. No op uses
+/// more than 100 B besides the parameter.
 Trace three_tensors() {
   TraceBuilder build;
   const BufferId parameter = build.existing({.size = 50_B});
@@ -61,21 +62,21 @@ std::vector<Copy> copies(const Trace& trace, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("FlashNeuron offloads tensors in their order of appearance until the others fit") {
-  // 450 B at the peak. Beside the parameter and the 100 B that an op uses, 201 B are left, or 200: b and c take 200.
+  // The peak is 450 B. Beside the parameter and the 100 B that an op uses, 201 or 200 B are left: b and c take 200 B.
   const Trace trace = three_tensors();
   const VersionId a = trace.made(OpId{0})[0], b = trace.made(OpId{1})[0];
   CHECK(copies(trace, 450_B).empty());
-  // a comes back when 100 B are left beside it. They are not left with b and c; c is resident until op 5 begins.
+  // a is swapped in when 100 B are free for it. They are not free beside b and c; c is resident until op 5 begins.
   CHECK(copies(trace, 351_B) == std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapIn, 6, a}});
-  // Both come back: the first to be read is the first, and b comes back while c is still resident.
+  // Both are swapped in. b is read first, so it comes first, while c is still resident.
   CHECK(
       copies(trace, 350_B) ==
       std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapOut, 2, b}, {Verb::kSwapIn, 5, b}, {Verb::kSwapIn, 6, a}});
 }
 
-TEST_CASE("with wait, FlashNeuron's backward phase begins when all offloads have ended") {
-  // a and b leave in 1600 ns each, from 1000 on: b has left at 4200. p takes the place of a at 3000, and op 4, from
-  // 4000 on, needs nothing of b's.
+TEST_CASE("with wait, FlashNeuron's backward phase begins when all swap-outs have ended") {
+  // The swap-outs of a and b take 1600 ns each and begin at 1000 ns: b has left at 4200 ns. p takes the place of a at
+  // 3000 ns. Op 4 could begin at 4000 ns: it does not need the place of b.
   Machine machine = kMachine;
   machine.d2h.rate = BytesPerSecond{62'500'000};
   for (const auto& [policy, waited] : {std::pair{"flashneuron", 0_ns}, std::pair{"flashneuron(wait=on)", 200_ns}}) {

@@ -1,4 +1,4 @@
-// The structure of steps, for steps whose structure is known.
+// The structure that is found in steps of known structure.
 #include "simulator/structure/structure.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr GptShape kSmall{.layers = 5, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
 
-/// `runs` times an op of its own name in front of `copies` times `ops` different ones, and one behind.
+/// `runs` times an op with a name of its own and `copies` copies of `ops` different ops; then a last op.
 Trace rows_of_ops(int runs, int copies, int ops) {
   TraceBuilder build;
   const auto op = [&](const std::string& name) { build.run({.name = build.text(name), .duration = 1_us}, {}); };
@@ -38,8 +38,8 @@ TEST_CASE("adjacent copies of some ops are one repeat, whatever ops surround the
   CHECK(find_structure(rows_of_ops(3, 1, 20)).repeats.empty());
 }
 
-TEST_CASE("a GPT-like step is layers forward, backward and updated, in micro-batches if it has several") {
-  // An op in front, 10 a layer; 6 of the head, 14 a layer; 2 of the embedding and 2 updates, 6 a layer.
+TEST_CASE("a GPT-like step repeats layers in forward, backward and updates, and micro-batches if it has several") {
+  // One op, then 10 per layer; 6 of the head, then 14 per layer; 2 of the embedding and 2 updates, then 6 per layer.
   const Structure one = find_structure(gpt_step(kSmall));
   CHECK(one.repeats ==
         std::vector<Repeat>{{1, 10, 5, Repeat::kNone}, {57, 14, 5, Repeat::kNone}, {131, 6, 5, Repeat::kNone}});
@@ -48,7 +48,7 @@ TEST_CASE("a GPT-like step is layers forward, backward and updated, in micro-bat
   GptShape shape = kSmall;
   shape.micro_batches = 4;
   const Structure four = find_structure(gpt_step(shape));
-  // The first one makes the gradients, the others add to them: their backward ops differ.
+  // The first micro-batch makes the gradients and the others add to them, so their backward ops differ.
   REQUIRE(four.repeats.size() == 6);
   CHECK(four.repeats[0] == Repeat{1, 10, 5, Repeat::kNone});
   CHECK(four.repeats[1] == Repeat{57, 14, 5, Repeat::kNone});
@@ -58,7 +58,7 @@ TEST_CASE("a GPT-like step is layers forward, backward and updated, in micro-bat
   CHECK(four.repeats[5] == Repeat{186, 14, 5, 2});
 }
 
-TEST_CASE("distinct ops of a deep step do not depend on its depth") {
+TEST_CASE("the number of distinct ops of a deep step does not depend on its depth") {
   const auto distinct = [](std::int64_t layers) {
     return find_structure(resnet_step({.layers = layers, .batch = 2})).distinct;
   };
@@ -68,7 +68,7 @@ TEST_CASE("distinct ops of a deep step do not depend on its depth") {
   CHECK(find_structure(gpt_step(deep)).distinct == find_structure(gpt_step(kSmall)).distinct);
 }
 
-TEST_CASE("every op is a copy of one with its letter, which is a copy of no other") {
+TEST_CASE("every op is a copy of an op with the same letter, and that op is a copy of itself only") {
   for (const Trace& trace : {gpt_step(kSmall), resnet_step({.layers = 26, .batch = 2})}) {
     const std::vector<std::uint32_t> letters = op_letters(trace, Alike::kUses);
     const Structure structure = find_structure(trace);

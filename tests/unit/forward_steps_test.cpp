@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// A job that only computes forward: block 0 has the weights, 1 the count of a metric.
+/// A job with forward iterations only. Block 0 has the weights, block 1 the count of a metric.
 struct Job {
   std::string names;
   std::vector<BlockUse> uses;
@@ -22,7 +22,7 @@ struct Job {
       uses.push_back({static_cast<std::uint32_t>(names.size()), static_cast<std::uint32_t>(block), access});
     names.push_back(name);
   }
-  /// A batch from the host, two ops for each of `layers` layers, and the count.
+  /// An iteration: a batch from the host, two ops for each layer, and an update of the count.
   void iteration(std::size_t layers) {
     const std::size_t before = bytes.size() - 1;
     bytes.push_back(4096);
@@ -47,7 +47,7 @@ struct Job {
 
 }  // namespace
 
-TEST_CASE("a log every fourth iteration of an evaluation makes no iteration of four") {
+TEST_CASE("a log after every fourth iteration of an evaluation does not make four iterations into one") {
   Job job;
   std::vector<FoundStep> expected;
   for (int i = 0; i < 24; ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("a log every fourth iteration of an evaluation makes no iteration of f
   CHECK(job.steps() == expected);
 }
 
-TEST_CASE("iterations that hand content on are not divided") {
+TEST_CASE("iterations that read content of the one before are not divided") {
   Job job;
   job.keeps_last = true;
   for (int i = 0; i < 24; ++i) {
@@ -72,7 +72,7 @@ TEST_CASE("iterations that hand content on are not divided") {
   CHECK(job.steps() == job.repeated());
 }
 
-TEST_CASE("two networks in turn are one iteration, however independent they are") {
+TEST_CASE("two networks in turn are one iteration, even if they are independent") {
   Job job;
   for (int i = 0; i < 12; ++i) {
     job.iteration(6);
@@ -84,7 +84,7 @@ TEST_CASE("two networks in turn are one iteration, however independent they are"
   CHECK(job.steps() == job.repeated());
 }
 
-TEST_CASE("nothing is concluded from uses of which most are unknown") {
+TEST_CASE("nothing is concluded if most uses are unknown") {
   Job job;
   job.access_of_layers = Access::kTouch;
   for (int i = 0; i < 24; ++i) {

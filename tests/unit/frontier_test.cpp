@@ -62,7 +62,7 @@ TEST_CASE("below the policies, a table has the bounds on plans with the same act
         "OOM: out of memory; inf: cannot be done\n");
 }
 
-TEST_CASE("columns are one character apart if only then all of them fit") {
+TEST_CASE("columns are separated by one character if they only fit that way") {
   CHECK(table(small_frontier(), 45) ==
         "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
         "overhead in % by capacity (x: times the peak)\n"
@@ -73,7 +73,7 @@ TEST_CASE("columns are one character apart if only then all of them fit") {
         "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
-TEST_CASE("columns that do not fit are printed below") {
+TEST_CASE("columns that do not fit are printed below the others") {
   CHECK(table(small_frontier(), 34) ==
         "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
         "overhead in % by capacity (x: times the peak)\n"
@@ -89,7 +89,7 @@ TEST_CASE("columns that do not fit are printed below") {
 }
 
 TEST_CASE("a plot shows overhead against memory with units on both axes") {
-  // 30.5 % lies at log10(31.5) = 1.498, the top of 7 rows; 6.25 % at log10(7.25) = 0.860, 4 rows up.
+  // 30.5 % is at log10(31.5) = 1.498, the top of 7 rows; 6.25 % is at log10(7.25) = 0.860, 4 rows up.
   CHECK(plot(small_frontier(), {.width = 49, .height = 8}) ==
         "small.jsonl on a100-pcie4: overhead against memory, best pool of each policy\n"
         "     30 %|b..\n"
@@ -114,7 +114,7 @@ TEST_CASE("the best pool of a policy is one with addresses, if there is one") {
   CHECK(best[1].cells[1].overhead == 0.305);
 }
 
-TEST_CASE("seeds are told by their median, where a run that ended early is worst") {
+TEST_CASE("the median represents runs that differ in their seeds; a run that ended early is the worst") {
   const auto at_median = [](const std::vector<Point>& points) {
     Frontier frontier;
     arrange(points, frontier);
@@ -128,7 +128,7 @@ TEST_CASE("seeds are told by their median, where a run that ended early is worst
   CHECK(at_median({oom, ok2, oom}).outcome == Outcome::kOutOfMemory);
 }
 
-TEST_CASE("nothing is plotted where no run with a limit ended well") {
+TEST_CASE("nothing is plotted if no run with a limit ended well") {
   Frontier frontier;
   arrange(std::vector<Point>{{"none", "ideal", false, kNoLimit, Outcome::kOk, 0},
                              {"none", "ideal", false, 1_MiB, Outcome::kOutOfMemory, 0}},
@@ -136,7 +136,7 @@ TEST_CASE("nothing is plotted where no run with a limit ended well") {
   CHECK(plot(frontier, {}) == "");
 }
 
-TEST_CASE("overheads that would flatten all others are named, not drawn") {
+TEST_CASE("overheads that would flatten the rest of the plot are named, not drawn") {
   Frontier frontier{"t", "m", 4_MiB, 1_ms, {}, {}};
   arrange(std::vector<Point>{{"a", "q", true, 1_MiB, Outcome::kOk, 50}, {"a", "q", true, 2_MiB, Outcome::kOk, 0.5}},
           frontier);

@@ -1,4 +1,4 @@
-// The mutations of the fuzz targets: their results still have the form, and differ from the input.
+// The mutations of the fuzz targets: the results differ from the input and still have its format.
 #include <sqlite3.h>
 
 #include <nlohmann/json.hpp>
