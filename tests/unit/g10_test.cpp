@@ -1,4 +1,4 @@
-// Closed forms of G10's plans, and of the ledger that it uses.
+// G10's plans in closed form, and the ledger of the link that it uses.
 #include <algorithm>
 
 #include "policies/planning/gaps/bandwidth_ledger.hpp"
@@ -22,8 +22,8 @@ StepCircle slots(const std::vector<std::int64_t>& durations) {
   return circle;
 }
 
-/// Op 0 writes buffers of these sizes | ops of these durations, during the one in the `middle` of which b lives |
-/// the last op reads all of them.
+/// Op 0 writes buffers of these sizes | ops of these durations; b lives only during the one with number `middle` | the
+/// last op reads all buffers of op 0.
 Trace around_b(const std::vector<Bytes>& sizes, const std::vector<Nanos>& durations, std::size_t middle, Bytes b) {
   TraceBuilder build;
   std::vector<TraceBuilder::Touch> written, read;
@@ -46,7 +46,7 @@ Trace around_b(const std::vector<Bytes>& sizes, const std::vector<Nanos>& durati
   return build.finish();
 }
 
-/// The sizes that are copied to the host before op 1, when the gaps of around_b() begin. These are the planned gaps.
+/// The sizes that are swapped out before op 1, where the idle intervals of around_b() begin: those of the planned gaps.
 std::vector<Bytes> planned(const Trace& trace, Bytes capacity, const std::string& policy = "g10") {
   const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = kMachine};
   const Result result = simulate(trace, spec, true);
@@ -67,7 +67,7 @@ TEST_CASE("a ledger of the link says in which slots copies end and begin") {
   CHECK(ledger.ends(0, 101_B) == 1);
   CHECK(ledger.begins(3, 100_B) == 2);
   CHECK(ledger.begins(3, 101_B) == 1);
-  CHECK(ledger.ends(1, 1000_B) == 3);  // more than there is: the last slot
+  CHECK(ledger.ends(1, 1000_B) == 3);  // longer than all slots: ends in the last one
   CHECK(ledger.begins(3, 1000_B) == 0);
   ledger.reserve(1, 150_B);
   CHECK(ledger.left(0) == 100_B);
@@ -80,8 +80,8 @@ TEST_CASE("a ledger of the link says in which slots copies end and begin") {
   CHECK(ledger.begins(3, 51_B) == 0);
 }
 
-TEST_CASE("G10 uses a gap that is longer than its copies with the time by which it is early") {
-  // a (100 B) is idle for 200 ns and the middle. Its copies take 100 ns each, and it is back 50 ns too early.
+TEST_CASE("G10 uses a gap that is longer than its copies and the time by which the buffer is back early") {
+  // a (100 B) is idle for 200 ns and `middle`. Its copies take 100 ns each, and it is back 50 ns too early.
   for (const auto& [middle, used] : {std::pair{51_ns, true}, std::pair{50_ns, false}}) {
     const Trace trace = around_b({100_B}, {100_ns, middle, 100_ns}, 1, 100_B);
     CHECK(planned(trace, 199_B).size() == (used ? 1 : 0));
@@ -91,25 +91,25 @@ TEST_CASE("G10 uses a gap that is longer than its copies with the time by which 
   CHECK(planned(around_b({100_B}, {100_ns, 0_ns, 100_ns}, 1, 100_B), 199_B, "g10(delta=0)").empty());
 }
 
-TEST_CASE("G10 does not use a gap if the copies of other gaps have taken the bandwidth for its own") {
-  // One of two buffers (100 B) leaves in slot 1 and is back in the last slot. The other one needs one slot on each side
-  // of the peak.
+TEST_CASE("G10 does not use a gap if the copies of other gaps have taken its bandwidth") {
+  // One of two buffers (100 B) leaves in slot 1 and is back in the last slot. The other one needs a further slot on
+  // each side of the peak.
   const std::vector<Bytes> two{100_B, 100_B};
   CHECK(planned(around_b(two, {100_ns, 900_ns, 100_ns}, 1, 200_B), 210_B) == std::vector<Bytes>{100_B});
   CHECK(planned(around_b(two, {100_ns, 100_ns, 900_ns, 100_ns, 100_ns}, 2, 200_B), 210_B) == two);
 }
 
-TEST_CASE("G10 takes the gap of the largest benefit, and stops when the line is kept") {
+TEST_CASE("G10 takes the gap with the largest benefit, and stops when the peak is below its line") {
   const Trace trace = around_b({60_B, 100_B, 70_B}, {200_ns, 500_ns, 200_ns}, 1, 200_B);
-  // 430 B at the peak: without the 100 B 330 are left, without the 70 B as well 260.
+  // The peak is 430 B; 330 B without the buffer of 100 B; 260 B without that of 70 B as well.
   CHECK(planned(trace, 330_B, "g10(line=1)") == std::vector<Bytes>{100_B});
   CHECK(planned(trace, 329_B, "g10(line=1)") == std::vector<Bytes>{100_B, 70_B});
   CHECK(planned(trace, 330_B, "g10(line=0.99)") == std::vector<Bytes>{100_B, 70_B});
 }
 
-TEST_CASE("G10 moves copies back earlier while the memory is below the line") {
-  // The swap-in of a (100 B) begins 100 ns before its due op, before op 5. With eager it begins before op 4, since b
-  // (150 B) fills the memory until op 3 begins.
+TEST_CASE("G10 moves swap-ins earlier while the memory is below the line") {
+  // Op 6 reads a (100 B), whose swap-in takes 100 ns and begins before op 5. With `eager` it begins before op 4:
+  // until op 3 begins, b (150 B) fills the memory.
   const Trace trace = around_b({100_B}, {200_ns, 500_ns, 10_ns, 500_ns, 100_ns}, 1, 150_B);
   for (const auto& [policy, before] : {std::pair{"g10(line=1,eager=off)", 5}, std::pair{"g10(line=1)", 4}}) {
     const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = 150_B, .machine = kMachine};

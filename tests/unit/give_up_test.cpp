@@ -1,4 +1,4 @@
-// Closed forms of removing copies that a plan does not need.
+// Removing the copies that a plan does not need, in closed form.
 #include "policies/planning/search/give_up.hpp"
 
 #include "policies/planning/gaps/step_circle.hpp"
@@ -9,7 +9,7 @@
 using namespace tidepool;
 
 TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
-  // Op 0 makes a and c, op 1 makes b, which is not needed afterwards, op 2 reads a and c.
+  // Op 0 makes a and c, op 1 makes b, which is then freed, op 2 reads a and c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 40_B});
   build.run({.duration = 100_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
@@ -29,8 +29,8 @@ TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
   const Reruns reruns{trace, gaps};
   const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity, false};
   Trials trials{trace, spec, 10, OnDemand::kNothing};
-  // a is swapped out from 100 to 200; then op 1 runs until 300. a is back at 400. c is swapped out as well and is back
-  // at 440.
+  // In ns: a is swapped out from 100 to 200, then op 1 runs until 300, and a is back at 400. c is swapped out as well
+  // and is back at 440.
   const GapPlan both{{{large, 2, 0}, {small, 2, 0}}, {}, false};
   REQUIRE(trials.add(gaps, both).totals.makespan == 540_ns);
 

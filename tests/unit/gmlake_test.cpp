@@ -1,4 +1,4 @@
-// GMLake, rule by rule; and no memory ever has two owners.
+// GMLake, rule by rule. No memory ever has two owners.
 #include <fmt/format.h>
 
 #include <tuple>
@@ -17,7 +17,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// Remembers which memory is shown where.
+/// Records which memory is mapped at which addresses.
 class Windows final : public Device {
  public:
   explicit Windows(Bytes capacity) : device_{capacity} {}
@@ -38,7 +38,7 @@ class Windows final : public Device {
   SegmentDevice device_;
 };
 
-/// Three free segments, of 12, 14 and 16 MiB, in a device with room for `capacity`.
+/// Three free segments, of 12, 14 and 16 MiB, in a device of `capacity`.
 struct ThreeFree {
   explicit ThreeFree(const GmLakeConfig& config, Bytes capacity = 1_GiB)
       : device{capacity}, lake{config, device, capacity} {
@@ -57,7 +57,7 @@ GmLakeConfig stitch_from(Bytes limit) { return {.fragment_limit = limit}; }
 
 }  // namespace
 
-TEST_CASE("gmlake rounds large requests to 2 MiB and splits where 2 MiB remain") {
+TEST_CASE("gmlake rounds large requests to 2 MiB and splits blocks if 2 MiB remain") {
   PoolUnderTest t{"gmlake", 1_GiB};
   CHECK(t.place(1_MiB + 1_B) == Block{0_B, 2_MiB});
   CHECK(t.device.reserved() == 20_MiB);
@@ -66,19 +66,19 @@ TEST_CASE("gmlake rounds large requests to 2 MiB and splits where 2 MiB remain")
   CHECK(t.device.reserved() == 20_MiB);
   CHECK(t.place(512_B).value().size == 512_B);
   CHECK(t.device.reserved() == 22_MiB);
-  CHECK(t.place(2_MiB, 1).has_value());  // a stream of its own
+  CHECK(t.place(2_MiB, 1).has_value());  // another stream has blocks of its own
   CHECK(t.device.reserved() == 42_MiB);
 }
 
-TEST_CASE("gmlake stitches free blocks, largest first, from the limit on") {
+TEST_CASE("gmlake stitches free blocks of the limit's size or more, largest first") {
   ThreeFree t{stitch_from(40_MiB)};
   const Block whole = t.place(40_MiB).value();
   CHECK(t.device.reserved() == 42_MiB);
   CHECK(t.device.shown == std::vector{std::tuple{whole.offset, 16_MiB, t.c.offset},
                                       std::tuple{whole.offset + 16_MiB, 14_MiB, t.b.offset},
                                       std::tuple{whole.offset + 30_MiB, 10_MiB, t.a.offset}});
-  CHECK(t.place(2_MiB) == Block{t.a.offset + 10_MiB, 2_MiB});  // what is left of the last one
-  CHECK(t.place(12_MiB).has_value());                          // and nothing of the others
+  CHECK(t.place(2_MiB) == Block{t.a.offset + 10_MiB, 2_MiB});  // the rest of the last block
+  CHECK(t.place(12_MiB).has_value());                          // nothing is left of the others
   CHECK(t.device.reserved() == 54_MiB);
 
   ThreeFree not_yet{stitch_from(42_MiB)};
@@ -87,17 +87,17 @@ TEST_CASE("gmlake stitches free blocks, largest first, from the limit on") {
   CHECK(not_yet.device.shown.empty());
 }
 
-TEST_CASE("gmlake stitches neither too few bytes nor a single block") {
+TEST_CASE("gmlake does not stitch blocks that are too small together, nor a single block") {
   ThreeFree t{stitch_from(2_MiB)};
   CHECK(t.place(44_MiB).has_value());
   CHECK(t.device.shown.empty());
   CHECK(t.place(16_MiB).has_value());
   CHECK(t.place(14_MiB).has_value());
-  CHECK(t.place(14_MiB).has_value());  // one block of 12 MiB is free
+  CHECK(t.place(14_MiB).has_value());  // needs a new segment: only a block of 12 MiB is free
   CHECK(t.device.shown.empty());
 }
 
-TEST_CASE("gmlake uses a stitched block again where no block fits and it is not too large") {
+TEST_CASE("gmlake uses a stitched block again if no other block fits and it is not too large") {
   for (const auto& [limit, again] : {std::pair{2.0, true}, std::pair{1.9, false}}) {
     ThreeFree t{{.fragment_limit = 10_MiB, .reuse_limit = limit}};
     const Block whole = t.place(40_MiB).value();
@@ -108,14 +108,15 @@ TEST_CASE("gmlake uses a stitched block again where no block fits and it is not 
     CHECK((part.offset == whole.offset) == again);
     CHECK(part.size == 20_MiB);
     CHECK(t.lake.stitched() == (again ? 1 : 2));
-    // In both cases, its pages are the 16 MiB of c and the first 4 MiB of b. The rest of b is free, and so is a.
+    // In both cases, the pages of `part` are the 16 MiB of c and the first 4 MiB of b. The rest of b and all of a are
+    // free.
     CHECK(t.place(10_MiB) == Block{t.b.offset + 4_MiB, 10_MiB});
     CHECK(t.place(12_MiB) == t.a);
     CHECK(t.device.reserved() == 42_MiB);
   }
 }
 
-TEST_CASE("a stitched block of which some page is in use is not used") {
+TEST_CASE("a stitched block is not used while one of its pages is in use") {
   ThreeFree t{stitch_from(40_MiB)};
   const Block whole = t.place(40_MiB).value();
   t.free(whole);
@@ -127,9 +128,9 @@ TEST_CASE("a stitched block of which some page is in use is not used") {
   CHECK(t.place(40_MiB) == whole);
 }
 
-TEST_CASE("gmlake's level says when it stitches") {
-  // Level 1 stitches when the device refuses 40 MiB more. Level 2 stitches when all free segments are released; then no
-  // blocks are left to stitch.
+TEST_CASE("gmlake's level determines when it stitches") {
+  // Level 1 stitches after the device has refused 40 MiB more. Level 2 stitches only after all free segments have been
+  // released; then no blocks are left to stitch.
   for (const auto& [level, capacity, reserved, stitched] :
        {std::tuple{0, 82_MiB, 42_MiB, 1}, std::tuple{1, 82_MiB, 82_MiB, 0}, std::tuple{1, 81_MiB, 42_MiB, 1},
         std::tuple{2, 81_MiB, 40_MiB, 0}}) {
@@ -140,12 +141,12 @@ TEST_CASE("gmlake's level says when it stitches") {
   }
 }
 
-TEST_CASE("when the device refuses, gmlake releases whole segments and drops stitched blocks that show them") {
+TEST_CASE("when the device refuses, gmlake releases whole segments and drops the blocks stitched from them") {
   ThreeFree t{stitch_from(40_MiB), 42_MiB};
   const Block whole = t.place(40_MiB).value();
   CHECK(t.place(30_MiB, 1) == std::nullopt);
   t.free(whole);
-  CHECK(t.place(30_MiB, 1).has_value());  // another stream: nothing cached is its own
+  CHECK(t.place(30_MiB, 1).has_value());  // another stream cannot use the cached segments
   CHECK(t.device.reserved() == 30_MiB);
   CHECK(t.lake.stitched() == 0);
   CHECK(t.device.hidden == std::vector{std::tuple{whole.offset, 40_MiB}});
@@ -155,7 +156,7 @@ TEST_CASE("a page that a stitched block does not need may be released while the 
   ThreeFree t{stitch_from(10_MiB), 42_MiB};
   const Block whole = t.place(40_MiB).value();
   t.free(whole);
-  CHECK(t.place(20_MiB).value().offset == whole.offset);  // c and 4 MiB of b: a is whole and free
+  CHECK(t.place(20_MiB).value().offset == whole.offset);  // uses c and 4 MiB of b, so that all of a is free
   CHECK(t.place(12_MiB, 1).has_value());
   CHECK(t.device.reserved() == 42_MiB);
   CHECK(t.device.hidden ==
@@ -168,12 +169,12 @@ TEST_CASE("a page that a stitched block does not need may be released while the 
   CHECK(t.place(16_MiB) == t.c);
 }
 
-TEST_CASE("beyond a limit of addresses, free stitched blocks are dropped") {
+TEST_CASE("free stitched blocks are dropped when all stitched blocks exceed a limit of addresses") {
   for (const auto& [limit, left] : {std::pair{66_MiB, 2u}, std::pair{64_MiB, 1u}}) {
     ThreeFree t{{.fragment_limit = 20_MiB, .auto_gc = limit}};
     t.free(t.place(40_MiB).value());
     CHECK(t.place(16_MiB) == t.c);
-    CHECK(t.place(26_MiB).has_value());  // of b and a: 66 MiB of addresses
+    CHECK(t.place(26_MiB).has_value());  // stitched from b and a: 66 MiB of addresses
     CHECK(t.lake.stitched() == left);
   }
 }
@@ -185,11 +186,11 @@ TEST_CASE("gmlake refuses settings outside their ranges") {
                     "gmlake: option 'reuse_limit' is 0.5; expected 1 or more");
 }
 
-TEST_CASE("no two buffers have the same memory when blocks are stitched all the time") {
+TEST_CASE("no two buffers have the same memory, even if blocks are stitched all the time") {
   std::int64_t windows = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 10 : 2); ++seed) {
     TraceData data = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20).data();
-    for (Buffer& buffer : data.buffers) buffer.size = buffer.size * 1'024;  // up to 16 MiB
+    for (Buffer& buffer : data.buffers) buffer.size = buffer.size * 1'024;  // sizes up to 16 MiB
     const Trace trace{std::move(data)};
     for (const char* pool : {"gmlake(fragment_limit=4MiB)", "gmlake(fragment_limit=4MiB,reuse_limit=2,auto_gc=64MiB)",
                              "gmlake(fragment_limit=2MiB,defragment_level=1)"})

@@ -12,20 +12,20 @@ using tests::layer_trace;
 
 namespace {
 
-constexpr Bytes kSize{1'600'000};  // 1.6 ms each way, and 0.1 ms as Grappler has it
+constexpr Bytes kSize{1'600'000};  // a copy takes 1.6 ms; Grappler assumes 0.1 ms
 
 Result under(const Trace& trace, Bytes capacity) {
   return tests::exact_run_that_ends_well(trace, "grappler-swap", capacity);
 }
 
-/// Layer 6 backward has x_0 to x_5 and two gradients: the peak.
+/// The peak is in layer 6's backward: x_0 to x_5 and two gradients.
 Trace six_layers(Nanos time) {
   return layer_trace(std::vector<tests::ChainLayer>(6, {"op", time, time, kSize}), kSize);
 }
 
 }  // namespace
 
-TEST_CASE("tensors are swapped until the peak fits the memory; those used farthest from the peak go first") {
+TEST_CASE("tensors are swapped until the peak fits the memory, first those whose use is farthest from the peak") {
   const Trace trace = six_layers(1'000'000_ns);
   REQUIRE(trace.ideal_peak() == kSize * 8);
   for (const auto& [capacity, swapped] :
@@ -42,16 +42,16 @@ TEST_CASE("tensors are swapped until the peak fits the memory; those used farthe
   }
 }
 
-TEST_CASE("the first reader waits for the copy out, and a copy back begins a whole op ahead") {
-  // x_1: layer 2 waits for all of it. It is read by layer 2 backward. Layer 4 is the last to end at least 0.1 ms before
-  // layer 3's end.
+TEST_CASE("the first reader waits for the swap-out, and a swap-in begins a whole op ahead") {
+  // x_1 is swapped. Layer 2 waits for all of its swap-out. Layer 2 backward reads it. In backward, layer 4 is the last
+  // to end at least 0.1 ms before layer 3 ends.
   const Result result = under(six_layers(1'000'000_ns), kSize * 8 - 1_B);
   CHECK(result.totals.stall.d2h == 1'600'000_ns);
   CHECK(result.totals.stall.h2d == 600'000_ns);
 }
 
 TEST_CASE("buffers that live for a millisecond or less stay") {
-  // x_1 lives longest: from when op 0 begins until layer 2 backward has run, 11 ops and the loss (20 ns).
+  // x_1 lives longest: from the begin of op 0 until layer 2 backward has run, for 11 ops and the loss (20 ns).
   for (const auto& [time, swapped] : {std::pair{90'907_ns, 0_B}, std::pair{90'908_ns, kSize}}) {
     const Trace trace = six_layers(time);
     const RunSpec spec{

@@ -18,7 +18,8 @@ std::vector<std::uint32_t> as_given(const Instance& instance) {
   return order;
 }
 
-/// The definition, in O(n^2): the lowest or smallest hole among all earlier items that live together with this one.
+/// Placement by definition, in O(n^2): the lowest or smallest hole between the earlier items that live together with an
+/// item.
 std::vector<Bytes> place_plainly(const Instance& instance, std::span<const std::uint32_t> order, Fit fit) {
   const auto together = [&](std::uint32_t a, std::uint32_t b) {
     for (const Interval& one : instance.lives(instance.items[a]))
@@ -92,7 +93,7 @@ TEST_CASE("first fit takes the lowest hole and best fit the smallest") {
   CHECK(place_in_order(instance, as_given(instance), Fit::kBest)[2] == 10_B);
 }
 
-TEST_CASE("a hole that is large enough but not where the alignment asks for is passed by") {
+TEST_CASE("a hole that is too small at the required alignment is skipped") {
   Instance instance;
   instance.add(6_B, 0, 9).fixed = 0_B;
   instance.add(2_B, 0, 9).fixed = 11_B;
@@ -109,13 +110,13 @@ TEST_CASE("an item with a gap finds a place that is free in all of its intervals
   instance.add(4_B, 6, 9).fixed = 4_B;
   const std::vector<Interval> lives{{1, 2}, {7, 8}};
   instance.add(4_B, lives);
-  instance.add(4_B, 3, 6);  // lives in the gap only
+  instance.add(4_B, 3, 6);  // lives only between the others
   const auto offsets = place_in_order(instance, as_given(instance), Fit::kFirst);
   CHECK(offsets[2] == 8_B);
   CHECK(offsets[3] == 0_B);
 }
 
-TEST_CASE("placing with an index of addresses equals placing by the definition") {
+TEST_CASE("an index of addresses gives the places of the definition") {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const Instance instance = random_instance(seed);
     check(instance);

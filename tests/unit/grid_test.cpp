@@ -13,7 +13,7 @@ using Texts = std::vector<std::string>;
 
 namespace {
 
-/// Peak: 1000 bytes.
+/// Its peak is 1000 B.
 Trace small_trace() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
@@ -33,14 +33,14 @@ std::string refusal(const GridText& text) {
 
 }  // namespace
 
-TEST_CASE("a range of capacities has both ends and even steps, in the shortest form that reads back") {
+TEST_CASE("a range of capacities has both ends and even steps, in the shortest text that is read back exactly") {
   CHECK(parse_capacities("0.3x..1.0x/8") == Texts{"0.3x", "0.4x", "0.5x", "0.6x", "0.7x", "0.8x", "0.9x", "1x"});
   CHECK(parse_capacities("1.0x..0.5x/2") == Texts{"1x", "0.5x"});
   CHECK(parse_capacities("1KiB..4KiB/4") == Texts{"1024B", "2048B", "3072B", "4096B"});
   CHECK(parse_capacities("0B..10B/4") == Texts{"0B", "3B", "6B", "10B"});
 }
 
-TEST_CASE("capacities are a list of sizes, fractions, ranges and words, each once") {
+TEST_CASE("capacities are a list of sizes, fractions, ranges and words; duplicates count once") {
   CHECK(parse_capacities("16GiB,none, 0.5x,machine,0.4x..0.6x/3,none") ==
         Texts{"16GiB", "none", "0.5x", "machine", "0.4x", "0.6x"});
 }
@@ -52,7 +52,7 @@ TEST_CASE("seeds are whole numbers and ranges of them") {
   CHECK(parse_seeds("9223372036854775806..9223372036854775807").size() == 2);
 }
 
-TEST_CASE("a grid is every combination, the seed varying fastest") {
+TEST_CASE("a grid has every combination, and the seed varies fastest") {
   const Grid grid{{.pool = "best-fit,ideal",
                    .policy = "none,lru",
                    .capacity = "0.5x,none",

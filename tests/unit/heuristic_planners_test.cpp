@@ -14,7 +14,7 @@ Layout plan(const std::string& text, const Instance& instance) {
   return info.plan(Options{info.name, info.options, spec.options})->plan(instance, {});
 }
 
-/// Sizes 4, 3 and 2; 4 and 2 never meet, 3 meets both.
+/// Sizes 4, 3 and 2. The first and the last are never live together; the second lives together with both.
 Instance three() {
   Instance instance;
   instance.add(4_B, 0, 2);
@@ -28,7 +28,7 @@ Instance three() {
 TEST_CASE("a pass places each buffer in its turn, into the lowest or the smallest hole") {
   CHECK(plan("one-pass(order=size,fit=first)", three()).offsets == std::vector<Bytes>{0_B, 4_B, 0_B});
   CHECK(plan("one-pass(order=birth,fit=first)", three()).offsets == std::vector<Bytes>{0_B, 4_B, 0_B});
-  // Lives are 2, 3 and 3, areas 8, 9 and 6.
+  // Lifetimes are 2, 3 and 3, areas 8, 9 and 6.
   CHECK(plan("one-pass(order=life,fit=first)", three()).offsets == std::vector<Bytes>{3_B, 0_B, 3_B});
   CHECK(plan("one-pass(order=area,fit=first)", three()).offsets == std::vector<Bytes>{3_B, 0_B, 3_B});
 
@@ -59,9 +59,9 @@ TEST_CASE("the best of ten passes is the lowest of them") {
   CHECK(plan("one-pass", instance).optimal());
 }
 
-TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
-  // By size, both items of 4 B lie at 0, the long one of 1 B above them and the other one above that: 6 B. By lifetime,
-  // the long one lies at 0, and the space below the last one stays free.
+TEST_CASE("XLA takes the lower one of a layout by size and a layout by lifetime") {
+  // By size, both items of 4 B are at 0, the long-lived one of 1 B is above them, and the other one of 1 B above that:
+  // 6 B. By lifetime, the long-lived one is at 0, and the space below the last one stays free.
   Instance instance;
   instance.add(1_B, 1, 3);
   instance.add(4_B, 0, 2);
@@ -75,7 +75,7 @@ TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
 TEST_CASE("buffers that are not live together share an object, which grows with them") {
   // Position 1 has the most bytes: 4 and 3 are live. Each gets an object; 2 fits into the object of 4.
   CHECK(place_by_breadth(three()) == std::vector<Bytes>{0_B, 4_B, 0_B});
-  // Position 0 has the most bytes: 2 and 1. No object is large enough for 5, so the largest free one grows to 5.
+  // Three positions: at 2, no object is large enough, so the largest free one grows.
   Instance grows;
   grows.add(2_B, 0, 1);
   grows.add(1_B, 0, 1);
@@ -86,7 +86,7 @@ TEST_CASE("buffers that are not live together share an object, which grows with 
   CHECK(place_by_breadth(grows) == std::vector<Bytes>{0_B, 3_B, 0_B, 0_B});
 }
 
-TEST_CASE("objects lie above fixed ones, aligned") {
+TEST_CASE("objects are placed above fixed items, and aligned") {
   Instance instance;
   instance.add(3_B, 0, 5).fixed = 2_B;
   instance.add(4_B, 0, 2).alignment = 4_B;
@@ -94,8 +94,8 @@ TEST_CASE("objects lie above fixed ones, aligned") {
   CHECK(place_by_breadth(instance) == std::vector<Bytes>{2_B, 8_B, 5_B});
 }
 
-TEST_CASE("hill climbing swaps buffers under the top until the load is reached") {
-  // The instance of the test above: first fit by size needs 6 B, 5 B live at once.
+TEST_CASE("hill climbing swaps buffers under the highest one until the height is the peak of live bytes") {
+  // The instance of XLA's test above: first fit by size needs 6 B; at most 5 B are live at once.
   Instance instance;
   instance.add(1_B, 1, 3);
   instance.add(4_B, 0, 2);

@@ -10,7 +10,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// op0 writes a | op1 writes b, busy | op2 reads a and b, writes c. a and b end with op2; c is the output.
+/// op0 writes a | op1 writes b, and is long | op2 reads a and b, writes c. a and b end with op2; c is the output.
 struct ThreeOps {
   VersionId a, b, c;
   Trace trace;
@@ -57,11 +57,11 @@ TEST_CASE("the host runs a plan that swaps and recomputes, and every read finds 
   CHECK(report.read == 4096_B * 2 + 512_B);  // a and b by op 2, c as the output
 }
 
-TEST_CASE("a read finds wrong bytes if the plan puts a buffer over a live one") {
+TEST_CASE("a read finds wrong bytes if the plan places a buffer over a live one") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0});
-  plan.alloc(step.b, 2048_B).run(OpId{1});  // over the second half of a
+  plan.alloc(step.b, 2048_B).run(OpId{1});  // b overlaps the second half of a
   plan.alloc(step.c, 8192_B).run(OpId{2});
   const HostReport report = execute_both_ways(step.trace, plan.plan());
   CHECK(report.outcome == HostOutcome::kCorrupt);
@@ -69,7 +69,7 @@ TEST_CASE("a read finds wrong bytes if the plan puts a buffer over a live one") 
   CHECK(report.first->op == OpId{2});
   CHECK(report.first->version == step.a);
   CHECK(report.first->offset == 2048_B);
-  CHECK(report.corrupt == 2048_B + 512_B);  // half of a, and c made from it
+  CHECK(report.corrupt == 2048_B + 512_B);  // half of a, and c, which is computed from a
   CHECK_THAT(report.message,
              ContainsSubstring("run op 2 before op 2: reads version 0 (buffer 0): byte 2048 is wrong; expected "));
 
@@ -78,7 +78,7 @@ TEST_CASE("a read finds wrong bytes if the plan puts a buffer over a live one") 
   CHECK(execute_both_ways(step.trace, beside.plan()).outcome == HostOutcome::kOk);
 }
 
-TEST_CASE("corrupt content is named when it belongs to another version or was cleared") {
+TEST_CASE("the report says if wrong bytes are another version's content or cleared memory") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter shared{step.trace};
   shared.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 0_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
@@ -86,7 +86,7 @@ TEST_CASE("corrupt content is named when it belongs to another version or was cl
   REQUIRE(report.first);
   CHECK(report.first->found_is == "the content of version 1 (buffer 1)");
 
-  PlanWriter dropped{step.trace};  // b's place is freed, and so cleared, while half of a lies in it
+  PlanWriter dropped{step.trace};  // b's place is freed, and thus cleared, while half of a is in it
   dropped.alloc(step.b, 2048_B).alloc(step.a, 0_B).run(OpId{0}).run(OpId{1}).drop(step.b);
   dropped.alloc(step.b, 8192_B).run(OpId{1}).alloc(step.c, 16384_B).run(OpId{2});
   HostOptions inline_only;
@@ -149,7 +149,7 @@ TEST_CASE("an op that runs before its input is written reads the wrong bytes") {
   CHECK(report.first->found_is == "memory that was never written");
 }
 
-TEST_CASE("an update in place takes the old content with it, and a copy keeps it") {
+TEST_CASE("an update in place replaces the old content, and a copy keeps it") {
   // op0 writes a | op1 adds to a in place | op2 reads a, writes b.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1024_B}), b = build.alloc({.size = 1024_B});
@@ -176,11 +176,11 @@ TEST_CASE("an update in place takes the old content with it, and a copy keeps it
   not_copied.alloc(first, 0_B).run(OpId{0}).alloc(second, 2048_B).run(OpId{1}).alloc(made, 1024_B).run(OpId{2});
   CHECK(execute_both_ways(trace, not_copied.plan()).outcome == HostOutcome::kCorrupt);
   HostOptions copy_on_write;
-  copy_on_write.copy_on_write = true;  // with it, the op itself reads the old place and writes the new one
+  copy_on_write.copy_on_write = true;  // the op itself reads the old place and writes the new one
   CHECK(execute_both_ways(trace, not_copied.plan(), copy_on_write).outcome == HostOutcome::kOk);
 }
 
-TEST_CASE("a rerun whose output is resident writes a scratch place, or over the version that it replaces") {
+TEST_CASE("a rerun whose output is resident writes a scratch place, or overwrites the version that it replaces") {
   // op0 writes a | op1 adds to a in place and writes b | op2 reads a and b, writes c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1024_B}), b = build.alloc({.size = 1024_B}), c = build.alloc({.size = 8_B});
@@ -231,7 +231,7 @@ TEST_CASE("a random op that runs again must get the generator state of its first
   CHECK(report.first->version == m);
 }
 
-TEST_CASE("a source that runs again gives other content") {
+TEST_CASE("a source that runs again gives different content") {
   TraceBuilder build;
   const BufferId batch = build.alloc({.size = 64_B});
   const VersionId v = build.run({.kind = OpKind::kSource}, {{batch, Access::kWrite}})[0];
@@ -248,7 +248,7 @@ TEST_CASE("a source that runs again gives other content") {
              ContainsSubstring("at the end of the step: version 0 (buffer 0): byte 0 is wrong; expected "));
 }
 
-TEST_CASE("a backend that reuses a place before its copy to the host has ended corrupts the copy") {
+TEST_CASE("a backend that reuses a place before its swap-out has ended corrupts the copy") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a);
@@ -265,7 +265,7 @@ TEST_CASE("a backend that reuses a place before its copy to the host has ended c
   CHECK(execute_on_host(step.trace, plan.plan(), options).outcome == HostOutcome::kCorrupt);
 }
 
-TEST_CASE("a stuck run ends with the lanes that wait for each other") {
+TEST_CASE("a stuck run ends and reports the lanes that wait for each other") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a).alloc(step.c, 8192_B);
@@ -279,7 +279,7 @@ TEST_CASE("a stuck run ends with the lanes that wait for each other") {
         "has ended for 20 ms");
 }
 
-TEST_CASE("iterations carry over buffers that outlive them") {
+TEST_CASE("buffers that outlive an iteration are carried over to the next one") {
   // op0 reads the batch and the weight, writes g | op1 updates the weight with g.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 64_B}), batch = build.existing({.size = 64_B});
@@ -308,7 +308,7 @@ TEST_CASE("iterations carry over buffers that outlive them") {
       "version 3, which the step leaves behind, is neither on the device nor on the host when the step ends");
 }
 
-TEST_CASE("content that begins on the host and is never requested is still there when the step ends") {
+TEST_CASE("content that begins on the host and is never used is still there when the step ends") {
   TraceBuilder build;
   const BufferId idle = build.existing({.size = 64_B}), read = build.existing({.size = 64_B});
   build.run({}, {{read}});
@@ -318,7 +318,7 @@ TEST_CASE("content that begins on the host and is never requested is still there
   PlanWriter plan{trace};
   plan.alloc(r, 0_B).run(OpId{0}).run(OpId{1}).next(1).run(OpId{0}).run(OpId{1});
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
-  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // in a later iteration, it is still copied from the host
+  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // a later iteration still swaps it in
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
   PlanWriter dropped{trace};
   dropped.alloc(i, 64_B).alloc(r, 0_B).run(OpId{0}).run(OpId{1}).drop(i);
@@ -349,7 +349,7 @@ TEST_CASE("segments may lie anywhere, and a place must be within them") {
                     "reserve [139637976731647, +1) before op 0: part of it is reserved already");
 }
 
-TEST_CASE("plans without addresses have memory for each place") {
+TEST_CASE("in plans without addresses, each place has memory of its own") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, kNoAddress).run(OpId{0}).swap_out(step.a).drop(step.a).alloc(step.b, kNoAddress).run(OpId{1});
@@ -357,13 +357,13 @@ TEST_CASE("plans without addresses have memory for each place") {
   CHECK(execute_both_ways(step.trace, plan.plan()).message == "");
 }
 
-TEST_CASE("a large plan is scaled down to the memory that is given, whatever its addresses") {
+TEST_CASE("a large plan is scaled down to the available memory, whatever its addresses") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1_GiB}), b = build.alloc({.size = 1_GiB});
   const VersionId a1 = build.run({}, {{a, Access::kWrite}})[0];
   const VersionId b1 = build.run({}, {{a}, {b, Access::kWrite}})[1];
   const Trace trace = build.finish();
-  // 2 GiB in 2^17 words of 8 bytes: a word stands for 16 KiB.
+  // 2 GiB in 2^17 words of 8 B: each word represents 16 KiB.
   for (const Bytes gap : {0_B, 512_B, 1_B}) {
     PlanWriter plan{trace};
     plan.alloc(a1, 0_B).run(OpId{0}).alloc(b1, 1_GiB + gap).run(OpId{1});
@@ -379,7 +379,7 @@ TEST_CASE("a large plan is scaled down to the memory that is given, whatever its
                     "expected at most 15 B (--arena)");
 }
 
-TEST_CASE("sizes and addresses that no memory has are refused before memory is allocated") {
+TEST_CASE("sizes and addresses beyond any memory are refused before memory is allocated") {
   const ThreeOps step = ThreeOps::make();
   const auto with_place = [&](Bytes offset, Bytes size) {
     return Plan{{{Verb::kAlloc, OpId{0}, step.a.value(), offset, size}}};

@@ -15,7 +15,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// Copies of a (1 MiB) run beside op 1.
+/// The copies of a (1 MiB) run beside op 1.
 struct BusyStep : tests::ThreeOps {
   BusyStep() : ThreeOps{1_MiB, {1_ms, 4_ms, 2_ms}} {}
   Plan swapped() const { return ThreeOps::swapped(1_MiB, 0_B, 2_MiB); }
@@ -31,7 +31,7 @@ const TaskTime& find(const ExecutionReport& report, TaskKind kind) {
 }  // namespace
 
 TEST_CASE("ops on the host take exactly their time, however late their threads wake up") {
-  constexpr int kOps = 600;  // more than lanes queue while they run
+  constexpr int kOps = 600;  // more than a lane can queue
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 4096_B});
   for (int i = 0; i < kOps; ++i) build.run({.duration = 10_us}, {{weight, Access::kReadWrite}});
@@ -49,7 +49,7 @@ TEST_CASE("ops on the host take exactly their time, however late their threads w
   }
 }
 
-TEST_CASE("an op of another stream begins on the host when what it waits for has ended") {
+TEST_CASE("an op of another stream begins on the host when the ops that it waits for have ended") {
   TraceBuilder build{{"0", "1"}};
   const BufferId x = build.alloc({.size = 4096_B}), y = build.alloc({.size = 4096_B});
   const VersionId x1 = build.run({.stream = StreamId{0}, .duration = 300_us}, {{x, Access::kWrite}})[0];
@@ -66,10 +66,10 @@ TEST_CASE("an op of another stream begins on the host when what it waits for has
   CHECK(report.times[2].end == 500_us);
 }
 
-TEST_CASE("copies on the host begin after what they wait for and take the time that they do") {
+TEST_CASE("copies on the host begin after the tasks they wait for, and take the planned or the measured time") {
   const BusyStep step;
   HostTimingOptions options;
-  options.machine.d2h = options.machine.h2d = {BytesPerSecond{1'048'576'000}, 0_us};  // 1 ms for a
+  options.machine.d2h = options.machine.h2d = {BytesPerSecond{1'048'576'000}, 0_us};  // a copy of a takes 1 ms
   const auto links = std::make_unique<HostLinks>();
   SECTION("as planned") {}
   SECTION("as long as moving its bytes takes") { options.links = links.get(); }
@@ -90,7 +90,7 @@ TEST_CASE("copies on the host begin after what they wait for and take the time t
   CHECK(report.lanes[0].busy == 7_ms);
 }
 
-TEST_CASE("the two directions of the host's link keep to different cores where there are two") {
+TEST_CASE("the two directions of the host's link run on different cores if there are two") {
   const auto cores_of = [](bool is_out) {
     cpu_set_t cores;
     CPU_ZERO(&cores);

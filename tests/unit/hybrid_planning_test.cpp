@@ -1,4 +1,4 @@
-// Closed forms of quantities that hybrid planners use: lineages, exposed copies, early copies back.
+// Quantities of hybrid planners in closed form: lineages, exposed copies, early swap-ins.
 #include <algorithm>
 #include <utility>
 
@@ -33,12 +33,12 @@ std::size_t count(const Plan& plan, Verb verb) {
 
 }  // namespace
 
-TEST_CASE("a selection that does not fit is extended, and one that fits stays as it is") {
+TEST_CASE("a selection of gaps that does not fit is extended, and one that fits stays as it is") {
   TraceBuilder build;
   for (int i = 0; i < 6; ++i) build.run({.duration = 100_ns}, {});
   const Trace trace = build.finish();
   const StepCircle circle{{0_ns, 100_ns, 200_ns, 300_ns, 400_ns, 500_ns, 600_ns}, {0_B, 0_B, 100_B, 100_B, 0_B, 0_B}};
-  const std::vector<Gap> gaps{gap(1, 4, 10), gap(1, 4, 20), gap(1, 4, 30)};  // all worth the same
+  const std::vector<Gap> gaps{gap(1, 4, 10), gap(1, 4, 20), gap(1, 4, 30)};  // all are worth the same
   const Reruns reruns{trace, gaps};
   const Planning planning{trace, circle, gaps, reruns, kMachine, 70_B};
   const std::vector<Nanos> costs(3, Reruns::kImpossible);
@@ -48,10 +48,10 @@ TEST_CASE("a selection that does not fit is extended, and one that fits stays as
   CHECK(copied(70_B, {}) == std::vector<std::uint32_t>{0, 1});
   CHECK(copied(70_B, {{2}, {}}) == std::vector<std::uint32_t>{2});
   CHECK(copied(60_B, {{2}, {}}) == std::vector<std::uint32_t>{2, 0});
-  CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // dropped gaps make room as well
+  CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // dropped gaps free memory, too
 }
 
-TEST_CASE("a lineage is the freed or dropped versions between a version and resident ones") {
+TEST_CASE("a lineage has the freed or dropped versions between a version and resident ones") {
   // x -1 ns-> a -2 ns-> b -4 ns-> c -8 ns-> d; b is freed before d is made from c; ops 4 and 5 do nothing.
   TraceBuilder build;
   const BufferId x = build.existing({.size = 1_B});
@@ -69,16 +69,16 @@ TEST_CASE("a lineage is the freed or dropped versions between a version and resi
   Lineage lineage{trace};
   CHECK(lineage.time(version(0), 4) == 1_ns);
   CHECK(lineage.time(version(3), 4) == 8_ns);  // from c
-  CHECK(lineage.time(version(2), 4) == 6_ns);  // from b, which is freed, from a
-  CHECK(lineage.time(version(2), 2) == 4_ns);  // b is still there
+  CHECK(lineage.time(version(2), 4) == 6_ns);  // b is freed, so it is recomputed from a
+  CHECK(lineage.time(version(2), 2) == 4_ns);  // b is still resident
   lineage.drop(version(0), 0, 5);
   CHECK(lineage.time(version(2), 4) == 7_ns);
-  CHECK(lineage.time(version(2), 5) == 6_ns);  // a is back for op 5
+  CHECK(lineage.time(version(2), 5) == 6_ns);  // op 5 has a again
   lineage.keep(version(0));
   CHECK(lineage.time(version(2), 4) == 6_ns);
 }
 
-TEST_CASE("absent versions from a source or from before the step have no lineage") {
+TEST_CASE("versions without a lineage: absent inputs are from a source or from before the step") {
   TraceBuilder build;
   const BufferId before = build.existing({.size = 1_B}), loaded = build.alloc({.size = 1_B});
   build.run({.kind = OpKind::kSource, .duration = 1_ns}, {{loaded, Access::kWrite}});
@@ -96,9 +96,9 @@ TEST_CASE("absent versions from a source or from before the step have no lineage
   CHECK_FALSE(lineage.time(trace.made(OpId{2})[0], 3).has_value());
 }
 
-TEST_CASE("early copies back begin as soon as there is memory for them from then on") {
+TEST_CASE("an early swap-in begins as soon as its memory is free from then on") {
   const std::vector<Gap> gaps{gap(0, 6, 50), gap(1, 5, 40)};
-  // The gap that is due first comes first. 100 less 60, 30, 30, 60, 10: 40 B fit from slot 2 on, but not in slot 4.
+  // The gap that is due first is planned first. Its 40 B fit from slot 2 on, except in slot 4, which has 61 of 100 B.
   const std::vector<Bytes> load{100_B, 60_B, 30_B, 30_B, 61_B, 10_B, 100_B};
   CHECK(schedule_early(gaps, {0, 1}, load, 100_B) == std::vector<PlannedGap>{{1, 5, 0}, {0, 5, 0}});
   std::vector<Bytes> lower = load;
@@ -108,9 +108,9 @@ TEST_CASE("early copies back begin as soon as there is memory for them from then
   CHECK(schedule_early(gaps, {0}, lower, 110_B) == std::vector<PlannedGap>{{0, 1, 0}});
 }
 
-TEST_CASE("copies that ops wait for are exposed by that wait, and a longer wait exposes the copies before them") {
-  // a and c (100 B each) are swapped out one after the other from 10 on. b (100 B) takes the place of a at 110 instead
-  // of 10. Op 3 needs both at once, so it waits for 200 ns.
+TEST_CASE("a wait exposes the copy that it waits for, and a longer wait exposes the copies before it, too") {
+  // a and c (100 B each) are swapped out one after the other from 10 ns on. b (100 B) takes the place of a at 110 ns
+  // instead of 10 ns. Op 3 needs a and c, so it waits for 200 ns.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 100_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
@@ -139,7 +139,7 @@ TEST_CASE("copies that ops wait for are exposed by that wait, and a longer wait 
 }
 
 TEST_CASE("an op's wait on another stream exposes no copy") {
-  // a (100 B) is back on the device at 210. Op 2 reads it and the output of op 1, which ends at 1000 on another stream.
+  // a (100 B) is back at 210 ns. Op 3 reads a and the output of op 1, which ends at 1000 ns on another stream.
   TraceBuilder build;
   const StreamId other = build.stream("other");
   const BufferId a = build.alloc({.size = 100_B}), x = build.alloc({.size = 1_B});
@@ -159,7 +159,7 @@ TEST_CASE("an op's wait on another stream exposes no copy") {
   CHECK(exposed_copies(trace, spec, result.realised).of(va) == 0_ns);
 }
 
-TEST_CASE("feature maps are idle between the phases; parameters and gaps across the boundary do not count") {
+TEST_CASE("feature maps are idle between forward and backward; parameters and gaps across steps do not count") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1_B}), input = build.existing({.size = 2_B});
   const BufferId a = build.alloc({.size = 3_B}), early = build.alloc({.size = 4_B});
@@ -214,8 +214,9 @@ Result run_pooch(const std::string& options, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops would wait for") {
-  // One of a and b must be absent while p is live. If both are swapped, ops wait for a: p for 50 ns until a has left,
-  // op 4 for 100 until a is back. So a is kept. Then ops would wait for b, so b is recomputed in 50 ns.
+  // One of a and b must be absent while p is live. If both are swapped, ops wait for a: the op that makes p for 50 ns
+  // until a has left, op 4 for 100 ns until a is back. So a is kept. Then ops would wait for b, so b is recomputed in
+  // 50 ns.
   const Result profiled = run_pooch(",effort=1", 210_B);
   CHECK(profiled.totals.swap_out == 200_B);
   CHECK(profiled.totals.recompute == 0_ns);
@@ -227,12 +228,13 @@ TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops w
   CHECK(result.totals.recompute == 50_ns);
   CHECK(result.totals.makespan == result.baseline + 50_ns);
   CHECK(count(result.realised, Verb::kDrop) == 1);
-  // If both fit, nothing is done.
+  // If both fit, no version is swapped or recomputed.
   CHECK(run_pooch("", 310_B).totals.makespan == result.baseline);
 }
 
-TEST_CASE("PoocH recomputes first the versions with the longest wait per recomputation time") {
-  // Neither fits beside p. Two tries to keep fail; the only replacement that is tried is that of a (10 ns, not 50).
+TEST_CASE("PoocH first recomputes the versions with the longest wait per recomputation time") {
+  // Neither a nor b fits beside p. Two trials that keep one fail. The third recomputes a, in 10 ns instead of b's 50
+  // ns.
   const Result first = run_pooch(",rooms=1,exhaustive=0,effort=4", 110_B);
   CHECK(first.totals.recompute == 10_ns);
   CHECK(first.totals.swap_out == 100_B);

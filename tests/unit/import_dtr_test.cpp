@@ -10,13 +10,13 @@ using tests::program;
 
 namespace {
 
-/// A log of instructions without the noise: the tests write what matters.
+/// Writes a log of instructions; the tests give only the fields that matter.
 class Log {
  public:
   Log& constant(const std::string& name, int size) {
     return line(R"({"INSTRUCTION":"CONSTANT","NAME":")" + name + R"("})").memory(name, size);
   }
-  /// One result with a storage of its own.
+  /// A call with one result, which has a storage of its own.
   Log& call(const std::string& op, const std::string& args, const std::string& result, int size, int time = 1) {
     line(R"({"INSTRUCTION":"CALL","NAME":")" + op + R"(","ARGS":[)" + args + R"(],"RESULT":[")" + result +
          R"("],"TIME":")" + std::to_string(time) + R"("})");
@@ -83,7 +83,7 @@ TEST_CASE("a DTR call reads its arguments in order, twice if it names one twice,
   CHECK(trace.op(OpId{2}).duration == 70_ns);
 }
 
-TEST_CASE("a DTR alias is a view that occupies nothing, whatever its MEMORY line says") {
+TEST_CASE("a DTR alias is a view without memory of its own, whatever its MEMORY line says") {
   const Trace trace = Log{}.constant("a", 8).view("a", "v").call("neg", R"("v")", "n", 8).read();
   CHECK(trace.buffers().size() == 2);
   CHECK(kinds(trace) == std::vector{VersionKind::kWrite, VersionKind::kView, VersionKind::kWrite});
@@ -91,22 +91,22 @@ TEST_CASE("a DTR alias is a view that occupies nothing, whatever its MEMORY line
   CHECK(trace.ideal_peak() == 16_B);
 }
 
-TEST_CASE("a DTR buffer ends with the last name of it or of a view of it") {
+TEST_CASE("a DTR buffer ends when its last name, and the last name of its views, is released") {
   const Trace trace =
       Log{}.constant("a", 8).view("a", "v").copy("c", "v").release("a").release("v").release("c").release("x").read();
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run constant", "run view", "free 0"});
   CHECK(trace.outputs().empty());
 }
 
-TEST_CASE("a DTR mutation is in place when nobody reads or keeps the old value") {
+TEST_CASE("a DTR mutation is in place if nothing reads or keeps the old value") {
   const Trace trace = Log{}.call("f", "", "a", 8).mutate(R"("a")", "0").call("g", R"("a")", "b", 8).read();
   CHECK(kinds(trace) == std::vector{VersionKind::kWrite, VersionKind::kUpdate, VersionKind::kWrite});
-  // The old version has lost its only name, "a"; the buffer goes on.
+  // The old version has lost its only name, "a"; the buffer stays.
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run f", "run add_", "forget 0", "alloc 1", "run g"});
   CHECK(trace.uses(OpId{2})[0].in == VersionId{1});
 }
 
-TEST_CASE("a DTR mutation fills a copy if the old value is read later or is an output") {
+TEST_CASE("a DTR mutation writes a copy if the old value is read later or is an output") {
   SECTION("read later through another name") {
     const Trace trace = Log{}
                             .call("f", "", "a", 8)
@@ -148,30 +148,30 @@ TEST_CASE("a DTR buffer with several versions ends when all of them are forgotte
                                                    "forget 0", "free 0"});
 }
 
-TEST_CASE("a DTR mutation keeps the order of its results: in place only if it follows the arguments") {
+TEST_CASE("a DTR mutation keeps the order of its results; it is in place only if that is the order of the arguments") {
   const auto two = [](const std::string& positions) {
     return Log{}.call("f", "", "a", 8).call("f", "", "b", 4).mutate(R"("a","b")", positions).read();
   };
   const Trace ascending = two("0,1"), descending = two("1,0");
   CHECK(ascending.buffers().size() == 2);
   REQUIRE(descending.buffers().size() == 4);
-  CHECK(descending.buffer(BufferId{2}).size == 4_B);  // argument 1 comes first
+  CHECK(descending.buffer(BufferId{2}).size == 4_B);  // the copy of argument 1 comes first
   CHECK(descending.buffer(BufferId{3}).size == 8_B);
 }
 
-TEST_CASE("a DTR mutation of two arguments with one storage fills copies") {
+TEST_CASE("a DTR mutation of two arguments with one storage writes copies") {
   const Trace trace = Log{}.call("f", "", "a", 8).view("a", "v").mutate(R"("a","v")", "0,1").read();
   CHECK(trace.buffers().size() == 3);
 }
 
-TEST_CASE("a DTR mutation of a view changes the storage and makes a root") {
+TEST_CASE("a DTR mutation of a view changes the storage, and its result is no view") {
   const Trace trace = Log{}.call("f", "", "a", 8).view("a", "v").mutate(R"("v")", "0").release("a").read();
   CHECK(kinds(trace) == std::vector{VersionKind::kWrite, VersionKind::kView, VersionKind::kUpdate});
   CHECK(trace.uses(OpId{2})[0].in == VersionId{1});
   CHECK(program(trace).back() == "forget 0");  // "a" was the last name of the old content
 }
 
-TEST_CASE("COPY_FROM rebinds a DTR name and drops the tensor that it named") {
+TEST_CASE("COPY_FROM gives a DTR name to another tensor and drops the tensor that had it") {
   const Trace trace = Log{}.call("f", "", "a", 8).call("f", "", "b", 4).copy("a", "b", "COPY_FROM").release("b").read();
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run f", "alloc 1", "run f", "free 0"});
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{1}});
@@ -182,7 +182,7 @@ TEST_CASE("the names at the end of a DTR log are outputs, in the order of their 
                           .call("f", "", "a", 8)
                           .call("f", "", "b", 8)
                           .call("f", "", "c", 8)
-                          .copy("a", "c", "COPY_FROM")  // "a" keeps its place
+                          .copy("a", "c", "COPY_FROM")  // "a" keeps its place in the order
                           .release("c")
                           .read();
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{2}, VersionId{1}});
@@ -202,7 +202,7 @@ TEST_CASE("a DTR log begins after its first START, and BACKWARD begins the backw
   CHECK(trace.data().marks[1].step == 2);
 }
 
-TEST_CASE("numbers in a DTR log may be numbers") {
+TEST_CASE("numbers in a DTR log may be JSON numbers") {
   const Trace trace = Log{}
                           .line(R"({"INSTRUCTION":"CALL","NAME":"f","ARGS":[],"RESULT":["a"],"TIME":7})")
                           .line(R"({"INSTRUCTION":"MEMORY","NAME":"a","MEMORY":12})")

@@ -58,7 +58,7 @@ std::string load_error(const std::string& path, const std::string& format = "aut
 
 }  // namespace
 
-TEST_CASE("G10's tables become a step: global tensors stay, others live from first to last use") {
+TEST_CASE("G10's tables become a step: global tensors stay, others live from their first to their last use") {
   const Trace trace = read(kKernels, kTensors, kTimes);
   CHECK(program(trace) == std::vector<std::string>{"alloc 1", "run Linear_Forward", "alloc 2",
                                                    "run Linear_Backward_Weight", "free 1", "run Apply_Grad", "free 2"});
@@ -105,7 +105,7 @@ TEST_CASE("wrong tables of G10 are refused with the line and the reason") {
   CHECK(refusal(kKernels, kTensors, "0000 1 ms\n") == "times.txt: times for 1 kernels; the table of kernels has 3");
 }
 
-TEST_CASE("G10's three tables are read from a folder, or from a table of kernels with the others beside it") {
+TEST_CASE("G10's three tables are read from a folder, or from the table of kernels and the others beside it") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("run");
   std::filesystem::create_directory(folder);
@@ -131,7 +131,7 @@ TEST_CASE("G10's three tables are read from a folder, or from a table of kernels
 
 TEST_CASE("times of G10's kernels whose sum overflows are refused") {
   std::string kernels, times;
-  for (int i = 0; i < 2306; ++i) {  // 10^15 ns each; 2^61 ns are 2305.8 of them
+  for (int i = 0; i < 2306; ++i) {  // 10^15 ns each; the limit of 2^61 ns is 2305.8 times that
     kernels += fmt::format("Kernel ID: {}, Name: Linear_Forward\n", i);
     times += fmt::format("{:04} 1000000000 ms\n", i);
     if (i == 2304) CHECK(refusal(kernels, kTensors, times).empty());

@@ -18,7 +18,7 @@ std::string file(const std::string& events) {
   return R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "V100"}], "traceEvents": [)" + events + "]}";
 }
 
-/// Times in us. `correlation` also names the thread's call that launched it, at `launch`.
+/// A kernel; times in us. It is launched at `launch` by a call with the same correlation.
 std::string kernel(const std::string& name, int launch, int start, int correlation, int stream = 7, int device = 0) {
   return fmt::format(
       R"({{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {}, "dur": 1,)"
@@ -35,7 +35,7 @@ std::string memory(int time, std::int64_t address, int bytes, int total, int dev
       time, device, address, bytes, total);
 }
 
-/// As in 2021: no category, no address, no total.
+/// A memory event in the form of 2021: no category, no address, no total.
 std::string old_memory(int time, int bytes) {
   return fmt::format(R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": "1", "ts": {}, "args":)"
                      R"( {{"Device Type": 1, "Device Id": 0, "Bytes": {}}}}})",
@@ -64,7 +64,7 @@ TEST_CASE("a Kineto file is recognised by its first bytes") {
   CHECK(find_importer(Input{"t", R"( {"traceEvents": []})"}, "auto").name == "kineto");
 }
 
-TEST_CASE("a kernel runs where it was launched and keeps when it started") {
+TEST_CASE("a kernel is placed in the order of its launch, and its start time is kept") {
   const Trace trace = read(kernel("b", 20, 40, 2) + "," + kernel("a", 10, 30, 1) + "," + memory(15, 4096, 512, 512));
   CHECK(program(trace) == Names{"run a", "alloc 0", "run b"});
   CHECK(trace.op(OpId{0}).launch == 0_us);  // times count from the first event
@@ -77,14 +77,14 @@ TEST_CASE("a kernel runs where it was launched and keeps when it started") {
   CHECK(trace.data().meta.at("device") == "V100");
 }
 
-TEST_CASE("fractions of a microsecond count, also at today's epoch") {
+TEST_CASE("fractions of a microsecond are kept, also in times since 1970") {
   std::string text = kernel("a", 1, 2, 1);
   text.replace(text.find("\"ts\": 1,"), 8, "\"ts\": 1733456789012345.001,");
   text.replace(text.find("\"ts\": 2,"), 8, "\"ts\": 1733456789012345.678,");
   CHECK(read(text).op(OpId{0}).start == 677_ns);
 }
 
-TEST_CASE("kernels of one stream run in the order in which they started, others in that of their launches") {
+TEST_CASE("kernels of one stream run in the order of their starts, kernels of different streams in that of launches") {
   // Another thread launched b later, but the stream ran it first.
   CHECK(ops(read(kernel("a", 10, 50, 1) + "," + kernel("b", 20, 40, 2))) == Names{"b", "a"});
   CHECK(ops(read(kernel("a", 10, 50, 1) + "," + kernel("b", 20, 40, 2, 8))) == Names{"a", "b"});
@@ -100,7 +100,7 @@ TEST_CASE("a kernel whose launch was lost follows the op before it on its stream
   CHECK(trace.data().losses.dropped_records == 1);
 }
 
-TEST_CASE("copies, memsets and collectives are told apart in the words of every generation") {
+TEST_CASE("copies, memsets and collectives are distinguished by the names of every version") {
   const auto kind = [](const std::string& category, const std::string& name) {
     std::string text = kernel(name, 1, 2, 1);
     text.replace(text.find("\"cat\": \"kernel\""), 15, "\"cat\": \"" + category + "\"");
@@ -114,8 +114,8 @@ TEST_CASE("copies, memsets and collectives are told apart in the words of every 
   CHECK(kind("kernel", "ncclKernel_AllReduce_RING") == OpKind::kCollective);
 }
 
-TEST_CASE("memory from before follows from the first total and the frees") {
-  // 900 bytes before: 300 of them freed at time 3, 600 never.
+TEST_CASE("memory from before the profile is derived from the first total and the frees") {
+  // 900 B are from before: 300 B are freed at time 3, 600 B never.
   const Trace trace = read(memory(1, 4096, 100, 1000) + "," + memory(2, 4096, -100, 900) + "," +
                            memory(3, 8192, -300, 600) + "," + memory(4, 4096, 200, 800));
   REQUIRE(trace.buffers().size() == 4);
@@ -131,20 +131,20 @@ TEST_CASE("memory from before follows from the first total and the frees") {
 }
 
 TEST_CASE(
-    "a buffer that is allocated at a kernel's launch comes before the kernel; its last free then comes after it") {
+    "a buffer that is allocated when a kernel is launched comes before the kernel, and a free at that time after it") {
   CHECK(program(read(memory(10, 1, 5, 5) + "," + memory(10, 1, -5, 0) + "," + kernel("a", 10, 20, 1))) ==
         Names{"alloc 0", "run a", "free 0"});
-  // A free that makes room for a later allocation at the same time stays in front of it.
+  // A free that makes room for a later allocation at the same time stays before that allocation.
   CHECK(program(read(memory(9, 1, 5, 5) + "," + memory(10, 1, -5, 0) + "," + memory(10, 1, 6, 6) + "," +
                      kernel("a", 10, 20, 1))) == Names{"alloc 0", "free 0", "alloc 1", "run a"});
 }
 
-TEST_CASE("lost memory events show in the totals and the addresses, and count once") {
+TEST_CASE("lost memory events are found by the totals and the addresses, and count once") {
   const auto lost = [](const std::string& events) { return read(events).data().losses.dropped_records; };
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 10)) == 0);
-  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // 5 bytes of a lost event
+  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // a lost event of 5 B
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, 5, 5)) == 1);   // its free
-  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, -7, 0)) == 2);  // its free, and an allocation of 7
+  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, -7, 0)) == 2);  // the free of 5 B and an allocation of 7 B
 }
 
 TEST_CASE("memory events without addresses are matched by size, the youngest first") {
@@ -193,7 +193,7 @@ TEST_CASE("phases come from autograd and the optimizer, modules from nn.Module c
   for (std::size_t i = 0; i < phases.size(); ++i) CHECK(trace.op(OpId{i}).phase == phases[i]);
 }
 
-TEST_CASE("a path of modules is cut where it becomes long, between characters") {
+TEST_CASE("a long path of modules is cut at 1000 bytes, between characters") {
   const auto module = [](int letters) {
     const Trace trace =
         read(range("python_function", "nn.Module: " + std::string(static_cast<std::size_t>(letters), 'm'), 1, 20) +
@@ -227,7 +227,7 @@ TEST_CASE("ProfilerStep marks iterations, other annotations mark ranges") {
   CHECK(ops(one_iteration(trace, 1)) == Names{"b", "c"});
 }
 
-TEST_CASE("one device of several is read alone") {
+TEST_CASE("one of several devices can be read alone") {
   const std::string events =
       kernel("a", 1, 2, 1) + "," + kernel("b", 3, 4, 2, 7, 1) + "," + memory(5, 1, 5, 5) + "," + memory(6, 1, 6, 6, 1);
   CHECK(read(events).data().streams == Names{"7", "1:7"});

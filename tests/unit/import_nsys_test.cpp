@@ -34,7 +34,7 @@ std::vector<std::string> marks(const Trace& trace) {
   return found;
 }
 
-/// "1>3": op 3 waits for op 1.
+/// Orders of ops: "1>3" means that op 3 waits for op 1.
 std::vector<std::string> orders(const Trace& trace) {
   std::vector<std::string> found;
   for (const Order& order : trace.data().orders)
@@ -48,7 +48,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("an nsys report gives kernels, copies and memsets in the order of their launches") {
   NsysWriter report;
-  report.kernel("late", 130, 400, 450);  // written first, launched last
+  report.kernel("late", 130, 400, 450);  // first in the report, launched last
   report.copy(1, 100, 150, 250);
   report.memset(110, 260, 265);
   report.kernel("ncclDevKernel_AllReduce", 120, 300, 380, 20);
@@ -88,7 +88,7 @@ TEST_CASE("an nsys report with a write-ahead log is read too") {
                   " 'PRAGMA wal_checkpoint(TRUNCATE)'");
 }
 
-TEST_CASE("an nsys report without host calls is in the order of the GPU's times") {
+TEST_CASE("the ops of an nsys report without host calls are in the order of the GPU's times") {
   NsysWriter report;
   report.kernel("second", 1, 200, 210);
   report.kernel("first", 2, 100, 150);
@@ -99,8 +99,7 @@ TEST_CASE("an nsys report without host calls is in the order of the GPU's times"
   CHECK(trace.ops()[1].start == 100_ns);
 }
 
-TEST_CASE(
-    "a graph that an nsys report has as a whole is one op, and the ops of a launched graph are in the GPU's order") {
+TEST_CASE("an nsys report's graph without nodes is one op, and the nodes of a launched graph are in the GPU's order") {
   NsysWriter report;
   report.kernel("a", 10, 20, 30);
   report.sql(
@@ -111,19 +110,19 @@ TEST_CASE(
 
   NsysWriter nodes;
   nodes.kernel("second", 10, 40, 50);
-  nodes.kernel("first", 10, 20, 30);  // the same launch
+  nodes.kernel("first", 10, 20, 30);  // of the same launch
   CHECK(program(read(nodes)) == Names{"run void first<float>(int)", "run void second<float>(int)"});
 }
 
-TEST_CASE("an nsys report's memory events give buffers between the launches, host memory left out") {
+TEST_CASE("an nsys report's events of device memory give buffers between the launches; host memory is left out") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 100, 0x1000, 64);
   report.kernel("a", 110, 120, 130);
   report.memory(false, 115, 0x9000, 8, NsysWriter::kPinnedMemory);
   report.memory(true, 140, 0x1000, 64);
-  report.memory(false, 150, 0x1000, 32);  // the same place again
-  report.memory(true, 160, 0x2000, 16);   // older than the report
+  report.memory(false, 150, 0x1000, 32);  // at the same address as before
+  report.memory(true, 160, 0x2000, 16);   // allocated before the report
   report.kernel("b", 170, 180, 190);
   report.memory(true, 200, 0x2000, 16);  // freed twice
   const Trace trace = read(report);
@@ -133,14 +132,14 @@ TEST_CASE("an nsys report's memory events give buffers between the launches, hos
   CHECK(trace.buffer(BufferId{0}).born_before);
   CHECK(trace.buffer(BufferId{1}).address == 0x1000);
   CHECK(trace.buffer(BufferId{2}).outlives);
-  CHECK(trace.ideal_peak() == 80_B);  // 16 from before and 64
+  CHECK(trace.ideal_peak() == 80_B);  // 16 B from before and 64 B
   CHECK(trace.data().losses.unmatched_frees == 1);
   CHECK(warnings(trace) ==
         Names{"1 frees of memory whose allocation was not seen",
               "no op says which buffers it uses: pools can be compared, swapping and recomputation cannot"});
 }
 
-TEST_CASE("an allocation at an address in use in an nsys report means a lost free") {
+TEST_CASE("in an nsys report, an allocation at an address in use means that a free was lost") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 100, 0x1000, 64);
@@ -155,19 +154,19 @@ TEST_CASE("an nsys report without memory events is a timeline, and says how to r
   report.kernel("a", 0, 10, 20);
   CHECK(warnings(read(report)) ==
         Names{"lacks memory events: this is a timeline only; record them with nsys profile --cuda-memory-usage=true"});
-  report.memory_table();  // recorded, but nothing happened
+  report.memory_table();  // memory was recorded, but there was no event
   CHECK(warnings(read(report)).empty());
 }
 
-TEST_CASE("a stream of an nsys report waits for what was issued before the event was recorded") {
+TEST_CASE("in an nsys report, a stream waits for the work that was issued before the event was recorded") {
   NsysWriter report;
   report.kernel("a", 10, 100, 110, 7);   // 0
   report.record(1, 20, 7);               //
-  report.kernel("b", 30, 120, 130, 7);   // 1, behind the event
+  report.kernel("b", 30, 120, 130, 7);   // 1, after the event
   report.kernel("c", 40, 100, 105, 20);  // 2, before the wait
   report.wait(20, 1, 50);                //
   report.kernel("d", 60, 140, 150, 20);  // 3 waits for 0
-  report.kernel("e", 70, 150, 160, 20);  // 4 comes behind 3 anyway
+  report.kernel("e", 70, 150, 160, 20);  // 4 follows 3 on the same stream
   report.kernel("f", 80, 100, 110, 21);  // 5, another stream
   CHECK(orders(read(report)) == Names{"0>3"});
 }
@@ -185,7 +184,7 @@ TEST_CASE("a wait for an event that was recorded twice means its last record, or
   }
 }
 
-TEST_CASE("the work that the host waited for in an nsys report comes before its next launch") {
+TEST_CASE("in an nsys report, the work that the host waited for comes before its next launch") {
   const auto found = [](std::int64_t stream, std::int64_t event, int result) {
     NsysWriter report;
     report.kernel("a", 10, 100, 110, 7);
@@ -202,7 +201,7 @@ TEST_CASE("the work that the host waited for in an nsys report comes before its 
   CHECK(found(kNone, 1, 600).empty());                   // a query, "not ready"
 }
 
-TEST_CASE("processes of an nsys report have streams and addresses of their own and do not wait for each other") {
+TEST_CASE("each process of an nsys report has its own streams and addresses, and waits for no other process") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 5, 0x1000, 64);
@@ -218,7 +217,7 @@ TEST_CASE("processes of an nsys report have streams and addresses of their own a
   CHECK(trace.ideal_peak() == 96_B);
 }
 
-TEST_CASE("ranges of an nsys report give iterations, phases and modules to what is launched in them") {
+TEST_CASE("ranges of an nsys report give iterations, phases and modules to the ops that are launched in them") {
   NsysWriter report;
   report.kernel("before", 5, 6, 7);
   report.range("train_step 1", 10, "100");
@@ -228,7 +227,7 @@ TEST_CASE("ranges of an nsys report give iterations, phases and modules to what 
   report.kernel("b", 45, 210, 220);  // in the forward pass
   report.range("backward", 60, "80");
   report.kernel("c", 60, 220, 230);
-  report.range("Optimizer.step#SGD.step", 90, "NULL");  // open at the end
+  report.range("Optimizer.step#SGD.step", 90, "NULL");  // not closed at the end
   report.kernel("d", 95, 230, 240);
   report.range("train_step 2", 110, "120");
   report.kernel("e", 115, 240, 250);
@@ -256,7 +255,7 @@ TEST_CASE("without numbered ranges the period of an nsys report's launches gives
   CHECK(summarize(read(report)).iterations == 8);
 }
 
-TEST_CASE("of an nsys report of several devices, --device takes one") {
+TEST_CASE("--device reads one of the devices of an nsys report") {
   NsysWriter report;
   report.memory_table();
   report.kernel("a", 10, 20, 30, 7, 0);

@@ -13,8 +13,8 @@ using tests::program;
 
 namespace {
 
-// b reads a, loss reads b, c reads the loss and a. If all values are kept: 5 fixed + 10 + 20 KiB while b runs, then 5 +
-// 10 + 20 + 1 while the loss runs, then 5 + 10 + 1 + 30 = 46 KiB while c runs.
+// b reads a, loss reads b, c reads the loss and a. If all values are kept, in KiB: 5 fixed + 10 + 20 while b runs,
+// 5 + 10 + 20 + 1 while the loss runs, 5 + 10 + 1 + 30 = 46 while c runs.
 const std::string kOps = R"({"op":"a","phase":"fwd","cost":3,"mem_kib":10,"inputs":[]},
 {"op":"b","phase":"fwd","cost":2,"mem_kib":20,"inputs":[0]},
 {"op":"loss","phase":"loss","cost":0,"mem_kib":1,"inputs":[1]},
@@ -24,7 +24,7 @@ std::string checkmate(const std::string& budgets, const std::string& ops = kOps)
   return R"({"name":"tiny","fixed_kib":5,"ops":[)" + ops + R"(],"budgets":[)" + budgets + "]}";
 }
 
-/// a is dropped after b and recomputed before c. The peak is the same, since c reads it.
+/// A schedule in which a is dropped after b and recomputed before c. The peak is the same, since c reads a.
 std::string stored(int cost, int peak, const std::string& recompute = R"({"3":[0]})") {
   return R"({"budget_gib":1,"budget_kib_minus_fixed":41,"status":"open","lower_bound":9,"cover_bound_any_copies":null,)"
          R"("solution":{"cost":)" +
@@ -61,8 +61,8 @@ TEST_CASE("a graph of Moccasin has costs in us, memory in bytes and nothing fixe
   CHECK(find_importer(Input{"t.json", checkmate("")}, "auto").name == "checkmate");
 }
 
-TEST_CASE("a stored schedule matches where its cost and its peak are those of its replay") {
-  // a runs twice: 3 + 2 + 0 + 3 + 4. While c runs: 5 fixed + 10 + 1 + 30.
+TEST_CASE("a stored schedule matches if its cost and its peak are those of its replay") {
+  // a runs twice, so the cost is 3 + 2 + 0 + 3 + 4. While c runs, 5 fixed + 10 + 1 + 30 KiB are live.
   const std::vector<ReplayedSchedule> good = audited(checkmate(stored(12, 41)));
   REQUIRE(good.size() == 1);
   CHECK(good[0].matches());
@@ -82,7 +82,7 @@ TEST_CASE("a schedule out of order, or beyond its budget, is refused") {
   CHECK(audited(checkmate(tight))[0].refused == "alloc version 4 before op 3: 46 KiB exceed the capacity");
 }
 
-TEST_CASE("under Moccasin's assumptions an op runs twice at most") {
+TEST_CASE("under Moccasin's assumptions an op runs at most twice") {
   const std::string text =
       R"({"ops":[{"name":"a","cost":1,"mem":1,"inputs":[]},{"name":"b","cost":1,"mem":1,"inputs":[0]},
 {"name":"c","cost":1,"mem":1,"inputs":[0]},{"name":"d","cost":1,"mem":1,"inputs":[0]}],"budgets":[]})";
@@ -97,7 +97,7 @@ TEST_CASE("under Moccasin's assumptions an op runs twice at most") {
         "run op 0 before op 3: it has run 2 times; under the assumptions of moccasin ops run 2 times at most");
 }
 
-TEST_CASE("a wrong graph is refused with the op or the budget that is wrong") {
+TEST_CASE("a wrong graph is refused, and the message names the wrong op or budget") {
   const auto says = [](const std::string& text) { return complaint(read_checkmate, text); };
   CHECK(says("[]") == "t.log: no JSON object; expected a graph with \"ops\" and \"budgets\"");
   CHECK(says("{}") == "t.log: \"fixed_kib\" is missing; expected a whole number");

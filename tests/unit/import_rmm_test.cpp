@@ -39,7 +39,7 @@ TEST_CASE("an RMM log gives lifetimes with addresses and streams") {
   CHECK(trace.data().meta.at("logged") == to_text(3_us));
 }
 
-TEST_CASE("an RMM log's blocks without an allocation existed before, and second frees are counted") {
+TEST_CASE("in an RMM log, blocks without an allocation existed before, and second frees are counted") {
   const Trace trace = read(
       "1,10:00:00.000000,free,0x900,32,0\n"
       "1,10:00:00.000000,free,0x900,32,0\n"
@@ -51,7 +51,7 @@ TEST_CASE("an RMM log's blocks without an allocation existed before, and second 
   CHECK(trace.data().losses.dropped_records == 1);
 }
 
-TEST_CASE("failed allocations and allocations of nothing in an RMM log hold nothing") {
+TEST_CASE("failed allocations and allocations of 0 B in an RMM log give no buffers") {
   const Trace trace = read(
       "1,10:00:00.000000,allocate failure,(nil),99999,0\n"
       "1,10:00:00.000000,allocate failure,0x0,99999,0\n"
@@ -62,19 +62,19 @@ TEST_CASE("failed allocations and allocations of nothing in an RMM log hold noth
   CHECK(trace.data().meta.at("failed_allocations") == "2");
 }
 
-TEST_CASE("the times of an RMM log pass midnight") {
+TEST_CASE("the times of an RMM log may pass midnight") {
   const auto logged = [](const std::string& first, const std::string& second) {
     const Trace trace = read("1," + first + ",allocate,0x1,8,0\n1," + second + ",free,0x1,8,0\n");
     return fmt::format("{}, {} ns late", trace.data().meta.at("logged"), trace.data().losses.clock_residual_ns);
   };
   CHECK(logged("23:59:59.500000", "00:00:00.250000") == "750 ms, 0 ns late");
-  CHECK(logged("23:59:59:500000", "00:00:00:250000") == "750 ms, 0 ns late");        // an older form
+  CHECK(logged("23:59:59:500000", "00:00:00:250000") == "750 ms, 0 ns late");        // an older format of times
   CHECK(logged("00:00:00.250000", "23:59:59.500000") == "0 ns, 750000000 ns late");  // a late row of the day before
   CHECK(logged("10:00:00.000002", "10:00:00.000000") == "0 ns, 2000 ns late");
-  CHECK(logged("1634567890.000000", "1634654290.000000") == to_text(86'400'000_ms) + ", 0 ns late");  // of two days
+  CHECK(logged("1634567890.000000", "1634654290.000000") == to_text(86'400'000_ms) + ", 0 ns late");  // one day apart
 }
 
-TEST_CASE("an RMM log that was cut off in its last row is read up to there") {
+TEST_CASE("an RMM log that is cut off in its last row is read up to that row") {
   const Trace trace = read(
       "1,10:00:00.000000,allocate,0x100,8,0\n"
       "1,10:00:00.000001,fr");

@@ -24,7 +24,7 @@ TEST_CASE("a memInfo log gives lifetimes with device addresses") {
   }
 }
 
-TEST_CASE("a vec_block log gives ops that last until the next one, so that they fill its clock") {
+TEST_CASE("a vec_block log gives ops that last until the next event, so that they fill the log's time") {
   const Trace trace = read(
       "Malloc 0xa 64 1000\n"
       "Mutable 0xa 64 1010\n"  // 0 to 35, since the first event was at 1000
@@ -40,7 +40,7 @@ TEST_CASE("a vec_block log gives ops that last until the next one, so that they 
   CHECK(trace.uses(OpId{0})[0].access == Access::kReadWrite);
   CHECK(trace.uses(OpId{1})[0].access == Access::kRead);
   CHECK(trace.uses(OpId{2})[0].evidence == Evidence::kInferred);
-  CHECK(trace.buffer(BufferId{0}).address == -1);  // the block is a host object
+  CHECK(trace.buffer(BufferId{0}).address == -1);  // the number is the address of an object on the host
   CHECK(trace.text(trace.buffer(BufferId{0}).name) == "0xa");
   CHECK(program(trace) ==
         std::vector<std::string>{"alloc 0", "run Mutable", "alloc 1", "run Read", "run Layer", "free 0"});
@@ -53,7 +53,7 @@ TEST_CASE("a single number of a use is a size, or a time if it is too large for 
       "Read 0x1000 1515390661843\n"
       "Free 0x1000 1515390661844\n");
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run Mutable", "run Read", "free 0"});
-  CHECK(trace.op(OpId{0}).duration == 2_ms);  // times since 1970 of this size are in ms
+  CHECK(trace.op(OpId{0}).duration == 2_ms);  // a number of this size is a time in ms since 1970
   CHECK(trace.op(OpId{1}).duration == 1_ms);
 }
 
@@ -66,12 +66,12 @@ TEST_CASE("pointers that never overlap while they are allocated are device addre
   CHECK(overlapping.text(overlapping.buffer(BufferId{1}).name) == "0x1040");
 }
 
-TEST_CASE("the index of a vec_run log does not matter") {
+TEST_CASE("the first index of a vec_run log does not matter") {
   const Trace trace = read("-2 Malloc 0xa 64 10\n-1 Read 0xa 64 11\n0 Free 0xa 64 12\n");
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run Read", "free 0"});
 }
 
-TEST_CASE("a block that a clipped log uses before it is allocated was there before") {
+TEST_CASE("a block that a clipped log uses before its allocation existed before the log") {
   const Trace trace = read("Read 0xa 64 10\nFree 0xb 16 11\nMalloc 0xb 8 12\n");
   REQUIRE(trace.buffers().size() == 3);
   CHECK((trace.buffer(BufferId{0}).born_before && trace.buffer(BufferId{0}).outlives));
@@ -79,9 +79,9 @@ TEST_CASE("a block that a clipped log uses before it is allocated was there befo
   CHECK_FALSE(trace.buffer(BufferId{2}).born_before);
 }
 
-TEST_CASE("a clock that steps back counts as no time and is noted") {
+TEST_CASE("a step back of the clock takes no time, and is reported") {
   const Trace trace = read("Malloc 0xa 1 100\nRead 0xa 1 110\nRead 0xa 1 70\nRead 0xa 1 75\n");
-  CHECK(trace.op(OpId{0}).duration == 10_ns);  // from the first event on
+  CHECK(trace.op(OpId{0}).duration == 10_ns);  // counted from the first event
   CHECK(trace.op(OpId{1}).duration == 5_ns);
   CHECK(trace.op(OpId{2}).duration == 0_ns);
   CHECK(trace.data().losses.clock_residual_ns == 40);

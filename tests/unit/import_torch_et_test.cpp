@@ -14,12 +14,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A tensor of floats on device 0; its own number is of no matter.
+/// A tensor of floats, on device 0 by default. The first number, the tensor's id, does not matter.
 std::string tensor(int storage, int elements, int offset = 0, const std::string& device = "cuda:0") {
   return fmt::format(R"([1, {}, {}, {}, 4, "{}"])", storage, offset, elements, device);
 }
 
-/// As in 1.1.1. `schema` is what stands behind the name.
+/// A node as in schema 1.1.1. `schema` is the operator's schema without the name.
 std::string node(int id, int parent, const std::string& name, const std::string& schema, const std::string& inputs,
                  const std::string& outputs, const std::string& backend = "") {
   return fmt::format(
@@ -135,7 +135,7 @@ TEST_CASE("in-place operators update a storage; operators that fill overwrite al
   CHECK(trace.op(OpId{6}).kind == OpKind::kCopy);
 }
 
-TEST_CASE("the innermost operator that writes something runs, with what it allocates itself") {
+TEST_CASE("the innermost operator that writes something becomes the op, together with its own allocations") {
   const Trace trace = read({node(2, 1, "aten::batch_norm", kUnary, tensor(7, 10), tensor(8, 10)),
                             node(3, 2, "aten::cudnn_batch_norm", kUnary, tensor(7, 10), tensor(8, 10)),
                             node(4, 3, "aten::empty_like", kEmpty, tensor(7, 10), tensor(8, 10)),
@@ -144,7 +144,7 @@ TEST_CASE("the innermost operator that writes something runs, with what it alloc
   CHECK(uses(trace, 0) == Names{"read 0", "write 1"});
 }
 
-TEST_CASE("an operator that writes more than those it calls runs after them") {
+TEST_CASE("an operator that writes more than the operators it calls runs after them") {
   const Trace trace =
       read({node(2, 1, "aten::convolution_backward", kUnary, tensor(7, 10), tensor(8, 10) + ", " + tensor(9, 10)),
             node(3, 2, "aten::sum", kUnary, tensor(7, 10), tensor(9, 10))});
@@ -152,7 +152,7 @@ TEST_CASE("an operator that writes more than those it calls runs after them") {
         Names{"alloc 1", "run aten::sum", "alloc 2", "run aten::convolution_backward", "free 1", "free 2"});
 }
 
-TEST_CASE("uses that schemas do not give are marked as guesses") {
+TEST_CASE("uses that do not follow from a schema are marked as guesses") {
   const Trace trace =
       read({node(2, 1, "c10d::allreduce_", "(Tensor[] tensors, int op) -> int", "[" + tensor(7, 10) + "]", ""),
             node(3, 1, "triton_poi_fused_0", "", tensor(7, 10) + ", " + tensor(8, 10), "", "triton"),
@@ -218,7 +218,7 @@ TEST_CASE("durations and streams come from the profile of the same run") {
                     "expected a profile of the same run");
 }
 
-TEST_CASE("streams of different devices are different, and activities of a device that is left out do not count") {
+TEST_CASE("streams of different devices are different, and activities of a device that is not read do not count") {
   const Input nodes{"et.json",
                     file({node(2, 1, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
                           node(3, 1, "aten::neg", kUnary, tensor(7, 10, 0, "cuda:1"), tensor(8, 10, 0, "cuda:1"))})};
@@ -230,7 +230,7 @@ TEST_CASE("streams of different devices are different, and activities of a devic
         R"( "args": {{"device": {4}, "stream": 7, "correlation": {3}}}}})",
         name, begin, id, begin + 1, device, duration);
   };
-  // The second kernel of "relu" ran on the other device, as of an operator that copies between them.
+  // The second kernel of "relu" ran on the other device, like that of an operator that copies between devices.
   const Input profile{"p.json", R"({"traceEvents": [)" + launched(2, "aten::relu", 10, 0, 3) + "," +
                                     launched(2, "aten::relu", 30, 1, 4) + "," + launched(3, "aten::neg", 50, 1, 5) +
                                     "]}"};
@@ -245,7 +245,7 @@ TEST_CASE("streams of different devices are different, and activities of a devic
   CHECK(first.data().meta.at("durations") == "1 of the profile's 1 kernels, copies and memsets belong to an op");
 }
 
-TEST_CASE("one device of an execution trace is read alone") {
+TEST_CASE("one of several devices of an execution trace can be read alone") {
   const Names nodes{node(2, 1, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
                     node(3, 1, "aten::neg", kUnary, tensor(7, 10, 0, "cuda:1"), tensor(8, 10, 0, "cuda:1"))};
   CHECK(read(nodes).buffers().size() == 4);

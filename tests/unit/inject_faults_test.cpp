@@ -1,4 +1,4 @@
-// Failures in real jobs, simulated for the recorder: the job goes on, and its recording is readable.
+// Failures of real jobs, simulated for the recorder: the job continues, and its recording can be read.
 #include <chrono>
 #include <set>
 
@@ -22,7 +22,7 @@ const std::string kStep = "alloc a 4096\nalloc b 4096\nlaunch add a b 1\n";
 
 }  // namespace
 
-TEST_CASE("another tool that uses CUPTI is named, and the job runs") {
+TEST_CASE("another tool that uses CUPTI is reported by name, and the job runs") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep + "exit 5\n", "STANDIN_FAULTS=subscriber=Kineto");
   CHECK(job.code == 5);
@@ -53,7 +53,7 @@ TEST_CASE("a missing CUPTI is reported with advice, and the job runs") {
         "TIDEPOOL_CUPTI\n");
 }
 
-TEST_CASE("the CUPTI of a toolkit is found where no program has loaded one") {
+TEST_CASE("the CUPTI of a toolkit is found if no program has loaded one") {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder.file("cuda/extras/CUPTI/lib64"));
   std::filesystem::create_symlink(TIDEPOOL_STANDIN_CUPTI, folder.file("cuda/extras/CUPTI/lib64/libcupti.so"));
@@ -63,7 +63,7 @@ TEST_CASE("the CUPTI of a toolkit is found where no program has loaded one") {
   CHECK(job.log().kernels.size() == 1);
 }
 
-TEST_CASE("a driver that lets only administrators profile is explained") {
+TEST_CASE("if a driver lets only administrators profile, a message explains that") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=privileges");
   CHECK(job.code == 0);
@@ -73,7 +73,7 @@ TEST_CASE("a driver that lets only administrators profile is explained") {
         "root, or the driver's option NVreg_RestrictProfilingToAdminUsers=0\n");
 }
 
-TEST_CASE("an unreadable variable is named and its default holds") {
+TEST_CASE("a variable with an invalid value is reported, and its default is used") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep, "TIDEPOOL_SKIP=ten");
   CHECK(job.err == "tidepool: TIDEPOOL_SKIP is 'ten'; expected a whole number\n");
@@ -87,7 +87,7 @@ TEST_CASE("records that CUPTI drops are counted") {
   std::uint64_t dropped = 0;
   for (const raw::Loss& loss : job.log().losses)
     if (loss.loss == raw::LossKind::kDroppedRecords) dropped += loss.count;
-  CHECK(dropped == 3);  // of a device, 2 allocations and 10 kernels
+  CHECK(dropped == 3);  // of 13 records: a device, 2 allocations and 10 kernels
   CHECK(job.log().kernels.size() + job.log().memory.size() + job.log().devices.size() == 10);
 }
 
@@ -108,14 +108,14 @@ TEST_CASE("if a driver does not give kernel parameters, launches are recorded as
   CHECK(job.log().kernels.size() == 1);
 }
 
-TEST_CASE("a flush that hangs does not hold up the end of the job") {
+TEST_CASE("a flush that hangs does not delay the end of the job") {
   const ScratchFolder folder;
   const auto start = std::chrono::steady_clock::now();
   const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=hang-flush TIDEPOOL_FLUSH_LIMIT_MS=300");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{20});
   CHECK(job.code == 0);
   CHECK(job.err == "tidepool: CUPTI did not hand out its last records in 300 ms; the raw file lacks them\n");
-  CHECK(job.log().launches.size() == 1);  // what callbacks saw is there
+  CHECK(job.log().launches.size() == 1);  // the records of callbacks are there
   CHECK(job.log().kernels.empty());
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("the file of a job that is killed, aborts or calls _exit is readable u
   }
 }
 
-TEST_CASE("forked children are not recorded and disturb nothing; those that exec have their own file") {
+TEST_CASE("forked children are not recorded and do not disturb the recording; those that exec have their own file") {
   const ScratchFolder folder;
   std::ofstream{folder.file("other")} << kKernels + kStep + "launch add a b 1\n";
   const auto job = run_job(
@@ -156,7 +156,7 @@ TEST_CASE("a process that replaces itself begins a second file, and its memory e
   REQUIRE(job.logs.size() == 2);
   CHECK(job.logs[0].header.process == job.logs[1].header.process);
   const Trace trace = lower(job.logs);
-  // Both programs are given the same addresses, streams and correlations.
+  // Both programs get the same addresses, streams and correlation ids.
   CHECK(tests::program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "run add", "free 0", "free 1",
                                                           "alloc 2", "alloc 3", "run add", "free 2"});
   CHECK(summarize(trace).ideal_peak == 8192_B);
@@ -179,7 +179,7 @@ TEST_CASE("a full disk is reported once and the job continues") {
     CHECK(raw::read_raw(read_input(entry.path().string())).header.lost_records > 0);
 }
 
-TEST_CASE("recording waits for a signal, stops at the next and starts again") {
+TEST_CASE("recording begins at a signal, stops at the next one, and begins again at the third") {
   const ScratchFolder folder;
   const std::string signal = "raise 10\n";  // SIGUSR1
   const tests::Gate started = tests::gate_until_said(folder, "started"),
@@ -202,7 +202,7 @@ TEST_CASE("recording waits for a signal, stops at the next and starts again") {
   for (const raw::Kernel& kernel : log.kernels) CHECK(correlations.contains(kernel.correlation));
   std::size_t existing = 0;  // a and b, allocated before the recording began
   for (const raw::Memory& memory : log.memory) existing += memory.operation == raw::MemoryOperation::kExisting ? 1 : 0;
-  CHECK(existing == 4);  // a and b; and the new ones, which were allocated between the recordings
+  CHECK(existing == 4);  // a and b, and the two that were allocated between the recordings
 }
 
 #endif

@@ -1,4 +1,4 @@
-// The recorder as the driver loads it, on a stand-in for NVIDIA's driver and CUPTI.
+// The recorder, loaded by the stand-in for NVIDIA's driver and CUPTI as by the real driver.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using tests::uses_of_node;
 
 namespace {
 
-/// The address of the allocation with this number, in the order of the file.
+/// The address of the allocation with this index in the file.
 std::uint64_t address(const raw::Log& log, std::size_t index) { return log.memory.at(index).address; }
 
 bool same(const raw::BufferUse& use, std::uint64_t at, raw::Access access, raw::Evidence evidence, int parameter) {
@@ -35,7 +35,7 @@ std::string info(const raw::Log& log, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("the recorder writes allocations, kernels and what each kernel is given") {
+TEST_CASE("the recorder writes allocations, kernels and the arguments of each kernel") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 8192\nlaunch add a b+512 7\nfree a\n");
   CHECK(job.code == 0);
@@ -55,7 +55,7 @@ TEST_CASE("the recorder writes allocations, kernels and what each kernel is give
   REQUIRE(log.memory.size() == 3);
   CHECK(log.memory[0].operation == raw::MemoryOperation::kAlloc);
   CHECK(log.memory[0].size == 4096);
-  CHECK(log.text(log.memory[0].source) == "libjob.so");  // without its folders
+  CHECK(log.text(log.memory[0].source) == "libjob.so");  // the file name without folders
   CHECK(log.memory[2].operation == raw::MemoryOperation::kFree);
   CHECK(log.memory[2].address == address(log, 0));
 
@@ -69,7 +69,7 @@ TEST_CASE("the recorder writes allocations, kernels and what each kernel is give
   CHECK(log.launches.at(0).record.end >= log.launches.at(0).record.start);
 }
 
-TEST_CASE("all ways of launching are seen, and those through the runtime have its correlation id") {
+TEST_CASE("launches by every call are seen, and those through the runtime have the runtime's correlation id") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "alloc a 4096\nalloc b 4096\nlaunch add a b 1\nruntime-launch add a b 1\n"
@@ -83,7 +83,7 @@ TEST_CASE("all ways of launching are seen, and those through the runtime have it
   CHECK(inside.at(0).offset == 8);
 }
 
-TEST_CASE("launched work is joined with its launch by the id of any enclosing call") {
+TEST_CASE("work is joined with its launch, whichever enclosing call's id it has") {
   for (const std::string which : {"outer", "inner", "driver"}) {
     INFO(which);
     const ScratchFolder folder;
@@ -104,7 +104,7 @@ TEST_CASE("launched work is joined with its launch by the id of any enclosing ca
   }
 }
 
-TEST_CASE("the questions of the day with a GPU read what the recorder wrote") {
+TEST_CASE("the scripts for the day with a GPU (tracer/gpu_day) read the recorder's files") {
   if (std::system("python3 --version >/dev/null 2>&1") != 0) return tests::skip("no python3");
   const ScratchFolder folder;
   run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nnested-launch add a b 1\nlaunch add b a 1\n",
@@ -133,7 +133,7 @@ TEST_CASE("work whose launching call was not seen is counted") {
   CHECK(lower(job.logs).data().meta.at("launches_not_seen") == "1 of 2 kernels, copies and memsets");
 }
 
-TEST_CASE("a kernel that is launched by its CUkernel is described, however the calls for functions refuse it") {
+TEST_CASE("a kernel that is launched by its CUkernel is described, whichever error the calls for functions give") {
   for (const std::string refusal : {"handle", "value"}) {
     INFO(refusal);
     const ScratchFolder folder;
@@ -152,7 +152,7 @@ TEST_CASE("a kernel that is launched by its CUkernel is described, however the c
         "0 by cuFuncGetParamInfo, 0 by cuKernelGetParamInfo, 1 by neither (801, 400)");
 }
 
-TEST_CASE("a CUPTI that answers only once it is used is asked again for its version and calls") {
+TEST_CASE("a CUPTI that answers only after its first use is asked again for its version and calls") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "stream s1\nevent e\nrecord e s1\nalloc a 4096\nlaunch add a a 1\n",
                            "STANDIN_FAULTS=late-answers");
@@ -163,7 +163,7 @@ TEST_CASE("a CUPTI that answers only once it is used is asked again for its vers
   CHECK(job.log().event_records[0].sync_id == 1);
 }
 
-TEST_CASE("CUPTI's own overhead is recorded, and its thread numbers are not taken for the job's") {
+TEST_CASE("CUPTI's own overhead is recorded, and its thread ids are not mistaken for those of the job") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\n");
   const raw::Log& log = job.log();
@@ -174,10 +174,10 @@ TEST_CASE("CUPTI's own overhead is recorded, and its thread numbers are not take
   CHECK(log.launches.at(0).record.thread == log.header.process);  // the job's only thread
 }
 
-TEST_CASE("the clocks are read again while the job goes on") {
+TEST_CASE("the clocks are read repeatedly while the job runs") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "alloc a 4096\ndelay 2600\nlaunch add a a 1\n");
-  CHECK(job.log().clocks.size() >= 4);  // at the beginning, at the end, and every second
+  CHECK(job.log().clocks.size() >= 4);  // at the begin, at the end, and every second
   for (std::size_t i = 1; i < job.log().clocks.size(); ++i)
     CHECK(job.log().clocks[i].monotonic_raw > job.log().clocks[i - 1].monotonic_raw);
 }
@@ -189,7 +189,7 @@ TEST_CASE("the pointers among launch parameters are compared with the operands o
                                        "alloc a 4096\nalloc b 4096\nalloc c 4096\nalloc d 4096\nalloc e 4096\n"
                                        "launch add a d 1\nlaunch add a e+64 1\n");
   const raw::Log& log = job.log();
-  // The operator reads a and writes b and c. Its kernels got a, d (another tensor) and e (no tensor).
+  // The operator reads a, and writes b and c. The arguments of its kernels are a, d (another tensor) and e (no tensor).
   std::string lines = R"({"tidepool_raw": 1, "process": 1, "source": "torch", "clock": "monotonic_raw"})"
                       "\n";
   for (const int tensor : {0, 1, 2, 3})
@@ -221,7 +221,7 @@ TEST_CASE("the uses of copies and memsets are exactly the bytes that they read a
   CHECK(same(uses[0], address(log, 0) + 256, raw::Access::kRead, raw::Evidence::kCopy, 0));
   CHECK(same(uses[1], address(log, 1), raw::Access::kWrite, raw::Evidence::kCopy, 0));
   CHECK((uses[0].size == 64 && uses[1].size == 64));
-  const auto in = uses_of(log, log.copies[1].correlation);  // the host's side is no device memory
+  const auto in = uses_of(log, log.copies[1].correlation);  // the source is host memory, which is no use
   REQUIRE(in.size() == 1);
   CHECK(same(in[0], address(log, 0), raw::Access::kWrite, raw::Evidence::kCopy, 0));
   REQUIRE(log.memsets.size() == 1);
@@ -230,7 +230,7 @@ TEST_CASE("the uses of copies and memsets are exactly the bytes that they read a
   CHECK(set[0].size == 64);  // 16 words
 }
 
-TEST_CASE("memory from before the recording is found through pointers, once") {
+TEST_CASE("memory from before the recording is found through pointers, and recorded once") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "hidden old 4096\nalloc b 4096\nlaunch add old+64 b 1\nlaunch add old b 2\n"
@@ -246,10 +246,10 @@ TEST_CASE("memory from before the recording is found through pointers, once") {
   REQUIRE(log.launches.size() == 3);
   CHECK(uses_of(log, log.kernels[0].correlation).at(0).address == existing[0].address + 64);
   CHECK(log.launches[0].record.unknown_pointers == 0);
-  CHECK(log.launches[2].record.unknown_pointers == 1);  // it points to nothing
+  CHECK(log.launches[2].record.unknown_pointers == 1);  // a pointer to no memory
 }
 
-TEST_CASE("mapped memory is recorded from the driver's calls, because CUPTI has no records of it") {
+TEST_CASE("mapped memory is recorded from calls of the driver, because CUPTI has no records of it") {
   const ScratchFolder folder;
   const auto job =
       run_job(folder, kKernels + "map v 2097152\nalloc b 4096\nlaunch add v+1048576 b 1\nunmap v 2097152\n");
@@ -274,9 +274,9 @@ TEST_CASE("a tensor map among the parameters leads to its memory") {
   CHECK(uses[1].parameter == 1);
 }
 
-TEST_CASE("the accesses of PyTorch's kernels to their array of addresses follow from its order") {
+TEST_CASE("the accesses of PyTorch's kernels through an array of addresses follow from the order of the addresses") {
   const ScratchFolder folder;
-  // The result, then the operands: (n, functor, array of three addresses).
+  // The arguments are (n, functor, array of three addresses). In the array, the result comes before the operands.
   const auto job =
       run_job(folder,
               "function add _ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayI"
@@ -289,7 +289,7 @@ TEST_CASE("the accesses of PyTorch's kernels to their array of addresses follow 
   CHECK(same(uses[1], address(log, 0), raw::Access::kRead, raw::Evidence::kInferred, 2));
 }
 
-TEST_CASE("nodes of graphs keep their arguments, whether captured, added, cloned or changed") {
+TEST_CASE("nodes of graphs have their arguments, whether they were captured, added, cloned or changed") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "alloc a 4096\nalloc b 4096\nstream s\ncapture s\nlaunch add a b 1 on s\n"
@@ -308,7 +308,7 @@ TEST_CASE("nodes of graphs keep their arguments, whether captured, added, cloned
   CHECK(uses_of(log, log.kernels[0].correlation).empty());  // the launch of the graph itself has no parameters
 }
 
-TEST_CASE("a node of a destroyed graph is not written again when the next one has the graph's address") {
+TEST_CASE("a node of a destroyed graph is not recorded again when a new graph has the same address") {
   const ScratchFolder folder;
   const auto job = run_job(
       folder, kKernels +
@@ -333,7 +333,7 @@ TEST_CASE("events and waits are recorded with the ids that join them") {
   CHECK(log.syncs[0].sync_id == log.event_records[0].sync_id);
   CHECK(log.syncs[0].sync_id != log.event_records[1].sync_id);
   CHECK(log.syncs[0].sync == raw::SyncKind::kStreamWaitsEvent);
-  REQUIRE(log.apis.size() == 2);  // the host's time of each record
+  REQUIRE(log.apis.size() == 2);  // the host's time of both calls that record an event
   CHECK(log.apis[0].correlation == log.event_records[0].correlation);
   CHECK(log.streams.size() == 2);
   CHECK(log.streams[0].handle != 0);
@@ -371,11 +371,11 @@ TEST_CASE("the recorder keeps the requested iterations, and detaches after them"
   const raw::Log& log = job.log();
   CHECK(log.kernels.size() == 4);
   CHECK(log.launches.size() == 4);
-  CHECK(log.memory.size() == 2);  // allocations count from the start
+  CHECK(log.memory.size() == 2);  // allocations are recorded from the start of the job
   const auto iterations = std::count_if(log.ranges.begin(), log.ranges.end(), [](const raw::Range& range) {
     return range.meaning == raw::Meaning::kIteration;
   });
-  CHECK(iterations == 3);  // two beginnings, and the end of the second
+  CHECK(iterations == 3);  // two begins, and the end of the second iteration
   CHECK(log.header.closed == 1);
 }
 
@@ -408,7 +408,7 @@ TEST_CASE("if CUPTI must not detach, it stays in the job and records nothing mor
   CHECK(job.log().header.closed == 1);
 }
 
-TEST_CASE("a kernel's name marks iterations where the program has no ranges") {
+TEST_CASE("a kernel's name marks iterations if the program has no ranges") {
   const ScratchFolder folder;
   const auto job = run_job(folder,
                            kKernels +
@@ -419,7 +419,7 @@ TEST_CASE("a kernel's name marks iterations where the program has no ranges") {
   CHECK(job.log().text(job.log().kernels[0].name) == "_Z9adam_stepPf");
 }
 
-TEST_CASE("beside PyTorch's hook, the iterations recorded are the hook's") {
+TEST_CASE("with PyTorch's hook, the hook's iterations are recorded") {
   // The hook reports the ends of optimizer steps. The first step makes the optimizer's state; one further step is
   // skipped.
   const ScratchFolder folder;
@@ -442,7 +442,7 @@ TEST_CASE("beside PyTorch's hook, the iterations recorded are the hook's") {
   CHECK(names(job.log()) == std::vector<std::string>{"iteration-2", "iteration-3"});
   const ScratchFolder other;
   const auto broken = run_job(other, script + steps + "hook-end\n" + steps, settings + "9");
-  CHECK(broken.log().kernels.size() == 4);  // 2 to 5; the hook could not go on
+  CHECK(broken.log().kernels.size() == 4);  // iterations 2 to 5; then the hook ended
 }
 
 TEST_CASE("if a job ends before the iterations to record, a message says why nothing was recorded") {
@@ -453,7 +453,7 @@ TEST_CASE("if a job ends before the iterations to record, a message says why not
         "skipped. Iterations are NVTX ranges 'iteration...'\n");
 }
 
-TEST_CASE("many threads are recorded without losing or mixing launches") {
+TEST_CASE("launches of many threads are recorded without loss or mix-up") {
   const ScratchFolder folder;
   const auto job = run_job(
       folder, kKernels + "alloc a 4096\nalloc b 4096\nthreads 8\n" + [] {

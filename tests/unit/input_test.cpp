@@ -16,7 +16,7 @@ using namespace tidepool;
 
 namespace {
 
-/// "tidepool\n" a thousand times, packed by a program of that name.
+/// "tidepool\n" a thousand times, compressed by this program.
 std::string packed_by(const std::string& program, const ScratchFolder& scratch) {
   std::string text;
   for (int i = 0; i < 1'000; ++i) text += "tidepool\n";
@@ -29,7 +29,7 @@ std::string packed_by(const std::string& program, const ScratchFolder& scratch) 
 
 }  // namespace
 
-TEST_CASE("compressed inputs are read directly, and truncated ones are refused with the place") {
+TEST_CASE("compressed inputs are read directly, and truncated ones are refused with the position") {
   const ScratchFolder scratch;
   for (const auto& [program, form] : {std::pair{"gzip", "gzip"}, std::pair{"xz", "xz"}, std::pair{"zstd", "zstd"}}) {
     const std::string packed = packed_by(program, scratch);
@@ -49,7 +49,7 @@ TEST_CASE("compressed inputs are read directly, and truncated ones are refused w
   }
 }
 
-TEST_CASE("of a compressed file in no known form, only the first bytes are decompressed") {
+TEST_CASE("if a compressed file's format is not known, only its first bytes are decompressed") {
   for (const char* program : {"gzip", "xz", "zstd"}) {
     const ScratchFolder scratch;
     const std::string packed = scratch.file("zeros");
@@ -81,7 +81,7 @@ TEST_CASE("of a compressed file in no known form, only the first bytes are decom
         "512MiB\n");
 }
 
-TEST_CASE("data that is not compressed is read as it is, with padding after it") {
+TEST_CASE("data that is not compressed is read as it is, and followed by padding") {
   const Input input = decompressed(Input{"x", "plain"});
   CHECK(input.bytes() == "plain");
   for (std::size_t i = 0; i < Input::kPadding; ++i) CHECK(input.bytes().data()[input.bytes().size() + i] == '\0');
@@ -98,16 +98,16 @@ TEST_CASE("a file is written whole or not at all") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{path}.parent_path()})
     files += entry.is_regular_file();
-  CHECK(files == 1);  // nothing temporary is left
+  CHECK(files == 1);  // no temporary file is left
 }
 
-TEST_CASE("the form of an input is found by its first bytes") {
+TEST_CASE("the format of an input is found by its first bytes") {
   CHECK(find_importer(Input{"x", R"({"tidepool":1})"}, "auto").name == "jsonl");
   CHECK(find_importer(Input{"x", "\x89TIDE\r\n\x1a"}, "auto").name == "tide");
   CHECK(find_importer(Input{"x", ""}, "jsonl").name == "jsonl");
 }
 
-TEST_CASE("a link or a pipe that is written to stays one") {
+TEST_CASE("writing to a link or a pipe does not replace it") {
   const ScratchFolder scratch;
   const std::string link = scratch.file("link"), target = scratch.file("target");
   write_file(target, "a longer first text");

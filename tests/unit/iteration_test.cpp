@@ -9,7 +9,7 @@ using tidepool::tests::program;
 
 namespace {
 
-/// Two iterations: op "in" makes a buffer that the next iteration's op "out" reads and ends.
+/// Two iterations. Op "in" makes a buffer that op "out" of the next iteration reads; then the buffer ends.
 Trace two_iterations() {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 8_B});
@@ -58,13 +58,13 @@ TEST_CASE("an iteration that a trace does not have is refused") {
   CHECK_THROWS_WITH(one_iteration(build.finish(), 0), "iteration 0: the trace marks no iterations");
 }
 
-TEST_CASE("times of an iteration count from the first launch or start in it") {
+TEST_CASE("times of an iteration count from its first launch or start") {
   TraceBuilder build;
   build.mark(MarkKind::kIteration, "0");
   build.run({.start = 5_ns, .launch = 0_ns}, {});
   build.mark(MarkKind::kIteration, "1");
   build.run({.start = 40_ns, .launch = 30_ns}, {});
-  build.run({.start = Nanos{-1}, .launch = 25_ns}, {});  // of another thread
+  build.run({.start = Nanos{-1}, .launch = 25_ns}, {});  // launched by another thread
   build.run({.start = 50_ns}, {});
   const Trace cut = one_iteration(build.finish(), 1);
   CHECK(cut.op(OpId{0}).launch == 5_ns);
@@ -87,7 +87,7 @@ TEST_CASE("an iteration keeps the lines of the user's code") {
   CHECK(cut.text(cut.op(OpId{0}).line) == "model.py:88");
 }
 
-TEST_CASE("complete iterations are cut out together, without what follows them") {
+TEST_CASE("complete iterations are cut out together, without the ops after them") {
   TraceBuilder build;
   for (const char* name : {"0", "1", "2", "after 2"}) {
     build.mark(MarkKind::kIteration, name);

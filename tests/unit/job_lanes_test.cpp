@@ -1,4 +1,4 @@
-// Lanes of a job's ranks, and the rank whose tensors exceed its memory first.
+// Lanes of a job's ranks, and the rank that exceeds its memory first.
 #include "simulator/report/job_lanes.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// 100 B before the step; an op makes `size` more, then a collective; then an op makes as much again.
+/// A rank with 100 B from before the step. An op makes `size` bytes, then a collective, then an op makes as many again.
 Trace growing_rank(Nanos before, Bytes size) {
   TraceBuilder build;
   build.existing({.size = 100_B});
@@ -36,8 +36,8 @@ ReportedJob shown(Bytes first, Bytes second) {
 
 }  // namespace
 
-TEST_CASE("a lane has the rank's computation, its waits and its moving data") {
-  // Rank 0 arrives at 20 us and waits for rank 1 until 30; the collective takes 4 us.
+TEST_CASE("a lane has the times in which the rank computes, waits and moves data") {
+  // Rank 0 arrives at 20 us and waits for rank 1 until 30 us; the collective takes 4 us.
   const ReportedJob job = shown(10_B, 10_B);
   const JobResult& result = job.result;
   const auto lane = [&](Nanos finest) {
@@ -50,7 +50,7 @@ TEST_CASE("a lane has the rank's computation, its waits and its moving data") {
   CHECK(lane(14_us).computes == std::vector<Span>{{0_us, 44_us}});
 }
 
-TEST_CASE("memory is exceeded when the op starts whose buffer is too much") {
+TEST_CASE("memory is exceeded when the op starts whose buffer does not fit") {
   const ReportedJob job = shown(30_B, 60_B);
   const auto memory = [&](std::size_t rank, Bytes capacity) {
     return memory_of(job.job.traces[rank], job.result.times.ranks[rank], capacity);
@@ -63,9 +63,9 @@ TEST_CASE("memory is exceeded when the op starts whose buffer is too much") {
   CHECK(memory(1, 160_B).exceeds_at == 34_us);
 }
 
-TEST_CASE("the rank that runs out of memory first is the one that exceeds it at the earliest time") {
+TEST_CASE("the rank that runs out of memory first is the one that exceeds its memory earliest") {
   CHECK(to_json(shown(30_B, 60_B))["first_out"] == 1);
   CHECK(to_json(shown(60_B, 30_B))["first_out"] == 0);
-  CHECK(to_json(shown(30_B, 30_B))["first_out"] == 0);  // both at once: the lowest
+  CHECK(to_json(shown(30_B, 30_B))["first_out"] == 0);  // both at the same time: the lowest rank
   CHECK(to_json(shown(20_B, 25_B))["first_out"].is_null());
 }

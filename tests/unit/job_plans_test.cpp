@@ -1,4 +1,4 @@
-// Jobs whose ranks follow plans. Copies and reruns of a rank that waits for others cost the job no time.
+// Jobs whose ranks follow plans. Copies and reruns cost the job no time while the rank would wait for others.
 #include "simulator/ranks/job_plans.hpp"
 
 #include <vector>
@@ -13,7 +13,7 @@ using tests::refusal;
 
 namespace {
 
-/// 100 B move in 5 us each way.
+/// Machine whose link takes 5 us for 100 B in each direction.
 Machine slow_link() {
   Machine machine;
   machine.name = "slow";
@@ -22,7 +22,7 @@ Machine slow_link() {
   return machine;
 }
 
-/// 10 us make a, 10 us use b, then a collective, then 10 us read a. Both are 100 B.
+/// Ops of 10 us: the first makes a, the second makes b; then a collective; then the last reads a. a and b have 100 B.
 Trace keeping_rank() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
@@ -36,7 +36,7 @@ Trace keeping_rank() {
   return build.finish();
 }
 
-/// A rank that works for `before` and has a small buffer.
+/// A rank that makes a small buffer in `before`.
 Trace other_rank(Nanos before) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 8_B});
@@ -56,8 +56,8 @@ JobPlans planned(Nanos other, const char* policy, Bytes capacity, std::size_t th
 
 }  // namespace
 
-TEST_CASE("a rank that waits for another one copies meanwhile, at no cost for the job") {
-  // The collective ends at 40 + 2 us. The rank arrives at 25 instead of 20 us, and has a back at 30.
+TEST_CASE("a rank that waits for another rank copies meanwhile, at no cost for the job") {
+  // The collective ends at 40 + 2 us. The rank arrives at 25 us instead of 20 us, and a is back at 30 us.
   const JobPlans plans = planned(40_us, "tide(with=swap)", 150_B);
   CHECK(plans.baseline == 52_us);
   CHECK(plans.makespan == 52_us);
@@ -66,14 +66,14 @@ TEST_CASE("a rank that waits for another one copies meanwhile, at no cost for th
   CHECK(plans.ranks[0].waited == 20_us);
   CHECK(plans.ranks[0].waits == 15_us);
   CHECK(plans.ranks[0].copies == 10_us);
-  CHECK(plans.ranks[0].exposed == 0_us);  // b waited 5 us for a's place, in which the rank would have waited later
+  CHECK(plans.ranks[0].exposed == 0_us);  // b waited 5 us for a's place; without that the rank would have waited later
   CHECK(plans.ranks[1].waited == 0_us);
   CHECK(plans.ranks[1].ends == 42_us);
 }
 
-TEST_CASE("a rank that is late because of its plan lets the others wait") {
-  // The other rank waits for the first from 12 us on, until 25 instead of 20. The first continues when a is back, at
-  // 30.
+TEST_CASE("a rank that is late because of its plan makes the others wait") {
+  // The other rank waits for the first one from 12 us until 25 us instead of 20 us. The first one continues when a is
+  // back, at 30 us.
   const JobPlans plans = planned(12_us, "tide(with=swap)", 150_B);
   CHECK(plans.baseline == 32_us);
   CHECK(plans.makespan == 40_us);
@@ -88,8 +88,8 @@ TEST_CASE("a rank that is late because of its plan lets the others wait") {
 }
 
 TEST_CASE("time in which several streams wait for one copy is exposed once") {
-  // As in the test before, but ops on two streams read a after the collective: both wait from 27 to 30 us. They could
-  // not start before 27, so the second stream's time before that is no wait for the copy.
+  // As in the test above, but ops on two streams read a after the collective: both wait from 27 to 30 us. They cannot
+  // start before 27 us, so the second stream's time before that is no wait for the copy.
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
@@ -113,8 +113,8 @@ TEST_CASE("time in which several streams wait for one copy is exposed once") {
   CHECK(plans.ranks[0].exposed == 8_us);  // 10 to 15, and 27 to 30
 }
 
-TEST_CASE("a rank that shares its link with another one copies at its part of the rate") {
-  // As in the first test, but each copy takes 10 us: the rank arrives at 30 us, and has a back at 40.
+TEST_CASE("a rank that shares its link with another rank copies at its share of the rate") {
+  // As in the first test, but each copy takes 10 us: the rank arrives at 30 us, and a is back at 40 us.
   const LoadedJob job = job_of({keeping_rank(), other_rank(40_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) {
     RunSpec run{.pool = "ideal", .policy = "tide(with=swap)", .capacity = 150_B, .machine = slow_link()};
@@ -127,9 +127,9 @@ TEST_CASE("a rank that shares its link with another one copies at its part of th
   CHECK(plans.ranks[0].copies == 20_us);
 }
 
-TEST_CASE("the time of a rank's copies has the latency of each of them, and of each piece of a cut one") {
-  // 10 us make a and b together, 10 us use c, and then the rank reads a and b. All have 100 B, of which a copy takes
-  // 5 us, in memory for two.
+TEST_CASE("the time of a rank's copies includes the latency of each copy, and of each piece of a copy") {
+  // Ops of 10 us: the first makes a and b (100 B each), the second makes c (200 B), and the last reads a and b. A copy
+  // of 100 B takes 5 us. The memory holds 200 B.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
   const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
@@ -155,18 +155,18 @@ TEST_CASE("the time of a rank's copies has the latency of each of them, and of e
     return plans.ranks[0].copies;
   };
   CHECK(copies(0_B) == 24_us);   // four copies of 1 + 5 us
-  CHECK(copies(50_B) == 28_us);  // each of two pieces of 1 + 2.5 us
+  CHECK(copies(50_B) == 28_us);  // each copy has two pieces of 1 + 2.5 us
 }
 
-TEST_CASE("plans are made for the job with its changes") {
+TEST_CASE("plans are made for the job with the requested changes") {
   const LoadedJob job = job_of({keeping_rank(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
   const JobPlans plans = plan_job(job, "job.json", {.ranks = {1}, .factor = 5}, spec, 1);
-  CHECK(plans.baseline == 72_us);  // the other rank arrives at 60
+  CHECK(plans.baseline == 72_us);  // the other rank arrives at 60 us
   CHECK(plans.makespan == 72_us);
 }
 
-TEST_CASE("a job has no time with plans if a rank has none, and no bound if none exists") {
+TEST_CASE("a job has no time with plans if a rank has no plan, and no bound if none exists") {
   const JobPlans plans = planned(12_us, "tide(with=swap)", 90_B);
   CHECK(plans.ranks[0].result.outcome != Outcome::kOk);
   CHECK(plans.ranks[1].result.outcome == Outcome::kOk);
@@ -175,7 +175,7 @@ TEST_CASE("a job has no time with plans if a rank has none, and no bound if none
   CHECK(plans.baseline == 32_us);
 }
 
-TEST_CASE("without policies and limits a job takes as long as it is simulated, on any number of threads") {
+TEST_CASE("without policies and limits a job takes its simulated time, on any number of threads") {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     const LoadedJob job = tests::random_job(seed);
     const std::vector<RankProgram> programs = rank_programs(job, "job.json");

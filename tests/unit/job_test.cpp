@@ -1,4 +1,4 @@
-// Jobs: import from the profiles of ranks, job files, archives.
+// Jobs: import from the profiles of all ranks, job files, archives.
 #include "traces/job/job.hpp"
 
 #include "tests/catch.hpp"
@@ -58,11 +58,11 @@ std::string archive(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a rank's trace has the waits of its host, and the collectives in the profiles join the traces") {
+TEST_CASE("a rank's trace has the waits of its host, and the collectives in the profiles join the ranks' traces") {
   const LoadedJob loaded = join_ranks("runs", profiles({rank_profile(1, 940), rank_profile(0, 200)}));
   REQUIRE(loaded.traces.size() == 2);
   const Trace& trace = loaded.traces[0];
-  // gemm, all-reduce, the host's wait, gemm
+  // The ops are gemm, all-reduce, the host's wait, gemm.
   REQUIRE(trace.ops().size() == 4);
   const Op &collective = trace.op(OpId{1}), &wait = trace.op(OpId{2});
   CHECK(collective.kind == OpKind::kCollective);
@@ -77,18 +77,18 @@ TEST_CASE("a rank's trace has the waits of its host, and the collectives in the 
   REQUIRE(loaded.job.collectives.size() == 1);
   CHECK(loaded.job.collectives[0].name == "all_reduce");
   CHECK(loaded.job.collectives[0].input == 1024_B);
-  CHECK(loaded.job.collectives[0].cost == 60_us);  // rank 1 arrived at 940 and did not wait
+  CHECK(loaded.job.collectives[0].cost == 60_us);  // rank 1 arrived at 940 us and did not wait
   CHECK(loaded.job.collectives[0].ops == std::vector{OpId{1}, OpId{1}});
   CHECK(loaded.job.clock_residual == 0_us);
 }
 
-TEST_CASE("the same file read as one trace has no waits") {
+TEST_CASE("a profile that is read alone has no waits") {
   const Trace trace = to_trace(parse_kineto(Input{"t.json", rank_profile(0, 200)}));
   CHECK(trace.ops().size() == 3);
   CHECK(trace.data().orders.empty());
 }
 
-TEST_CASE("profiles that are not those of all ranks are refused") {
+TEST_CASE("profiles are refused unless they are one of each rank") {
   CHECK(complaint({rank_profile(0, 200), rank_profile(2, 200)}) == "runs: ranks 0, 2; expected 0 to 1, each once");
   CHECK(complaint({rank_profile(1, 200)}) == "runs: rank 1; expected 0 to 0, each once");
   CHECK(complaint({rank_profile(0, 200), rank_profile(1, 200, "all_to_all")}) ==
@@ -104,7 +104,7 @@ TEST_CASE("profiles that are not those of all ranks are refused") {
   CHECK(complaint({rank_profile(0, 200), none}) == "b.json: 0 collectives of group 'all'; expected 1, as in a.json");
 }
 
-TEST_CASE("a job file is read back as it was written") {
+TEST_CASE("a job file that is written is read back unchanged") {
   const Job job = parse_job(Input{"job.json", changed("all", "all")});
   CHECK(job.ranks[1].start == 5_ns);
   CHECK(job.collectives[0].ops == std::vector{OpId{3}, OpId{4}});
@@ -137,7 +137,7 @@ TEST_CASE("a job file is refused with the record and the reason") {
         "job.json: collectives[0].ops: 1 ops; expected 2, one for each rank of group 'all'");
 }
 
-TEST_CASE("a tar archive gives its files, and says where it is damaged") {
+TEST_CASE("a tar archive gives its files, and a damaged one is refused with the position") {
   const std::string bytes = archive("runs/a.json", "hello");
   const Input input{"x.tar", bytes};
   CHECK(is_tar(input.bytes()));

@@ -21,7 +21,7 @@ std::vector<std::uint32_t> identity(std::size_t size) {
   return numbers;
 }
 
-/// The same trace with its buffers in a random order, and neighbouring versions exchanged where neither needs the
+/// The same trace with its buffers in a random order. Neighbouring versions are exchanged unless one is made from the
 /// other.
 Trace renumbered(const Trace& trace, std::uint64_t seed) {
   Random random{seed};
@@ -121,7 +121,7 @@ TEST_CASE("a step can be written by hand") {
   CHECK(trace.data().marks.size() == 1);
 }
 
-TEST_CASE("the whole trace that FORMAT.md shows can be read") {
+TEST_CASE("the example of a whole trace in FORMAT.md can be read") {
   std::ifstream file{TIDEPOOL_SOURCE_DIR "/traces/FORMAT.md"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   const std::string before = "A whole trace:\n```json\n";

@@ -14,12 +14,12 @@ constexpr auto kPointer = ParameterType::kPointer;
 constexpr auto kValue = ParameterType::kValue;
 }  // namespace
 
-TEST_CASE("the mangled name of a kernel says which pointers are to const") {
+TEST_CASE("the mangled name of a kernel shows which pointers are to const") {
   CHECK(parameter_types("_Z3addPKfS0_Pfi") == Types{kConst, kConst, kPointer, kValue});  // S0_ is PKf again
   CHECK(parameter_types("_Z4copyIfEvPT_PKS0_m") == Types{kPointer, kConst, kValue});     // a template: result first
   CHECK(parameter_types("_ZN2at6native12_GLOBAL__N_14fillEPfdPKl") == Types{kPointer, kValue, kConst});
   CHECK(parameter_types("_Z5applyPFfRKfEPS_") == Types{kValue, kConst});  // a pointer to a function; S_ is float const
-  CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // arrays of pointers: of const, of not
+  CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // pointers to pointers: to const, and not
 }
 
 TEST_CASE("kernels without parameters and names that are not C++ give no uses") {
@@ -31,7 +31,7 @@ TEST_CASE("kernels without parameters and names that are not C++ give no uses") 
   CHECK(parameter_types("_Z" + std::string(1 << 20, 'P')).empty());
 }
 
-TEST_CASE("brackets in a demangled name are matched before parameters are split") {
+TEST_CASE("a demangled name is split into parameters outside of brackets only") {
   CHECK(declared_parameter_types("void f<(anonymous namespace)::G, (int)2>(float const*, Array<char*, 3>, int*)") ==
         Types{kConst, kValue, kPointer});
   CHECK(declared_parameter_types("void h<k::operator()(int)::{lambda(int)#1}>(long, {lambda(int)#1}, float*)") ==

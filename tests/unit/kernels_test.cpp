@@ -1,4 +1,4 @@
-// The code of the kernels changes words exactly like the host, byte for byte.
+// The kernels' code, which must change words exactly as the host does.
 #include "validator/cuda/kernels.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using Words = std::vector<std::uint64_t>;
 
 namespace {
 
-/// Two places on the device and the kernels' data about them. The first is read, the second written.
+/// Two places on the device, and the data that the kernels get about them. Kernels read the first, write the second.
 class Bench {
  public:
   Bench(std::size_t count, std::size_t covered)
@@ -47,7 +47,7 @@ class Bench {
                                    Span{places_.get() + covered_ * 8, count_, covered_, write_number}});
     send(found_.get(), std::vector(2, Found{0, ~std::uint64_t{0}, 0, 0}));
   }
-  /// The step of describe(), by several blocks.
+  /// Runs the read of describe(), by several blocks.
   void read() {
     run("tidepool_read", 3, work_.get(), spans_.get(), found_.get(), stamp_.get(), 0U);
     run("tidepool_note", 1, work_.get(), spans_.get(), found_.get(), 0U);
@@ -94,13 +94,13 @@ TEST_CASE("the kernels' code writes, copies and clears as the host does") {
       bench.write();
       fill_words(content_of(expected, count), 77);
       CHECK(bench.words(1) == expected);
-      expected[random() % covered] ^= 4;  // perhaps in a repetition
+      expected[random() % covered] ^= 4;  // may be one of the repeated words
       bench.put(0, expected);
       Words copied(covered);
       copy_words(content_of(copied, count), content_of(expected, count));
       bench.on_place("tidepool_fold", 0);
       Words moved = bench.words(0);
-      std::fill(moved.begin() + static_cast<std::ptrdiff_t>(count), moved.end(), 0);  // a copy moves only the content
+      std::fill(moved.begin() + static_cast<std::ptrdiff_t>(count), moved.end(), 0);  // a copy moves `count` words
       bench.put(1, moved);
       bench.on_place("tidepool_repeat", 1);
       CHECK(bench.words(1) == copied);
@@ -110,7 +110,7 @@ TEST_CASE("the kernels' code writes, copies and clears as the host does") {
   }
 }
 
-TEST_CASE("the kernels' code finds wrong words as the host does, and passes them on") {
+TEST_CASE("the kernels' code finds wrong words as the host does, and its output depends on them") {
   std::mt19937_64 random{6};
   for (const std::size_t wrong : {0U, 1U, 2U, 40U}) {
     const std::size_t count = 150, covered = 470;

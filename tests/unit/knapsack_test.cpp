@@ -44,14 +44,15 @@ Bytes peak_with_budget(const std::string& budget) {
 
 }  // namespace
 
-TEST_CASE("the exact knapsack is the best of all subsets, the table finds it where parts are exact, greedy no more") {
+TEST_CASE(
+    "the exact knapsack is the best of all subsets; the table equals it if its units are exact; greedy is no better") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     tests::Random random{seed};
     std::vector<KnapsackItem> items;
     for (int i = 0; i < 9; ++i)
       items.push_back({Bytes{static_cast<std::int64_t>(1 + random.below(30))},
                        Nanos{static_cast<std::int64_t>(1 + random.below(30))}});
-    for (const Bytes limit : {0_B, 10_B, 50_B, 100_B, 500_B}) {  // these divide 10,000: no size is rounded
+    for (const Bytes limit : {0_B, 10_B, 50_B, 100_B, 500_B}) {  // all divide 10,000, so no size is rounded
       INFO("seed " << seed << " limit " << limit.count());
       const Nanos best = best_of_all(items, limit);
       CHECK(sum_of(items, knapsack_exactly(items, limit)).worth == best);
@@ -64,8 +65,9 @@ TEST_CASE("the exact knapsack is the best of all subsets, the table finds it whe
   }
 }
 
-TEST_CASE("the exact knapsack ends where many items are nearly alike") {
-  // Layers of a model: a few sizes in MiB, and times that differ a little. The table's parts are bytes, so it is exact.
+TEST_CASE("the exact knapsack ends even if many items are nearly alike") {
+  // Layers of a model: a few sizes in MiB, and times that differ a little. The table's unit is one byte, so it is
+  // exact.
   tests::Random random{5};
   std::vector<KnapsackItem> items;
   for (int i = 0; i < 240; ++i) {
@@ -78,21 +80,21 @@ TEST_CASE("the exact knapsack ends where many items are nearly alike") {
   CHECK(sum_of(items, exact).worth == sum_of(items, knapsack_by_table(items, 10'000_B)).worth);
 }
 
-TEST_CASE("sizes that fall between two parts are rounded up: the table stays within its limit") {
-  // Three of 333,334 bytes make 1,000,002: two fit into a million.
+TEST_CASE("sizes between two units of the table are rounded up, so that it stays within its limit") {
+  // Three items of 333,334 B take 1,000,002 B; two fit into a million.
   const std::vector<KnapsackItem> items(3, {333'334_B, 1_us});
   CHECK(sum_of(items, knapsack_by_table(items, Bytes{1'000'000})).worth == 2_us);
   CHECK(sum_of(items, knapsack_by_table(items, Bytes{1'000'002})).worth >= 2_us);
 }
 
-TEST_CASE("fewer saved bytes can take more memory: the budget is not the peak") {
-  // If nothing is saved, the first backward op of a chain brings all 15 inputs back, and they stay. If every fourth
-  // one, the expensive ones, is saved, only the inputs between two saved ones are resident at a time.
+TEST_CASE("saving fewer bytes can take more memory: the budget is not the peak") {
+  // If nothing is saved, the first backward op of a chain recomputes all 15 inputs, and they stay. If every fourth
+  // input (the expensive ones) is saved, only the inputs between two saved ones are resident at once.
   CHECK(peak_with_budget("0") == peak_with_budget("1"));
   CHECK(peak_with_budget("0.2") < peak_with_budget("0"));
 }
 
-TEST_CASE("a budget that is no share is refused") {
+TEST_CASE("a budget outside 0 to 1 is refused") {
   const RunSpec spec{.pool = "ideal", .policy = "budget-knapsack(budget=2)", .machine = {}};
   CHECK_THROWS_WITH(simulate(tests::chain_trace(4), spec), "budget-knapsack: option 'budget' is '2'; expected 0 to 1");
 }

@@ -1,4 +1,4 @@
-// Inputs that stay after the program has freed them, so that large content can be recomputed from small one.
+// Inputs that stay after the program has freed them, so that large content can be recomputed from small inputs.
 #include "policies/planning/search/later_frees.hpp"
 
 #include "simulator/bounds/bound.hpp"
@@ -10,8 +10,8 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 writes x (10 us) | op1 makes g, 1 MB, of x (5 us); x is freed | op2 writes w, 2 MB (20 us) |
-/// op3 reads g (1 us).
+/// op0 writes x (10 us) | op1 makes g (1 MB) from x (5 us); x is freed | op2 writes w (2 MB, 20 us) | op3 reads g
+/// (1 us).
 Trace gradient(Bytes input) {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = input});
@@ -31,18 +31,18 @@ std::vector<Step> steps_of(const Trace& trace) { return {trace.steps().begin(), 
 
 }  // namespace
 
-TEST_CASE("inputs stay until large content that is made of them has been read, if they take an eighth of it") {
+TEST_CASE("inputs stay until large content made from them has been read, if they take at most an eighth of it") {
   const std::optional<Trace> later = with_later_frees(gradient(125'000_B), 1'000'000_B);
   REQUIRE(later);
   std::vector<Step> expected = steps_of(gradient(125'000_B));
-  // alloc x, op0, alloc g, op1, free x, alloc w, op2, free w, op3, free g: x moves behind op3.
+  // The steps are alloc x, op0, alloc g, op1, free x, alloc w, op2, free w, op3, free g. `free x` moves behind op3.
   std::rotate(expected.begin() + 4, expected.begin() + 5, expected.begin() + 9);
   CHECK(steps_of(*later) == expected);
   CHECK(!with_later_frees(gradient(125'001_B), 1'000'000_B));
   CHECK(!with_later_frees(gradient(125'000_B), 1'000'001_B));
 }
 
-TEST_CASE("an input that is overwritten before does not stay") {
+TEST_CASE("an input that is overwritten before the content is read does not stay") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 100_B});
   build.run({.duration = 1_us}, {{x, Access::kWrite}});
@@ -56,8 +56,8 @@ TEST_CASE("an input that is overwritten before does not stay") {
 }
 
 TEST_CASE("tide recomputes large content from small inputs that it keeps after the program has freed them") {
-  // While op2 runs, g must be absent: a copy takes 2 ms. With x in memory, only op1 runs again: 5 us. Without, op0
-  // would run again as well.
+  // While op2 runs, g must be absent: a copy takes 2 ms. If x is kept, only op1 runs again: 5 us. Otherwise op0 would
+  // run again as well.
   const Trace trace = gradient(1'000_B);
   const Machine machine{.name = "test",
                         .capacity = 1_GiB,
@@ -65,7 +65,7 @@ TEST_CASE("tide recomputes large content from small inputs that it keeps after t
                         .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
                         .source = "made up for tests"};
   for (const bool steady : {false, true})
-    for (const char* pool : {"ideal", "best-fit", "bfc"}) {  // bfc reserves what it places in
+    for (const char* pool : {"ideal", "best-fit", "bfc"}) {  // bfc requests its regions from the device
       INFO(pool << (steady ? ", repeated" : ", once"));
       RunSpec spec{.pool = pool, .policy = "tide(exact=off)", .capacity = 2'010'000_B, .machine = machine};
       spec.steady = steady;

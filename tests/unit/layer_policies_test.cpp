@@ -1,4 +1,4 @@
-// Policies that work layer by layer, with options that are not defaults: every plan replays and reads the right bytes.
+// Policies that work layer by layer, with options other than the defaults: plans replay and read the right bytes.
 #include <fmt/format.h>
 
 #include "simulator/run.hpp"

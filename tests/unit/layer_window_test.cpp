@@ -19,9 +19,9 @@ Trace equal_layers(std::size_t count, Bytes size) {
 
 }  // namespace
 
-TEST_CASE("with a window of one layer, each copy has one layer's time") {
-  // With three layers and the loss, only x_1 can be swapped out: during layer 3, before the loss. It comes back in
-  // layer 3's backward.
+TEST_CASE("with a window of one layer, each copy runs beside one layer") {
+  // With three layers and the loss, only x_1 can be swapped out: during layer 3, before the loss. It is swapped in
+  // during layer 3's backward.
   for (const auto& [size, stall] : {std::pair{100_B, 0_ns}, std::pair{101_B, 1_ns}, std::pair{250_B, 150_ns}}) {
     const Result result = exact_run(equal_layers(3, size), "layer-window(window=1)");
     CHECK(result.totals.swap_out == size);
@@ -30,9 +30,9 @@ TEST_CASE("with a window of one layer, each copy has one layer's time") {
   }
 }
 
-TEST_CASE("the window is the smallest that hides copies") {
-  // Of eight layers of 100 ns, x_1 to x_k leave a window of m = 7 - k. Copies of s > 100 ns follow each other from 200
-  // on. The last one ends at 200 + k s, and must have ended when layer k + m + 2 begins, at 800.
+TEST_CASE("the window is the smallest one that hides all copies") {
+  // Eight layers of 100 ns. If x_1 to x_k leave, the window is m = 7 - k. Swap-outs of s > 100 ns follow each other
+  // from 200 ns on. The last one ends at 200 + k s, and must have ended when layer k + m + 2 begins, at 800 ns.
   for (const auto& [size, leaving] : {std::pair{100_B, 6}, std::pair{101_B, 5}, std::pair{120_B, 5},
                                       std::pair{121_B, 4}, std::pair{150_B, 4}, std::pair{151_B, 3}}) {
     INFO(to_text(size));
@@ -45,14 +45,14 @@ TEST_CASE("the window is the smallest that hides copies") {
   }
 }
 
-TEST_CASE("if that window does not fit, the largest one that fits is used, and if all fits, nothing is copied") {
+TEST_CASE("if no window that hides copies fits, the largest that fits is used; if all fits, nothing is copied") {
   const Trace trace = equal_layers(8, 150_B);
   CHECK(exact_run(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
   int smaller = 0, none = 0;
   for (Bytes capacity = 450_B; capacity < trace.ideal_peak(); capacity += 50_B) {
     INFO(to_text(capacity));
     const Result result = exact_run(trace, "layer-window", capacity);
-    int window = 3;  // hides copies, see above
+    int window = 3;  // the smallest that hides copies, by the formula above
     while (window > 0 &&
            exact_run(trace, fmt::format("layer-window(window={})", window), capacity).outcome != Outcome::kOk)
       --window;

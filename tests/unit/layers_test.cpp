@@ -1,4 +1,4 @@
-// Closed forms of layers: their cuts, the versions that they keep, and their backward ops.
+// Layers in closed form: where they end, the versions that they keep, and their backward ops.
 #include "policies/planning/remat/layers.hpp"
 
 #include "tests/catch.hpp"
@@ -15,13 +15,13 @@ const std::vector<tests::ChainLayer> kThree{{"aten::convolution", 100_ns, 200_ns
 }  // namespace
 
 TEST_CASE("modules are layers, and backward ops belong to the layer that used their inputs") {
-  // Ops 0 to 2 run forward, 3 is the loss, 4 goes back from it, 5 to 7 go back through the layers.
+  // Ops 0 to 2 run forward, 3 is the loss, 4 is its backward, 5 to 7 are the backward of the layers.
   const Layers layers = find_layers(tests::layer_trace(kThree, 60_B));
   CHECK(layers.layers == std::vector<Layer>{{0, 1, 7, 8, LayerKind::kConvolution},
                                             {1, 2, 6, 7, LayerKind::kOther},
                                             {2, 3, 5, 6, LayerKind::kProduct},
                                             {3, 4, 4, 5, LayerKind::kOther}});
-  REQUIRE(layers.kept.size() == 3);  // x_1, x_2 and the loss; x_0 was there before, x_3 is not read again
+  REQUIRE(layers.kept.size() == 3);  // x_1, x_2 and the loss; x_0 is from before, x_3 is not read again
   for (std::uint32_t i = 0; i < 2; ++i) {
     CHECK(layers.kept[i].maker == i);
     CHECK(layers.kept[i].origin == i);
@@ -34,16 +34,16 @@ TEST_CASE("modules are layers, and backward ops belong to the layer that used th
   for (std::uint32_t op = 0; op < 4; ++op) CHECK(layers.layer_of(op) == op);
 }
 
-TEST_CASE("without modules, a layer ends where an output that it keeps is read") {
-  // The loss reads x_3, which is not kept: it is part of the last layer.
+TEST_CASE("without modules, a layer ends where a later op reads one of its outputs that is kept") {
+  // The loss reads x_3, which is not kept, so the loss is part of the last layer.
   const Layers layers = find_layers(tests::layer_trace(kThree, 60_B, false));
   CHECK(layers.layers == std::vector<Layer>{{0, 1, 7, 8, LayerKind::kConvolution},
                                             {1, 2, 6, 7, LayerKind::kOther},
                                             {2, 4, 4, 6, LayerKind::kProduct}});
 }
 
-TEST_CASE("an activation in place leaves its convolution the origin, and a branch has its last reader") {
-  // a = conv(image) | a = relu(a) in place | b = pool(a) | c = a + b; backward reads a (of conv and relu), then b.
+TEST_CASE("an activation in place has the convolution as its origin, and a branch counts up to its last reader") {
+  // a = conv(image) | a = relu(a) in place | b = pool(a) | c = a + b; backward reads b, then a (of conv and relu).
   TraceBuilder build;
   const BufferId image = build.existing({.size = 10_B});
   const auto op = [&](std::string_view module, Phase phase, const std::vector<TraceBuilder::Touch>& touches) {
@@ -61,7 +61,7 @@ TEST_CASE("an activation in place leaves its convolution the origin, and a branc
   REQUIRE(layers.kept.size() == 2);
   CHECK(layers.layers[0].kind == LayerKind::kConvolution);
   CHECK(layers.layers[2].kind == LayerKind::kPool);
-  CHECK(layers.kept[0].maker == 1);  // a, as relu left it
+  CHECK(layers.kept[0].maker == 1);  // a after relu
   CHECK(layers.kept[0].origin == 0);
   CHECK(layers.kept[0].reader == 3);
   CHECK(layers.kept[1].maker == 2);
