@@ -11,7 +11,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// 100 B at 0, 200 B at 128, 50 B at 0 again: 384 B in granules of 64 B.
+/// 100 B at 0, 200 B at 128, then 50 B at 0 again: 384 B in granules of 64 B.
 LayoutFile small_layout() {
   return {.trace_hash = "0123456789abcdef",
           .alignment = 64_B,
@@ -41,7 +41,7 @@ struct Planned {
 
 }  // namespace
 
-TEST_CASE("a layout is served as planned, sizes in its granules") {
+TEST_CASE("requests get their planned places, with sizes in the layout's granules") {
   Planned planned{"64B"};
   const std::optional<Block> first = planned.under.place(100_B);
   CHECK(first == Block{0_B, 128_B});
@@ -55,9 +55,9 @@ TEST_CASE("a layout is served as planned, sizes in its granules") {
 
 TEST_CASE("requests that are not planned go above the plan, then into its holes, then beyond the arena") {
   Planned planned{"128B"};
-  CHECK(planned.under.place(64_B) == Block{384_B, 64_B});    // extra: fallback region [384, 512)
-  CHECK(planned.under.place(128_B) == Block{0_B, 128_B});    // too large for what is left of it: a hole of the plan
-  CHECK(planned.under.place(100_B) == Block{128_B, 128_B});  // planned at 0, which is taken; the next hole
+  CHECK(planned.under.place(64_B) == Block{384_B, 64_B});    // not planned: placed in the fallback region [384, 512)
+  CHECK(planned.under.place(128_B) == Block{0_B, 128_B});    // too large for its rest: placed in a hole of the plan
+  CHECK(planned.under.place(100_B) == Block{128_B, 128_B});  // planned at 0, which is taken: placed in the next hole
   CHECK(planned.under.place(40_B) == Block{448_B, 64_B});
   CHECK(planned.count("beyond") == 0);
   CHECK(planned.under.place(150_B) == Block{512_B, 192_B});
@@ -73,18 +73,18 @@ TEST_CASE("a full device refuses a request, even a planned one") {
   CHECK_FALSE(planned.under.place(1_MiB));
 }
 
-TEST_CASE("a layout without a file serves everything from below") {
+TEST_CASE("without a file, the layout pool takes the lowest place for every request") {
   PoolUnderTest under{"layout", 4_KiB};
   CHECK(under.place(100_B) == Block{0_B, 512_B});
   CHECK(under.place(100_B) == Block{512_B, 512_B});
 }
 
-TEST_CASE("a layout file reads back as it was written") {
+TEST_CASE("a layout file that is written is read back unchanged") {
   const std::string text = layout_text(small_layout());
   CHECK(parse_layout(Input{"step.layout", text}) == small_layout());
 }
 
-TEST_CASE("a layout file that is cut off or wrong is refused with the place") {
+TEST_CASE("a layout file that is cut off or wrong is refused with the position") {
   const auto refusal = [](const std::string& text) -> std::string {
     try {
       parse_layout(Input{"step.layout", text});

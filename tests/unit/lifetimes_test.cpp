@@ -12,7 +12,7 @@ LifetimeTable read(std::string_view text) { return read_lifetimes(Input{"t.csv",
 
 }  // namespace
 
-TEST_CASE("alignments, offsets and gaps are read, empty fields ask for nothing, hints are ignored") {
+TEST_CASE("alignments, offsets and gaps are read, empty fields have no effect, hints are ignored") {
   const LifetimeTable table = read(
       "id,lower,upper,size,gaps,offset,alignment,hint\n"
       "a,-4,9,7,-2-1 3-5,16,8,99\n"
@@ -26,7 +26,7 @@ TEST_CASE("alignments, offsets and gaps are read, empty fields ask for nothing, 
   CHECK_FALSE(read("id,lower,upper,size,hint\na,0,1,2,7\n").constrained);
 }
 
-TEST_CASE("rows become items that live between their gaps") {
+TEST_CASE("rows become items that do not live during their gaps") {
   const Instance instance = instance_of(read("id,lower,upper,size,gaps,offset,alignment\n"
                                              "a,0,9,7,2-3 3-5,16,8\nb,0,9,2,0-4,,\nc,1,2,3,,,48\n"),
                                         1_B);
@@ -39,7 +39,7 @@ TEST_CASE("rows become items that live between their gaps") {
   CHECK(instance == expected);
 }
 
-TEST_CASE("an alignment for all joins those of the table") {
+TEST_CASE("an alignment for all items is combined with those of the table") {
   const LifetimeTable table = read("id,lower,upper,size,alignment\na,0,9,7,48\nb,0,9,0,1\n");
   const Instance instance = instance_of(table, 32_B);
   CHECK(instance.items[0].alignment == 96_B);

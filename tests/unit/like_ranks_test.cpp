@@ -12,7 +12,7 @@ using namespace tidepool;
 
 namespace {
 
-/// A buffer, an op that writes it, a collective.
+/// A trace with a buffer, an op that writes it, and a collective.
 Trace rank(Bytes size, Nanos duration, Nanos launch, std::int64_t address, const std::string& name = "gemm") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = size, .address = address});
@@ -28,7 +28,7 @@ LoadedJob job_with(const Trace& last) {
 
 }  // namespace
 
-TEST_CASE("ranks that differ in addresses and the host's times share the trace of the first") {
+TEST_CASE("ranks that differ only in addresses and host times share the trace of the first rank") {
   LoadedJob job = job_with(rank(8_B, 10_us, 2_us, 0));
   CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 0});
   CHECK(job.traces[2].hash() == job.traces[0].hash());
@@ -42,7 +42,7 @@ TEST_CASE("ranks that differ in a size, a kernel's time or a name have their own
   }
 }
 
-TEST_CASE("ranks that have lost records, or whose iterations begin elsewhere, have their own traces") {
+TEST_CASE("ranks that have lost records, or whose iterations begin at other steps, have their own traces") {
   TraceData lossy = rank(8_B, 10_us, 2_us, 0).data(), marked = lossy, other_clock = lossy;
   lossy.losses.dropped_records = 1;
   marked.marks.push_back({.step = 1, .kind = MarkKind::kIteration, .name = StringId{0}});
@@ -63,7 +63,7 @@ TEST_CASE("ranks of other groups have their own traces") {
   CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 2});
 }
 
-TEST_CASE("a shared trace is one file, and the job reads back as it was") {
+TEST_CASE("a shared trace is one file, and the job is read back unchanged") {
   const ScratchFolder folder;
   LoadedJob job = job_with(rank(9_B, 10_us, 2_us, 0));
   share_traces(job);
@@ -77,7 +77,7 @@ TEST_CASE("a shared trace is one file, and the job reads back as it was") {
   CHECK(read.traces[1].data() == job.traces[0].data());
 }
 
-TEST_CASE("a job that is written over another one leaves none of its traces behind") {
+TEST_CASE("writing a job over another one removes the traces of that job") {
   const ScratchFolder folder;
   const Trace last = rank(9_B, 10_us, 2_us, 0);
   LoadedJob each = job_with(last), shared = job_with(last);
@@ -92,7 +92,7 @@ TEST_CASE("a job that is written over another one leaves none of its traces behi
   CHECK(std::filesystem::exists(folder.file("other.rank1.tide")));
   CHECK(load_job(folder.file("job.json")).traces[1].data() == shared.traces[0].data());
 
-  // A job file that names other files, or a file that is no job, says nothing about those beside it.
+  // A job file that names other files, or a file that is no job, does not make the files beside it part of a job.
   each.job.ranks[1].trace = "mine.tide";
   write_file(folder.file("job.json"), job_file(each.job));
   write_file(folder.file("mine.tide"), to_trace_file(last));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNone = LinearProgram::kInfinity;
 
-/// min -3x - 2y, x + y <= 4, x + 3y <= 6, x <= 3: the least value is -11, at (3, 1).
+/// min -3x - 2y with x + y <= 4, x + 3y <= 6, x <= 3. The least value is -11, at (3, 1).
 LinearProgram textbook(bool integer) {
   LinearProgram program;
   const auto add = [&](double upper, double cost) {
@@ -27,7 +27,7 @@ LinearProgram textbook(bool integer) {
   return program;
 }
 
-/// A knapsack: most value within the capacity, as a program to minimise.
+/// A knapsack, as a program to minimise: the largest value within the capacity.
 struct Knapsack {
   std::vector<int> value, weight;
   int capacity = 0;
@@ -67,12 +67,12 @@ TEST_CASE("a linear program is solved, and its multipliers prove the value") {
 TEST_CASE("any multipliers bound a linear program from below") {
   const LinearProgram program = textbook(false);
   CHECK(program.dual_bound(std::vector<double>{0, 0}) == Approx(-29));    // x = 3, y = 10
-  CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // 8 of the row, 1 for each x
-  CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // a worse multiplier
+  CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // -8 from the row, -1 for each of 3 x
+  CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // another multiplier gives a lower bound
   CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // rows without a lower side prove nothing
 }
 
-TEST_CASE("a program without a solution, and one without an end, are told apart") {
+TEST_CASE("a program without a solution and an unbounded one are distinguished") {
   LinearProgram infeasible;
   infeasible.add(infeasible.row(5, kNone), infeasible.variable(0, 4, 1), 1);
   CHECK(infeasible.solve().status == LinearProgram::Status::kInfeasible);
@@ -81,7 +81,7 @@ TEST_CASE("a program without a solution, and one without an end, are told apart"
   CHECK(unbounded.solve().status == LinearProgram::Status::kUnbounded);
 }
 
-TEST_CASE("rows and variables without entries count") {
+TEST_CASE("rows and variables without entries are allowed") {
   LinearProgram program;
   program.variable(2, 7, 3);
   program.row(-1, 1);
@@ -110,7 +110,7 @@ TEST_CASE("integer programs agree with brute force, and relaxed ones are not abo
   }
 }
 
-TEST_CASE("a program that is told to stop gives a bound that holds") {
+TEST_CASE("a program that is told to stop gives a valid bound") {
   std::mt19937 random{3};
   Knapsack knapsack;
   for (int i = 0; i < 12; ++i) {

@@ -1,4 +1,4 @@
-// The link computed by hand: which copies slow others down, from when and until when.
+// The link, computed by hand: which copies slow others down, and during which time.
 #include "simulator/engine/links.hpp"
 
 #include <algorithm>
@@ -36,17 +36,17 @@ TEST_CASE("a copy that has the link to itself takes its latency and its data") {
   CHECK(end_out(links, 1) == 150_ns);
 }
 
-TEST_CASE("two copies at once each have their share of the rate, as long as both move data") {
-  // Out at 71 %: 4,000 ns of data end at 4,000 / 0.71 = 5,633.8. In at 71 %: 4,000 of its 12,000 are done then.
+TEST_CASE("two simultaneous copies each have their share of the rate while both move data") {
+  // Out, at 71 %, moves 4,000 ns of data in 4,000 / 0.71 = 5,633.8 ns. In, at 71 %, has then moved 4,000 of 12,000 ns.
   Links links = link(710'000, 710'000);
   links.add(kOut, {}, 0_ns, 4'000_ns);
   links.add(kIn, {}, 0_ns, 12'000_ns);
   CHECK(end_out(links, 1) == 5'634_ns);
-  CHECK(end_in(links, 1) == 13'634_ns);  // 0.71 * 5,634 = 4,000.14 done; 7,999.86 are left
+  CHECK(end_in(links, 1) == 13'634_ns);  // 0.71 * 5,634 = 4,000.14 ns are moved; 7,999.86 ns are left
 }
 
 TEST_CASE("each direction has a share of its own") {
-  // 95 % and 45 %: in 1,000 ns, 950 of out and 450 of in are done; then in has the link to itself.
+  // 95 % and 45 %: in 1,000 ns, out moves 950 ns of data and in 450 ns. Then in has the link to itself.
   Links links = link(950'000, 450'000);
   links.add(kOut, {}, 0_ns, 950_ns);
   links.add(kIn, {}, 0_ns, 1'000_ns);
@@ -54,7 +54,7 @@ TEST_CASE("each direction has a share of its own") {
   CHECK(end_in(links, 1) == 1'550_ns);
 }
 
-TEST_CASE("no data moves in the latency, so it neither slows nor is slowed") {
+TEST_CASE("during its latency, a copy moves no data, so it neither slows other copies nor is slowed by them") {
   Links links = link(500'000, 500'000);
   links.add(kOut, {}, 0_ns, 100_ns);  // 0-100 alone
   links.add(kIn, {}, 100_ns, 50_ns);  // latency 0-100, data 100-150
@@ -62,22 +62,22 @@ TEST_CASE("no data moves in the latency, so it neither slows nor is slowed") {
   CHECK(end_in(links, 1) == 150_ns);
   Links overlap = link(500'000, 500'000);
   overlap.add(kOut, {}, 0_ns, 100_ns);  // 0-99 alone, then 1 ns of data at half the rate
-  overlap.add(kIn, {}, 99_ns, 50_ns);   // 99-101 half, then 49 left
+  overlap.add(kIn, {}, 99_ns, 50_ns);   // 99-101 at half the rate, then 49 ns of data alone
   CHECK(end_out(overlap, 1) == 101_ns);
   CHECK(end_in(overlap, 1) == 150_ns);
 }
 
-TEST_CASE("a copy added later slows one that is under way, but only from where it begins") {
+TEST_CASE("a copy that is added later slows a running one only from its own begin on") {
   for (const auto& [begin, end] : {std::pair{100_ns, 100_ns}, {60_ns, 140_ns}, {0_ns, 200_ns}}) {
     Links links = link(500'000, 1'000'000);
     links.add(kOut, {}, 0_ns, 100_ns);
     links.add(kIn, {begin, {}}, 0_ns, 1'000_ns);
     CHECK(end_out(links, 1) == end);
-    CHECK(end_in(links, 1) == begin + 1'000_ns);  // in keeps its rate
+    CHECK(end_in(links, 1) == begin + 1'000_ns);  // in has its full rate
   }
 }
 
-TEST_CASE("a copy waits for those that it is told to wait for, either way") {
+TEST_CASE("a copy waits for the copies that it depends on, in both directions") {
   Links links = link(500'000, 500'000);
   const std::uint32_t first = links.add(kOut, {}, 0_ns, 100_ns);
   const std::uint32_t in = links.add(kIn, {20_ns, {first, 0}}, 5_ns, 30_ns);
@@ -87,14 +87,14 @@ TEST_CASE("a copy waits for those that it is told to wait for, either way") {
   CHECK(links.resolve({200_ns, {second, in}}) == 200_ns);
 }
 
-TEST_CASE("simulated time advances only as far as somebody waits") {
+TEST_CASE("simulated time advances only as far as a caller waits") {
   Links links = link(500'000, 500'000);
   links.add(kOut, {}, 0_ns, 100_ns);
   links.add(kOut, {}, 0_ns, 100_ns);
   CHECK(end_out(links, 1) == 100_ns);
   CHECK(links.drained() == 200_ns);
   CHECK_FALSE(links.ended(kOut, 2));
-  links.add(kIn, {150_ns, {}}, 0_ns, 25_ns);  // 150-200 at half the rate; 25 of out's data are left then
+  links.add(kIn, {150_ns, {}}, 0_ns, 25_ns);  // 150-200 at half the rate; then 25 ns of out's data are left
   CHECK(end_out(links, 2) == 225_ns);
   CHECK(end_in(links, 1) == 200_ns);
   CHECK(links.drain() == 225_ns);
@@ -113,17 +113,17 @@ TEST_CASE("advancing to a time ends the copies that end by then and no later one
   CHECK(links.simplified({7_ns, {1, 0}}).after.none());
 }
 
-TEST_CASE("a copy for a time that is past is slowed by what moved then and slows nothing of it") {
+TEST_CASE("a copy that is added for a past time is slowed by the copies of that time, but does not slow them") {
   Links links = link(500'000, 500'000, true);
   links.add(kOut, {}, 0_ns, 100_ns);
   links.add(kOut, {200_ns, {}}, 0_ns, 100_ns);
   CHECK(end_out(links, 2) == 300_ns);
-  // 50-100 at half the rate, 100-200 alone, 200-300 at half, 300-375 alone: 25 + 100 + 50 + 75.
+  // In ns: 50-100 at half the rate, 100-200 alone, 200-300 at half, 300-375 alone, with 25 + 100 + 50 + 75 of data.
   links.add(kIn, {50_ns, {}}, 0_ns, 250_ns);
   links.add(kIn, {0_ns, {}}, 0_ns, 5_ns);
   CHECK(end_in(links, 1) == 375_ns);
   CHECK(end_in(links, 2) == 380_ns);
-  links.add(kOut, {350_ns, {}}, 0_ns, 20_ns);  // 350-380 while in moves: 15 of its data, then 5 alone
+  links.add(kOut, {350_ns, {}}, 0_ns, 20_ns);  // 350-380 beside in: 15 ns of data; then 5 ns alone
   CHECK(end_out(links, 3) == 385_ns);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("with full rates in both directions every copy takes as long as alone"
   }
 }
 
-TEST_CASE("the order of questions changes no answer when nothing is added for the past") {
+TEST_CASE("the order of questions changes no answer if no copy is added for a past time") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const auto run = [seed](bool eager) {
       tests::Random random{seed};

@@ -14,7 +14,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// op0 writes a | op1 reads a, writes b | op2 reads a and b: every use from its schema, unless asked otherwise.
+/// op0 writes a | op1 reads a, writes b | op2 reads a and b. Every use is from its schema by default.
 struct ThreeOps {
   Evidence evidence = Evidence::kSchema;
   OpKind first = OpKind::kKernel;
@@ -30,7 +30,7 @@ struct ThreeOps {
     return build.finish();
   }
 
-  /// a is dropped while op1 has run, and comes back before op2.
+  /// a is dropped after op1, and recomputed before op2.
   PlanFile recomputing() const {
     PlanWriter writer{trace};
     writer.alloc(a, 0_B).run(OpId{0}).alloc(b, 512_B).run(OpId{1}).drop(a).alloc(a, 0_B).run(OpId{0}).run(OpId{2});
@@ -40,7 +40,7 @@ struct ThreeOps {
 
 }  // namespace
 
-TEST_CASE("a live program keeps the actions that the framework does not do by itself") {
+TEST_CASE("a live program has only the actions that the framework does not do by itself") {
   const ThreeOps step;
   const auto json = nlohmann::json::parse(live_program(step.trace, step.recomputing(), "run.plan"));
   CHECK(json["actions"] == nlohmann::json::parse(R"([[2,"drop",0],[2,"run",0]])"));
@@ -48,7 +48,7 @@ TEST_CASE("a live program keeps the actions that the framework does not do by it
   CHECK_FALSE(json["ops"][1].contains("recipe"));
 }
 
-TEST_CASE("a live program leaves out workspaces, which a job gives to libraries within an op") {
+TEST_CASE("a live program leaves out workspaces, which libraries allocate within an op") {
   TraceBuilder build;
   const BufferId made = build.alloc({.size = 512_B});
   const BufferId workspace = build.alloc({.size = 512_B, .kind = BufferKind::kWorkspace});
@@ -63,8 +63,8 @@ TEST_CASE("a live program leaves out workspaces, which a job gives to libraries 
   CHECK(json["ops"][0]["uses"][0][0] == made.value());
 }
 
-TEST_CASE("content that a plan first swaps in is on the host when the step begins, unless an op of the step makes it") {
-  // w exists before | op0 updates w | op1 reads w. After op0, w is the version that op0 made: it needs no new place.
+TEST_CASE("content whose first action is a swap-in begins on the host, unless an op of the step makes it") {
+  // w exists before the step | op0 updates w | op1 reads w. op0 makes the new version of w in place: no new place.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 512_B});
   const VersionId updated = build.run({.duration = 1_us}, {{w, Access::kReadWrite, Evidence::kSchema}})[0];
@@ -84,7 +84,7 @@ TEST_CASE("content that a plan first swaps in is on the host when the step begin
   CHECK(json["actions"].size() == 3);
 }
 
-TEST_CASE("a live program refuses actions that a live job cannot carry out, with the op and the reason") {
+TEST_CASE("a live program refuses actions that a live job cannot execute, with the op and the reason") {
   const auto refusal = [](const ThreeOps& step, const PlanFile& file) {
     try {
       live_program(step.trace, file, "run.plan");
@@ -115,6 +115,6 @@ TEST_CASE("a command's exit status, and the signal that ended it, are passed on"
   CHECK(run_child({"sh", "-c", "kill -9 $$"}) == 128 + 9);
   CHECK(run_child({"sh", "-c", "test \"$TIDEPOOL_TEST\" = yes"}, {.environment = {{"TIDEPOOL_TEST", "yes"}}}) == 0);
   CHECK_THROWS_WITH(run_child({"./no-such-command"}), "./no-such-command: cannot be run: No such file or directory");
-  // A name with '=' is no variable; the command does not run without what it shall be given.
+  // A name with '=' is no variable, and a command does not run without the variables that it shall get.
   CHECK_THROWS_WITH(run_child({"true"}, {.environment = {{"A=B", "yes"}}}), "true: cannot be run: Invalid argument");
 }

@@ -7,19 +7,19 @@
 
 using namespace tidepool::cupti;
 
-TEST_CASE("a live range owns its first byte and not the byte behind its last") {
+TEST_CASE("a live range contains its first byte but not the byte behind its last") {
   LiveRanges ranges;
   ranges.add(4096, 512);
   CHECK(ranges.find(4095) == nullptr);
   REQUIRE(ranges.find(4096) != nullptr);
   CHECK(*ranges.find(4607) == LiveRange{4096, 4608, false});
   CHECK(ranges.find(4608) == nullptr);
-  CHECK(ranges.remove(4600) == std::nullopt);  // frees name the beginning
+  CHECK(ranges.remove(4600) == std::nullopt);  // a free must name the first address
   CHECK(ranges.remove(4096) == LiveRange{4096, 4608, false});
   CHECK(ranges.find(4096) == nullptr);
 }
 
-TEST_CASE("an allocation over live ranges ends those whose free was not seen") {
+TEST_CASE("an allocation over live ranges ends these, since their frees were not seen") {
   LiveRanges ranges;
   ranges.add(0, 100);
   ranges.add(100, 100);
@@ -35,17 +35,17 @@ TEST_CASE("an allocation over live ranges ends those whose free was not seen") {
   CHECK(ranges.find(~0ULL - 1) != nullptr);
 }
 
-TEST_CASE("unmapping ends every mapping inside, and no other") {
+TEST_CASE("unmapping ends every mapping inside the range, and no other") {
   LiveRanges ranges;
   for (std::uint64_t at = 0; at < 50; at += 10) ranges.add(at, 10);
-  CHECK(ranges.remove_within(5, 30) == 2);  // 10..20 and 20..30; 0..10 and 30..40 stick out
+  CHECK(ranges.remove_within(5, 30) == 2);  // 10..20 and 20..30; 0..10 and 30..40 are not inside
   CHECK(ranges.size() == 3);
   CHECK(ranges.find(15) == nullptr);
   CHECK(ranges.find(35) != nullptr);
   CHECK(ranges.remove_within(100, 10) == 0);
 }
 
-TEST_CASE("live ranges answer like a map that is asked byte by byte") {
+TEST_CASE("live ranges give the same answers as a map of single bytes") {
   std::mt19937_64 random{7};
   LiveRanges ranges;
   std::map<std::uint64_t, std::uint64_t> expected;  // begin to end

@@ -28,7 +28,7 @@ std::string tensor(int time, int address, int size) {
                      address, size);
 }
 
-/// Launched at `time`, runs for 5 ns.
+/// A kernel that is launched at `time` and runs for 5 ns.
 std::string kernel(int time) {
   return fmt::format(
       "{{'kind': 'kernel', 'name': 'k', 'start': {0}, 'end': {1}, 'context': 1, 'stream': 7, 'correlation': {2}}}\n"
@@ -43,7 +43,7 @@ std::string op(const std::string& name, int start, int end, const std::string& u
 
 }  // namespace
 
-TEST_CASE("if requested, operators are the ops, each with the time of its launches") {
+TEST_CASE("on request, operators are the ops, each with the time of the kernels that it launched") {
   const Trace trace =
       operators(tensor(1, 4096, 64) + op("aten::linear", 10, 30, "['read', 4096]") + tensor(15, 8192, 64) +
                 op("aten::addmm", 12, 28, "['read', 4096], ['write', 8192]") + kernel(14) + kernel(20) +
@@ -52,15 +52,15 @@ TEST_CASE("if requested, operators are the ops, each with the time of its launch
   CHECK(trace.text(trace.op(OpId{0}).name) == "aten::addmm");
   CHECK(trace.text(trace.op(OpId{1}).name) == "aten::relu_");
   CHECK(trace.op(OpId{0}).duration == 10_ns);
-  CHECK(trace.op(OpId{1}).duration == 0_ns);  // it launched nothing
-  REQUIRE(trace.uses(OpId{0}).size() == 2);   // what it wrote was allocated after it began
+  CHECK(trace.op(OpId{1}).duration == 0_ns);  // relu_ launched no kernel
+  REQUIRE(trace.uses(OpId{0}).size() == 2);   // its output was allocated after it began
   for (const Use& use : trace.uses(OpId{0})) CHECK(use.evidence == Evidence::kSchema);
   CHECK(trace.uses(OpId{0})[1].access == Access::kWrite);
-  CHECK(trace.data().meta.at("outside_operators") == "5 ns");  // of the kernel that no operator launched
+  CHECK(trace.data().meta.at("outside_operators") == "5 ns");  // the kernel that no operator launched
 }
 
-TEST_CASE("a capture whose kernels belong to no operators is refused as a trace of operators") {
-  // A kernel whose launch was not recorded runs for 5 ns, one of the operator for 5 ns: half is still read.
+TEST_CASE("a capture in which most kernels belong to no operator cannot be read as a trace of operators") {
+  // A kernel of 5 ns has no recorded launch, one of 5 ns belongs to the operator. Half of the time is enough.
   const std::string lost =
       "{'kind': 'kernel', 'name': 'k', 'start': 50, 'end': 55, 'context': 1, 'stream': 7, 'correlation': 99}\n";
   const std::string mm = tensor(1, 4096, 64) + op("aten::mm", 10, 30, "['read', 4096]");
@@ -70,14 +70,14 @@ TEST_CASE("a capture whose kernels belong to no operators is refused as a trace 
       "no operator launched 5 ns of 5 ns of kernels; expected most of them to be known, or --format raw-kernels");
 }
 
-TEST_CASE("memory that was given out in whole blocks is written in whole blocks") {
+TEST_CASE("an operator that writes a tensor writes all of the allocator's block for it") {
   const std::string calls = op("aten::full", 10, 20, "['write', 8192, 32]") + kernel(12);
   CHECK(operators(tensor(1, 8192, 512) + calls).uses(OpId{0})[0].access == Access::kWrite);
   CHECK(operators(tensor(1, 8192, 520) + calls).uses(OpId{0})[0].access == Access::kReadWrite);
 }
 
-TEST_CASE("a capture with the hook's iterations is these iterations, operator by operator") {
-  // A kernel of the start (14), one of the iteration (44), one behind it (94); a tensor is freed behind the iteration.
+TEST_CASE("with iterations of the hook, a capture becomes these iterations, operator by operator") {
+  // There is a kernel before the iteration (14), one in it (44), and one after it (94). A tensor is freed after it.
   const std::string lines = tensor(1, 4096, 64) + kernel(14) + range("begin", 30, 1) + tensor(41, 8192, 64) +
                             op("aten::mm", 40, 50, "['read', 4096], ['write', 8192]") + kernel(44) +
                             range("end", 60, 1) + op("aten::mm", 90, 99, "['read', 4096], ['write', 8192]") +
@@ -89,7 +89,7 @@ TEST_CASE("a capture with the hook's iterations is these iterations, operator by
   CHECK(trace.op(OpId{0}).duration == 5_ns);
   CHECK(trace.buffers()[0].born_before);
   CHECK(trace.buffers()[1].outlives);
-  CHECK(lower(std::vector{raw_log(lines)}).ops().size() == 3);  // all kernels, as they were
+  CHECK(lower(std::vector{raw_log(lines)}).ops().size() == 3);  // without iterations: all kernels
 }
 
 TEST_CASE("a capture without a complete iteration of the hook has all its kernels") {
@@ -99,7 +99,7 @@ TEST_CASE("a capture without a complete iteration of the hook has all its kernel
   CHECK(iterations_of(begun + range("end", 60, 1)).ops().size() == 1);
 }
 
-TEST_CASE("an operator that writes a tensor writes the block that the allocator did not split for it") {
+TEST_CASE("an operator that writes a tensor writes the block even if the allocator did not split it for the tensor") {
   // The allocator gave out 3072 B for a tensor of 2048 B.
   const std::string lines =
       range("begin", 2, 1) + tensor(11, 8192, 3072) + op("aten::full", 10, 20, "['write', 8192, 2048]") + kernel(12) +
@@ -112,7 +112,7 @@ TEST_CASE("an operator that writes a tensor writes the block that the allocator 
   CHECK(lower(std::vector{raw_log(lines)}).buffers()[0].size == 3072_B);
 }
 
-TEST_CASE("a buffer that an operator's kernels use and that is no tensor is a workspace that the operator writes") {
+TEST_CASE("a buffer that is used by an operator's kernels and is no tensor is a workspace, which the operator writes") {
   const std::string lines =
       tensor(1, 4096, 64) + tensor(2, 65536, 4096) + op("aten::relu_", 10, 30, "['read_write', 4096]") +
       "{'kind': 'kernel', 'name': 'k', 'start': 21, 'end': 26, 'context': 1, 'stream': 7, 'correlation': 11}\n"

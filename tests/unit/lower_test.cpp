@@ -47,7 +47,7 @@ std::string vmm(const char* operation, int time, int address, int size) {
                      operation, time, address, size);
 }
 
-/// Launched at `time`, runs from time + 10 to time + 15. Correlation: the time.
+/// A kernel that is launched at `time` and runs from time + 10 to time + 15. Its correlation id is `time`.
 std::string kernel(const std::string& name, int time, const std::string& uses = "", int stream = 7,
                    const char* evidence = "parameter") {
   return fmt::format(
@@ -63,7 +63,7 @@ std::string op(const std::string& name, int start, int end, const std::string& u
       name, start, end, phase, uses);
 }
 
-/// "read 0 schema", for the uses of one op.
+/// The uses of one op, as in "read 0 schema".
 Lines uses(const Trace& trace, std::size_t op) {
   Lines lines;
   for (const Use& use : trace.uses(OpId{op})) {
@@ -79,16 +79,16 @@ Lines uses(const Trace& trace, std::size_t op) {
 
 }  // namespace
 
-TEST_CASE("a capture's kernels use the buffers that hold their pointers, in the order of the launches") {
+TEST_CASE("a capture's kernels use the buffers that contain their pointers, in the order of the launches") {
   const Trace trace =
       lowered(driver("alloc", 10, 4096, 100) + driver("alloc", 20, 8192, 100) +
-              kernel("second", 50, "['touch', 4196], ['touch', 8291]") +  // one past the end; the last
+              kernel("second", 50, "['touch', 4196], ['touch', 8291]") +  // one past the end; the last byte
               kernel("first", 30, "['read', 4096], ['touch', 4100], ['touch', 8192]") + driver("free", 60, 4096, 0));
   CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "run first", "run second", "free 0"});
   CHECK(uses(trace, 0) == Lines{"touch 0 parameter", "touch 1 parameter"});
   CHECK(uses(trace, 1) == Lines{"touch 1 parameter"});
   CHECK(trace.data().losses.unknown_pointers == 1);
-  CHECK(trace.op(OpId{0}).launch == 20_ns);  // since the first allocation
+  CHECK(trace.op(OpId{0}).launch == 20_ns);  // counted from the first allocation
   CHECK(trace.op(OpId{0}).start == 30_ns);
   CHECK(trace.op(OpId{0}).duration == 5_ns);
   CHECK(trace.data().streams == Lines{"7"});
@@ -127,43 +127,43 @@ TEST_CASE("memory whose allocation was not seen existed before the trace") {
   CHECK(uses(trace, 1) == Lines{"touch 0 parameter"});
 }
 
-TEST_CASE("where tensors are known, the segments they lie in are no buffers, and other allocations are") {
+TEST_CASE("if tensors are known, an allocation is a buffer only if no tensor is inside") {
   const Trace trace = lowered(
       driver("alloc", 1, 4096, 4096) + driver("alloc", 2, 65536, 512) + tensor("segment_alloc", 3, 4096, 4096) +
       tensor("alloc", 4, 4096, 100) + tensor("alloc", 5, 4608, 200) +
       kernel("gemm", 6, "['touch', 4096], ['touch', 4608], ['touch', 65600]") + tensor("free_requested", 7, 4096, 100) +
       tensor("free_completed", 9, 4096, 100) + tensor("segment_free", 10, 4096, 4096) + driver("free", 11, 4096, 4096));
   CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "alloc 2", "run gemm", "free 1"});
-  CHECK(trace.buffer(BufferId{0}).size == 512_B);  // a workspace that no tensor lies in
+  CHECK(trace.buffer(BufferId{0}).size == 512_B);  // a workspace: no tensor is inside
   CHECK(trace.buffer(BufferId{1}).size == 100_B);
   CHECK(uses(trace, 0) == Lines{"touch 1 parameter", "touch 2 parameter", "touch 0 parameter"});
 }
 
-TEST_CASE("a segment is known by its tensors also where two clocks put them a little before it") {
+TEST_CASE("tensors identify a segment, even if their clock has them a little earlier than the segment") {
   const Trace trace = lowered(tensor("alloc", 1000, 4096, 100) + driver("alloc", 1200, 4096, 4096));
   CHECK(program(trace) == Lines{"alloc 0"});
   CHECK(trace.buffer(BufferId{0}).size == 100_B);
 }
 
-TEST_CASE("facts that a framework tells later about a tensor hold from its beginning") {
+TEST_CASE("facts about a tensor that a framework reports later are valid from its begin") {
   const Trace trace = lowered(tensor("alloc", 1, 4096, 100) + tensor("alloc", 2, 8192, 100) +
                               tensor("existing", 5, 8192, 100, "gradient") +
                               tensor("existing", 6, 512, 8, "parameter") + tensor("free_requested", 9, 4096, 100));
   CHECK(trace.buffer(BufferId{2}).kind == BufferKind::kGradient);
   CHECK(trace.buffer(BufferId{0}).kind == BufferKind::kParameter);
   CHECK(trace.buffer(BufferId{0}).born_before);
-  CHECK(program(trace) == Lines{"alloc 1", "alloc 2", "free 1"});  // no free_completed: the request ends it
+  CHECK(program(trace) == Lines{"alloc 1", "alloc 2", "free 1"});  // without free_completed, the request ends it
 }
 
-TEST_CASE("mapped pages are memory, and one unmap ends all that is mapped in its range") {
+TEST_CASE("mapped pages are memory, and one unmap ends all mappings in its range") {
   const Trace trace = lowered(vmm("reserve", 1, 4096, 1 << 20) + vmm("map", 2, 4096, 4096) + vmm("map", 3, 8192, 4096) +
-                              driver("alloc", 3, 8192, 4096) +  // of the same pages
+                              driver("alloc", 3, 8192, 4096) +  // the same page as the mapping before
                               vmm("map", 4, 65536, 4096) + vmm("unmap", 5, 4096, 8192));
   CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "alloc 2", "free 0", "free 1"});
   CHECK(trace.data().losses == Losses{});
 }
 
-TEST_CASE("a tensor that spans mapped pages makes all of them segments, but not the page after them") {
+TEST_CASE("a tensor that spans mapped pages makes all of these pages segments, but not the page after them") {
   const std::string pages = vmm("map", 1, 4096, 4096) + vmm("map", 2, 8192, 4096) + vmm("map", 3, 12288, 4096);
   const Trace trace = lowered(pages + tensor("alloc", 4, 4096 + 512, 6000) +
                               tensor("free_completed", 5, 4096 + 512, 6000) + vmm("unmap", 6, 4096, 12288));
@@ -175,7 +175,7 @@ TEST_CASE("a tensor that spans mapped pages makes all of them segments, but not 
   CHECK(program(early) == Lines{"alloc 0"});
 }
 
-TEST_CASE("copies and memsets read and write exactly, and a part of a buffer is not all of it") {
+TEST_CASE("copies and memsets use exactly their bytes, and writing a part of a buffer does not write all of it") {
   const Trace trace = lowered(
       driver("alloc", 1, 4096, 64) + driver("alloc", 2, 8192, 128) +
       "{'kind': 'memset', 'start': 20, 'end': 21, 'correlation': 5, 'address': 4096, 'size': 64}\n"
@@ -240,7 +240,7 @@ TEST_CASE("a framework's operators are the ops if no launches were recorded") {
   CHECK(trace.op(OpId{1}).duration == 5_ns);
 }
 
-TEST_CASE("a graph's node has its uses at each launch of the graph") {
+TEST_CASE("a node of a graph has its uses at each launch of the graph") {
   const auto node = [](int time, int start) {
     return fmt::format(
         "{{'kind': 'kernel', 'name': 'k', 'start': {}, 'end': {}, 'correlation': {}, 'graph': 3, 'graph_node': 99}}\n"
@@ -256,7 +256,7 @@ TEST_CASE("a graph's node has its uses at each launch of the graph") {
   CHECK(uses(trace, 1) == Lines{"touch 0 parameter"});
 }
 
-TEST_CASE("event waits put kernels of different streams in order") {
+TEST_CASE("waits for events put kernels of different streams in order") {
   const Trace trace = lowered(
       kernel("produce", 10, "", 7) +
       "{'kind': 'event_record', 'time': 11, 'context': 1, 'stream': 7, 'event': 4, 'sync_id': 1}\n"
@@ -270,7 +270,7 @@ TEST_CASE("event waits put kernels of different streams in order") {
   CHECK(trace.data().orders[1] == Order{OpId{1}, OpId{3}});
 }
 
-TEST_CASE("marks begin iterations, pushes and pops make phases and modules") {
+TEST_CASE("marks begin iterations; pushes and pops give phases and modules") {
   const auto range = [](const char* action, int time, const char* meaning, const char* name) {
     return fmt::format("{{'kind': 'range', 'action': '{}', 'time': {}, 'meaning': '{}', 'name': '{}', 'thread': 5}}\n",
                        action, time, meaning, name);
@@ -294,8 +294,8 @@ TEST_CASE("without marks, the repetition of kernels gives the iterations") {
   CHECK(summarize(lowered(lines)).iterations == 5);
 }
 
-TEST_CASE("in a training job without marks, its steps are found, not the repetition in and around them") {
-  // A job like PyTorch's: parameters are copied and filled, the first step makes the optimizer's state, and a test
+TEST_CASE("in a training job without marks, the steps are found, not the repetitions within and around them") {
+  // A job like one of PyTorch: parameters are copied and filled, the first step makes the optimizer's state, and a test
   // follows the last step.
   std::string lines;
   int time = 0;
@@ -317,8 +317,8 @@ TEST_CASE("in a training job without marks, its steps are found, not the repetit
   CHECK(begins == Lines{"60 0", "288 1", "436 2", "584 after 2"});
 }
 
-TEST_CASE("files of different clocks are joined, and the losses have the error of the straight lines") {
-  // The device's clock is 1000 behind the common one at its 0 and its 2000, and 1003 at its 1000.
+TEST_CASE("files of different clocks are joined, and the losses have the error of linear interpolation") {
+  // In ns: at its times 0 and 2000, the device's clock is 1000 behind the common one; at its time 1000, 1003.
   const raw::Log device = raw_log(
       "{'kind': 'clock', 'time': 1000, 'monotonic_raw': 2003}\n"
       "{'kind': 'clock', 'time': 2000, 'monotonic_raw': 3000}\n" +
@@ -347,12 +347,12 @@ TEST_CASE("times beyond the range of the common clock are refused") {
         "t.raw: time 2305843009213693952 is 6917529027641081856 on the common clock; expected -2^61 to 2^61");
 }
 
-TEST_CASE("a process that becomes another program has other memory, streams and launches from then on") {
+TEST_CASE("a process that becomes another program has different memory, streams and launches from then on") {
   const auto header = [](const char* source, int time) {
     return fmt::format("'process': 1, 'source': '{0}', 'clock': 'monotonic_raw', 'time': {1}, 'monotonic_raw': {1}",
                        source, time);
   };
-  // Both programs get the same address, stream and correlation.
+  // Both programs get the same address, stream and correlation id.
   const auto job = [&](const char* name, int size, int time) {
     return driver("alloc", time, 4096, size, 1) +
            fmt::format(
@@ -369,7 +369,7 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(uses(trace, 1) == Lines{"touch 1 schema"});
   CHECK(trace.data().streams == Lines{"7", "7 of context 1 of process 1"});
 
-  // A hook that begins before the second program uses the device is the second's: the first's last record is older.
+  // A hook that begins after the first program's last record, but before the second uses the device, is the second's.
   const raw::Log hook =
       raw_log(tensor("alloc", 215, 4096, 16) + tensor("free_completed", 260, 4096, 16), header("torch", 195));
   const std::vector logs{first, hook, second};
@@ -384,7 +384,7 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(by_process(early)[0].files.size() == 2);
 }
 
-TEST_CASE("a stream whose context was not recorded has that of its kernels") {
+TEST_CASE("a stream whose context was not recorded has the context of its kernels") {
   const std::vector logs{
       raw_log("{'kind': 'stream', 'handle': 77, 'stream': 7, 'context': 4294967295}\n" + kernel("k", 5))};
   const std::vector<ProcessLog> processes = by_process(logs);
@@ -392,7 +392,7 @@ TEST_CASE("a stream whose context was not recorded has that of its kernels") {
   CHECK(processes.at(0).streams.at(77).stream == 7);
 }
 
-TEST_CASE("losses of a capture are in its trace") {
+TEST_CASE("the losses of a capture are reported in its trace") {
   raw::Log log = raw_log(
       "{'kind': 'loss', 'loss': 'dropped_records', 'count': 5}\n"
       "{'kind': 'loss', 'loss': 'unknown_pointers', 'count': 2}\n"
@@ -403,7 +403,7 @@ TEST_CASE("losses of a capture are in its trace") {
   log.header.closed = 0;
   log.cut_off_bytes = 7;
   const Trace trace = lower(std::vector{log});
-  CHECK(trace.data().losses.dropped_records == 16);  // and a kernel without time
+  CHECK(trace.data().losses.dropped_records == 16);  // includes a kernel without time
   CHECK(trace.data().losses.unknown_pointers == 6);
   CHECK(trace.data().losses.unmatched_frees == 1);
   CHECK(warnings(trace)[0] ==
@@ -440,7 +440,7 @@ TEST_CASE("kinds of buffers follow from the times of their uses") {
   CHECK(kind(512) == BufferKind::kActivation);
   CHECK(kind(1024) == BufferKind::kGradient);
   CHECK(kind(16384) == BufferKind::kWorkspace);
-  CHECK(kind(2048) == BufferKind::kUnknown);  // outlives the trace, and nobody reads it
+  CHECK(kind(2048) == BufferKind::kUnknown);  // outlives the trace, and no op reads it
   CHECK(trace.data().meta.at("inferred_kinds") == "5");
 }
 
@@ -454,7 +454,7 @@ TEST_CASE("kernels of several processes use their own memory") {
   CHECK(uses(trace, 0) != uses(trace, 1));
 }
 
-TEST_CASE("the last iteration of a job of several processes ends when each has ended it") {
+TEST_CASE("the last iteration of a job of several processes ends when every process has ended it") {
   const auto step = [](int process, int begin, int op, int end) {
     return raw_log(
         fmt::format(
@@ -465,7 +465,7 @@ TEST_CASE("the last iteration of a job of several processes ends when each has e
             begin, op, op + 1, end),
         fmt::format("'process': {}, 'source': 'torch', 'clock': 'monotonic_raw'", process));
   };
-  // The second process runs its op after the first one's step: within the same step, or behind it.
+  // The second process runs its op after the first one's step: within its own step, or after it.
   const Trace same = lower(std::vector{step(1, 10, 11, 13), step(2, 10, 14, 16)});
   const Trace behind = lower(std::vector{step(1, 10, 11, 13), step(2, 20, 24, 26)});
   CHECK(same.text(same.data().marks.back().name) == "0");

@@ -46,7 +46,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a machine file says each number with its unit") {
+TEST_CASE("a machine file gives each number with its unit") {
   const Machine box = parse_machine(kFile, "box.json");
   CHECK(box.name == "box");
   CHECK(box.capacity == 24_GiB);
@@ -61,7 +61,7 @@ TEST_CASE("a machine file says each number with its unit") {
   CHECK(box.page_unmap == 70_ns);
 }
 
-TEST_CASE("AutoSwap's link costs 47.2 us + 0.0756 ns/B out and 9.7 us + 0.0823 ns/B in") {
+TEST_CASE("AutoSwap's link takes 47.2 us + 0.0756 ns/B out and 9.7 us + 0.0823 ns/B in") {
   const Machine titan = find_machine("titan-x-pcie3");
   CHECK(titan.d2h.time(1'000'000_B) == Nanos{47'200 + 75'600});
   CHECK(titan.h2d.time(1'000'000_B) == Nanos{9'700 + 82'300});
@@ -75,7 +75,7 @@ TEST_CASE("G10's machine has 40 GiB and moves 15.754 GiB in 1 s and 10 us") {
   CHECK(g10.d2h.time(16'915'728'695_B) == 1'000'010_us);
 }
 
-TEST_CASE("the machines that are known are those of the command line, each with a source") {
+TEST_CASE("the known machines are those of the command line, each with a source") {
   std::vector<std::string> names;
   for (const Machine& machine : known_machines()) {
     names.push_back(machine.name);
@@ -87,14 +87,14 @@ TEST_CASE("the machines that are known are those of the command line, each with 
                                           "p100-pcie3", "titan-x-pcie3", "v100-nvlink2", "v100-pcie3"});
 }
 
-TEST_CASE("a machine written as a file reads back as itself") {
+TEST_CASE("a machine that is written to a file is read back unchanged") {
   for (const Machine& machine : known_machines()) {
     INFO(machine_file(machine));
     CHECK(parse_machine(machine_file(machine), "copy.json") == machine);
   }
 }
 
-TEST_CASE("a machine is found in a file") {
+TEST_CASE("a machine may be given as a file") {
   const std::string path = (std::filesystem::temp_directory_path() / "tidepool-machine-test.json").string();
   std::ofstream{path} << kFile;
   CHECK(find_machine(path).name == "box");
@@ -103,7 +103,7 @@ TEST_CASE("a machine is found in a file") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a machine that is unknown is refused with the nearest name") {
+TEST_CASE("an unknown machine is refused with the nearest name") {
   CHECK_THROWS_WITH(find_machine("h100pcie5"),
                     "no machine named 'h100pcie5', did you mean 'h100-pcie5'?; known: a100-pcie4, g10-a100, gh200-c2c, "
                     "h100-pcie5, h200-pcie5, p100-pcie3, titan-x-pcie3, v100-nvlink2, v100-pcie3, or a JSON file");

@@ -29,7 +29,7 @@ std::int64_t least_cut(std::size_t nodes, const std::vector<Edge>& edges) {
   return least;
 }
 
-/// The cut that a flow reports.
+/// The capacity of the cut that a flow reports.
 std::int64_t reported_cut(const MaxFlow& flow, const std::vector<Edge>& edges) {
   std::int64_t cut = 0;
   for (const Edge& edge : edges)

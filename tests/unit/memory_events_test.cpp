@@ -32,16 +32,16 @@ raw::FrameworkMemory tensor(std::int64_t time, std::uint64_t number, std::uint64
   return record;
 }
 
-/// The number of buffers that are mapped pages, not tensors. @param tensors  the number of tensors that the framework
-/// reports
+/// The number of buffers that are mapped pages, not tensors.
+/// @param tensors  the number of tensors that the framework reports
 std::size_t pages_that_are_buffers(const raw::Log& log, std::size_t tensors) {
   return memory_events(by_process({&log, 1})[0], false).size() - tensors;
 }
 
 }  // namespace
 
-TEST_CASE("tensors over many mapped pages take no time for each page of each tensor") {
-  // Page by page for each tensor this is 2 500 million steps: many seconds of any processor.
+TEST_CASE("tensors over many mapped pages are not compared with each page") {
+  // A comparison of each tensor with each page would take 2 500 million steps: many seconds on any processor.
   constexpr std::uint64_t kCount = 50'000;
   raw::Log log;
   for (std::uint64_t i = 0; i < kCount; ++i) log.add(mapping(1, i));
@@ -51,7 +51,7 @@ TEST_CASE("tensors over many mapped pages take no time for each page of each ten
   CHECK(std::clock() - before < 3 * CLOCKS_PER_SEC);
 }
 
-TEST_CASE("a page that is mapped again is a buffer until a tensor lies in it") {
+TEST_CASE("a page that is mapped again is a buffer until a tensor is inside") {
   raw::Log log;
   for (std::uint64_t i = 0; i < 3; ++i) log.add(mapping(1, i));
   log.add(tensor(2, 0, 3));

@@ -1,4 +1,4 @@
-// Windows of addresses that show memory with other addresses, in every executor.
+// Address ranges that show memory with other addresses, in every executor.
 #include "simulator/engine/memory_map.hpp"
 
 #include <utility>
@@ -41,7 +41,7 @@ std::pair<std::string, std::string> refusals(const Trace& trace, const Plan& pla
 
 }  // namespace
 
-TEST_CASE("addresses stand for the memory that they show, and otherwise for themselves") {
+TEST_CASE("mapped addresses mean the memory that they show, and other addresses mean themselves") {
   MemoryMap map;
   CHECK(map.map(100_B, 10_B, 20_B));
   CHECK(map.map(110_B, 10_B, 50_B));
@@ -59,8 +59,8 @@ TEST_CASE("addresses stand for the memory that they show, and otherwise for them
   CHECK(pieces_of(map, 100_B, 20_B) == Pieces{{20_B, 5_B}, {105_B, 10_B}, {55_B, 5_B}});
 }
 
-TEST_CASE("two live buffers with the same memory are refused, wherever their addresses are") {
-  // Memory is reserved at [0, 4 MiB); the window at 100 MiB shows it.
+TEST_CASE("two live buffers with the same memory are refused, whatever their addresses are") {
+  // Memory is reserved at [0, 4 MiB) or more; the address range at 100 MiB shows its first 4 MiB.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 3_MiB});
   build.run({}, {{x, Access::kWrite}});
@@ -75,7 +75,7 @@ TEST_CASE("two live buffers with the same memory are refused, wherever their add
     writer.alloc(a, 100_MiB).run(OpId{0}).alloc(b, second).run(OpId{1}).run(OpId{2});
     return writer.plan();
   };
-  // The window's own memory ends at 4 MiB; the reserved memory after it is free.
+  // The memory that the range shows ends at 4 MiB; the reserved memory behind it is free.
   CHECK(refusals(trace, plan(4_MiB, 6_MiB)) == std::pair<std::string, std::string>{});
   const auto [checked, executed] = refusals(trace, plan(2_MiB, 6_MiB));
   CHECK(checked == "alloc version 1 before op 1: it would overlap version 0");
@@ -84,7 +84,7 @@ TEST_CASE("two live buffers with the same memory are refused, wherever their add
         "map [104857600, +4194304) to [0, +4194304) before op 0: what it would show is not reserved");
 }
 
-TEST_CASE("addresses with memory of their own show no other memory, and the reverse") {
+TEST_CASE("addresses with memory of their own cannot show other memory, and addresses that do cannot be reserved") {
   TraceBuilder build;
   build.run({}, {});
   const Trace trace = build.finish();
@@ -102,7 +102,7 @@ TEST_CASE("addresses with memory of their own show no other memory, and the reve
                                           "reserve [10485760, +2097152) before op 0: part of it shows other memory"});
 }
 
-TEST_CASE("memory that other addresses show cannot be released, nor can addresses in use be unmapped") {
+TEST_CASE("memory that other addresses show cannot be released, and addresses in use cannot be unmapped") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 2_MiB});
   build.run({}, {{x, Access::kWrite}});
@@ -117,9 +117,9 @@ TEST_CASE("memory that other addresses show cannot be released, nor can addresse
                                             "unmap [104857600, +2097152) before op 0: version 0 has its place there"});
 }
 
-TEST_CASE("a buffer that gets memory through a window waits for its users at other addresses") {
-  // x's place ends while its copy to the host, of 1,048,576 ns, is under way. Where y gets the same memory through a
-  // window, op1 waits for the copy; elsewhere it does not.
+TEST_CASE("a buffer in mapped addresses waits for the earlier users of its memory at other addresses") {
+  // x is dropped while its swap-out (1,048,576 ns) is under way. If y gets the same memory through mapped addresses,
+  // op1 waits for the swap-out; elsewhere it does not.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 1_MiB});
   build.run({.duration = 10_us}, {{x, Access::kWrite}});
@@ -142,7 +142,7 @@ TEST_CASE("a buffer that gets memory through a window waits for its users at oth
   }
 }
 
-TEST_CASE("mapping a window costs for every 2 MiB of it") {
+TEST_CASE("mapping addresses takes time for every 2 MiB") {
   TraceBuilder build;
   build.run({.duration = 1_us}, {});
   const Trace trace = build.finish();

@@ -24,8 +24,8 @@ std::int64_t knapsack_of(const Trace& trace, Bytes capacity) {
   return *std::max_element(bounds.begin(), bounds.end());
 }
 
-/// Least number of layers run again to reverse a chain of `length` with its first input stored and `slots` more places
-/// for checkpoints (Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26, 2000), by dynamic programming.
+/// Least number of layers that are run again to reverse a chain of `length`, with its first input stored and memory for
+/// `slots` more checkpoints (Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26, 2000). Dynamic programming.
 std::int64_t revolve(int length, int slots) {
   static std::map<std::pair<int, int>, std::int64_t> known;
   if (length <= 1) return 0;
@@ -38,7 +38,7 @@ std::int64_t revolve(int length, int slots) {
 }
 
 /// Op 0 makes a (3 us), op 1 makes b from a (5 us), op 2 makes w (7 us), which no op reads, op 3 reads b. a is freed
-/// after op 1, w after op 2. a and b are 100 B each, w 160 B.
+/// after op 1, w after op 2. a and b have 100 B each, w 160 B.
 Trace small_trace() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}});
@@ -57,8 +57,8 @@ Trace small_trace() {
 }  // namespace
 
 TEST_CASE("content that does not fit beside an op is recomputed with its inputs") {
-  // Beside w, 160 B, b with its 100 B fits into 260 B and not into less. To recompute b, a must be recomputed too: 3 us
-  // + 5 us for 100 B, so every missing byte costs at least 80 ns.
+  // b (100 B) fits beside w (160 B) into 260 B and not into less. To recompute b, a must be recomputed too: 3 us + 5 us
+  // for 100 B, so every missing byte costs at least 80 ns.
   const Trace trace = small_trace();
   CHECK(plan_of(trace, Bytes{260}).bound == 0);
   const MinCutPlan plan = plan_of(trace, Bytes{259});
@@ -70,19 +70,19 @@ TEST_CASE("content that does not fit beside an op is recomputed with its inputs"
   CHECK(plan.choice.resident.empty());
   CHECK(plan.choice.point.cost == 8'000);
   CHECK(plan_of(trace, Bytes{200}).bound == 60 * 80);
-  CHECK_FALSE(plan_of(trace, Bytes{199}).feasible);  // a and b together
-  // The knapsack does not count that a is freed.
+  CHECK_FALSE(plan_of(trace, Bytes{199}).feasible);  // a and b need 200 B
+  // The knapsack ignores that a has been freed, so it counts 5 us for 100 B.
   CHECK(knapsack_of(trace, Bytes{259}) == 50);
   CHECK(knapsack_of(trace, Bytes{200}) == 60 * 50);
 }
 
-TEST_CASE("on a uniform chain the minimum cut is the optimum as long as nothing is run again twice") {
-  // From l (l - 1) / 2 places on, which is about 2 sqrt(l) of them, one further run of each layer is enough.
+TEST_CASE("on a uniform chain the minimum cut is the optimum while no layer is run again twice") {
+  // With 2 sqrt(l) slots or more for l layers, one rerun of each layer is enough.
   for (const int layers : {16, 32, 64, 128}) {
     const Trace trace = tests::chain_trace(static_cast<std::size_t>(layers));
     for (int slots = 2; slots <= layers; ++slots) {
       INFO(fmt::format("{} layers, {} slots", layers, slots));
-      const Bytes capacity{(3 + slots) * 1000};  // x_0, and two gradients beside the slots
+      const Bytes capacity{(3 + slots) * 1000};  // the slots, x_0 and two gradients
       const std::int64_t least = (revolve(layers, slots - 1) - (layers - 1)) * 1000;
       const std::int64_t bound = plan_of(trace, capacity).bound;
       REQUIRE(bound <= least);
@@ -94,7 +94,7 @@ TEST_CASE("on a uniform chain the minimum cut is the optimum as long as nothing 
 }
 
 TEST_CASE("an op with several outputs is paid for once") {
-  // One op of 10 us makes a and b, 100 B each; beside a workspace of 100 B only 50 B are left for both.
+  // One op of 10 us makes a and b, 100 B each. Of 200 B, a workspace of 150 B leaves 50 B for both.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}}), b = build.alloc({.size = Bytes{100}});
   build.run({.duration = 10_us}, {{a, Access::kWrite}, {b, Access::kWrite}});
@@ -103,13 +103,13 @@ TEST_CASE("an op with several outputs is paid for once") {
   build.free(w);
   build.run({.duration = 1_us}, {{a}, {b}});
   const Trace trace = build.finish();
-  CHECK(knapsack_of(trace, Bytes{200}) == 7'500);  // 150 B of 200 B are absent
+  CHECK(knapsack_of(trace, Bytes{200}) == 7'500);  // of 200 B, 150 B are absent
   CHECK(plan_of(trace, Bytes{200}).bound == 7'500);
   CHECK(plan_of(trace, Bytes{350}).bound == 0);
 }
 
-TEST_CASE("content that cannot be recomputed must fit") {
-  // A parameter p of 100 B and a batch of 40 B from a source are read by the last op; between, one needs 200 B.
+TEST_CASE("content that cannot be recomputed must stay in memory") {
+  // The last op reads a parameter p of 100 B and a batch of 40 B from a source. The op before it needs 200 B.
   TraceBuilder build;
   const BufferId p = build.existing({.size = Bytes{100}});
   const BufferId batch = build.alloc({.size = Bytes{40}});
@@ -127,7 +127,7 @@ TEST_CASE("content that cannot be recomputed must fit") {
     REQUIRE(bound);
     CHECK(bound->feasible == feasible);
     CHECK(plan_of(trace, Bytes{bytes}).feasible == feasible);
-    // For a plan that swaps, the 200 B are enough.
+    // A plan that swaps needs no more than the 200 B.
     CHECK(best_bound({.trace = trace, .machine = machine, .capacity = Bytes{bytes}, .swap = true})->feasible);
   }
   CHECK(best_bound({.trace = trace, .machine = machine, .capacity = 200_B, .swap = true, .remat = true})->feasible);
@@ -135,8 +135,8 @@ TEST_CASE("content that cannot be recomputed must fit") {
       best_bound({.trace = trace, .machine = machine, .capacity = 199_B, .swap = true, .remat = true})->feasible);
 }
 
-TEST_CASE("a version that is updated in place may be kept or recomputed, and needs the bytes of one version") {
-  // Op 0 makes a; op 1 updates it in place, 100 B in all; op 2 needs 50 B; op 3 reads a.
+TEST_CASE("a version that is updated in place may be kept or recomputed, and takes the bytes of one version") {
+  // Op 0 makes a (100 B); op 1 updates it in place; op 2 makes w (100 B); op 3 reads a.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}});
   build.run({.duration = 4_us}, {{a, Access::kWrite}});
@@ -149,14 +149,14 @@ TEST_CASE("a version that is updated in place may be kept or recomputed, and nee
   CHECK(plan_of(trace, Bytes{200}).bound == 0);
   CHECK(plan_of(trace, Bytes{100}).bound == 6'000);
   CHECK(plan_of(trace, Bytes{100}).feasible);
-  // Under copy-on-write the update needs both at once.
+  // Under copy-on-write, the update needs memory for both versions at once.
   const RecomputeModel apart{trace, Assumptions::find("simrd"), StreamId{0}};
   CHECK(apart.taken(1) == Bytes{200});
   CHECK(RecomputeModel{trace, {}, StreamId{0}}.taken(1) == Bytes{100});
 }
 
-TEST_CASE("recomputation on other streams than the busiest costs nothing") {
-  // a, 100 B, is made in 3 us, perhaps on a second stream; beside w, 60 B of it do not fit.
+TEST_CASE("recomputation on a stream other than the busiest one costs nothing") {
+  // a (100 B) is made in 3 us, on the same stream or a second one. Of 100 B, w takes 60 B, so 60 B of a do not fit.
   for (const bool apart : {false, true}) {
     TraceBuilder build;
     const StreamId side = build.stream(apart ? "side" : "0");
@@ -170,14 +170,14 @@ TEST_CASE("recomputation on other streams than the busiest costs nothing") {
     const Machine machine;
     const BoundQuery query{.trace = trace, .machine = machine, .capacity = Bytes{100}, .remat = true};
     for (const Bound& bound : compute_bounds(query, BoundEffort::kQuick))
-      if (bound.name == "min-cut") CHECK(bound.makespan == Nanos{11'000 + 1'800});  // a part of a is enough for it
+      if (bound.name == "min-cut") CHECK(bound.makespan == Nanos{11'000 + 1'800});  // recomputes only 60 % of a
     CHECK(best_bound(query)->makespan == (apart ? 8_us : 14_us));
   }
 }
 
-TEST_CASE("recomputation at separate instants adds up, but not in the knapsack") {
-  // Two equal parts: a, 100 B and 10 us, is idle while w, 150 B, is used, and is then read. Of 200 B, 50 B are left
-  // beside w.
+TEST_CASE("reruns for separate instants add up, but not in the knapsack") {
+  // Two equal halves: a (100 B, made in 10 us) is idle while w (150 B) is used, and is then read. Of 200 B, 50 B are
+  // left beside w.
   TraceBuilder build;
   for (int twice = 0; twice < 2; ++twice) {
     const BufferId a = build.alloc({.size = Bytes{100}});

@@ -20,7 +20,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Tries all orders of offsets: every item as low as those below it allow.
+/// Tries all orders of offsets: every item gets the lowest offset above the items before it.
 class Trials {
  public:
   explicit Trials(const Instance& instance) : instance_{instance}, offsets_(instance.items.size(), Bytes{-1}) {}
@@ -66,7 +66,7 @@ class Trials {
   Bytes best_ = kNoLimit;
 };
 
-/// A load of 6 bytes, and a byte that is fixed above it.
+/// An instance with a load of 6 B, and an item of 1 B that is fixed at 6.
 Instance pinned() {
   Instance instance;
   instance.add(3_B, 0, 2);
@@ -96,7 +96,7 @@ class Knows final : public Planner {
 }  // namespace
 
 TEST_CASE(
-    "a search that is given up early is no higher than a planner that was asked, and claims no more than before") {
+    "a search that ends early is no higher than the planners that it asked, and its bound is no higher than alone") {
   int lower = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Instance instance =
@@ -125,7 +125,7 @@ TEST_CASE("the height of a complete search is the least of all trials") {
   }
 }
 
-TEST_CASE("a search stops at a height that is enough, and claims no more than it has proved") {
+TEST_CASE("a search stops at a height that is low enough, and its bound is no higher than it has proved") {
   int higher = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
@@ -145,7 +145,7 @@ TEST_CASE("a search stops at a height that is enough, and claims no more than it
 
 TEST_CASE("a fixed item bounds the height from below") {
   const Layout layout = minimise(pinned(), {}, 100);
-  CHECK(layout.height == 7_B);  // the load is 6; the item fixed at 6 ends at 7
+  CHECK(layout.height == 7_B);  // the load is 6 B, but the item fixed at 6 ends at 7
   CHECK(layout.proof == "fixed");
   CHECK(layout.optimal());
   CHECK(layout.offsets[4] == 6_B);
@@ -159,7 +159,7 @@ TEST_CASE("a capacity below the least height is infeasible, not a time-out") {
   CHECK(refused.lower_bound == 7_B);
 }
 
-TEST_CASE("a search that is stopped returns the best so far and claims nothing") {
+TEST_CASE("a search that is stopped returns its best layout and proves nothing") {
   const Instance instance = tests::random_instance(5, 400, {});
   const std::atomic<bool> stop{true};
   const Layout layout = minimise(instance, {.capacity = load_of(instance), .stop = &stop}, 1e9);
@@ -168,7 +168,7 @@ TEST_CASE("a search that is stopped returns the best so far and claims nothing")
   CHECK(layout.outcome == (layout.optimal() ? Outcome::kOk : Outcome::kTimeLimit));
 }
 
-TEST_CASE("a time limit is kept") {
+TEST_CASE("a search keeps its time limit") {
   const Instance instance = tests::random_instance(7, 3'000, {.gaps = true, .alignments = true, .fixed = false});
   const auto before = std::chrono::steady_clock::now();
   const Layout layout = minimise(instance, {.time = 100_ms}, 1e9);
@@ -192,7 +192,7 @@ TEST_CASE("a search of a large dense instance ends much lower than one pass") {
       one_pass = std::min(one_pass, height_of(instance, place_in_order(instance, in_order(instance, order), fit)));
   const Layout layout = minimise(instance, {}, kDefaultEffort);
   CHECK(verified_height(instance, layout.offsets) == layout.height);
-  CHECK((layout.height - load) * 2 <= one_pass - load);  // before the repairs: no lower than one pass
+  CHECK((layout.height - load) * 2 <= one_pass - load);  // without repairs, a search is no lower than one pass
 }
 
 TEST_CASE("a rectangle that was cut into pieces is put together again") {
@@ -206,7 +206,7 @@ TEST_CASE("a rectangle that was cut into pieces is put together again") {
   }
 }
 
-TEST_CASE("layouts of rectangles with many pieces are no lower than the rectangle, and the same each time") {
+TEST_CASE("layouts of rectangles with many pieces are as high as the rectangle or higher, and the same each time") {
   const Instance instance = tests::cut_rectangle(5, 1'500, 1 << 20);
   const Layout layout = minimise(instance, {}, 5);
   CHECK(tests::fault_of(instance, layout.offsets).empty());

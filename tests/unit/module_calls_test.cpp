@@ -16,7 +16,7 @@ struct Ran {
   Phase phase;
 };
 
-/// "block 0-2": a module with the positions of its call. Every op makes a buffer, so that op i is at position 2 i + 1.
+/// The calls, as in "block 0-2": the module and the positions of its call. Op i, which makes a buffer, is at 2 i + 1.
 std::vector<std::string> calls_in(const std::vector<Ran>& ops, const std::string& containers = "") {
   TraceBuilder build;
   if (!containers.empty()) build.meta()["containers"] = containers;
@@ -35,12 +35,13 @@ constexpr Phase kForward = Phase::kForward, kBackward = Phase::kBackward;
 
 }  // namespace
 
-TEST_CASE("a module's call holds the ops of the modules in it") {
+TEST_CASE("a module's call contains the ops of the modules in it") {
   CHECK(calls_in({{"a.x", kForward}, {"a", kForward}, {"a.y", kForward}, {"ab", kForward}, {"a", kBackward}}) ==
         std::vector<std::string>{"a 0-6", "a.x 0-2", "a.y 4-6", "ab 6-8"});
 }
 
-TEST_CASE("a module that is called twice in a forward pass is left out, not one in each of two micro-batches") {
+TEST_CASE(
+    "a module that is called twice in one forward pass is left out, but not if the calls are in two micro-batches") {
   CHECK(calls_in({{"a", kForward}, {"b", kForward}, {"a", kForward}, {"a", kBackward}}) ==
         std::vector<std::string>{"b 2-4"});
   CHECK(calls_in(
@@ -48,7 +49,7 @@ TEST_CASE("a module that is called twice in a forward pass is left out, not one 
         std::vector<std::string>{"a 0-2", "a 6-8", "b 2-4", "b 8-10"});
 }
 
-TEST_CASE("an op without a module in front of a micro-batch, as of its data, does not hide that a pass begins") {
+TEST_CASE("a forward pass is recognised even if ops without a module, for example of data, come before its modules") {
   CHECK(calls_in({{"", kForward},
                   {"a", kForward},
                   {"b", kForward},
@@ -58,14 +59,14 @@ TEST_CASE("an op without a module in front of a micro-batch, as of its data, doe
                   {"b", kBackward}}) == std::vector<std::string>{"a 2-4", "a 8-10", "b 4-6", "b 10-12"});
 }
 
-TEST_CASE("the first module that runs again in backward is no further pass") {
+TEST_CASE("a module that runs again during backward does not begin another pass, even if it is the first module") {
   CHECK(calls_in({{"a", kForward}, {"b", kForward}, {"b", kBackward}, {"a", kForward}, {"a", kBackward}}) ==
         std::vector<std::string>{"b 2-4"});
 }
 
-TEST_CASE("a forward pass behind a backward pass that is over, or of modules that have not run, is no second run") {
+TEST_CASE("a forward pass after a whole backward pass, or of modules that have not run, is no second run") {
   constexpr Phase kOptimizer = Phase::kOptimizer;
-  // As in a GAN: the discriminator d, then the generator g with d on its detached output, then d on its output.
+  // As in a GAN: first the discriminator d; then the generator g, and d on its detached output; then d on its output.
   const std::vector<Ran> gan{{"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"g", kForward},
                              {"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"d", kForward},
                              {"d", kBackward}, {"g", kBackward}, {"", kOptimizer}};
@@ -96,19 +97,20 @@ TEST_CASE("a module whose output is detached has its backward in a later pass") 
   }
 }
 
-TEST_CASE("a module with only numbered modules may be a list, which is never called, and is left out") {
+TEST_CASE("a module whose children are all numbered is left out: it may be a list, which is never called") {
   CHECK(calls_in({{"h.0", kForward}, {"h.1.x", kForward}, {"h.1.y", kForward}, {"h.0", kBackward}}) ==
         std::vector<std::string>{"h.0 0-2", "h.1 2-6", "h.1.x 2-4", "h.1.y 4-6"});
 }
 
-TEST_CASE("a module that runs again in backward is checkpointed already and left out") {
+TEST_CASE("a module that runs again in backward is checkpointed already, and is left out") {
   CHECK(calls_in(
             {{"a", kForward}, {"b", kForward}, {"b", kForward}, {"b", kBackward}, {"b", kForward}, {"b", kBackward}}) ==
         std::vector<std::string>{"a 0-2"});
 }
 
-TEST_CASE("a module that runs on another batch before an optimizer steps is not checkpointed") {
-  // A GAN's step that makes the batch first: g, d on real data, backward, d on what g made, its loss, backward.
+TEST_CASE("two calls of a module on different batches before an optimizer step are not taken for checkpointing") {
+  // The step of a GAN that makes the batch first: g, d on real data, its loss, backward, d on g's output, its loss,
+  // backward.
   CHECK(calls_in({{"g", kForward},
                   {"d", kForward},
                   {"", kForward},
@@ -118,7 +120,7 @@ TEST_CASE("a module that runs on another batch before an optimizer steps is not 
                   {"d", kBackward}}) == std::vector<std::string>{"d 2-4", "d 8-10", "g 0-2"});
 }
 
-TEST_CASE("a module of numbered ones is called unless the recording names it as a container") {
+TEST_CASE("if a recording names the containers, a module with numbered children counts as called unless it is one") {
   const std::vector<Ran> ops{{"h.0", kForward}, {"h.1", kForward}, {"d.x", kForward}, {"h.0", kBackward}};
   CHECK(calls_in(ops) == std::vector<std::string>{"d 4-6", "d.x 4-6", "h.0 0-2", "h.1 2-4"});
   CHECK(calls_in(ops, R"(["d"])") == std::vector<std::string>{"d.x 4-6", "h 0-4", "h.0 0-2", "h.1 2-4"});

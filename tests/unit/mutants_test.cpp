@@ -37,7 +37,7 @@ struct FourOps {
     return build.finish();
   }
 
-  /// b goes to the host while a is updated, and comes back at `back`.
+  /// b is swapped out while a is updated, and swapped in at `back`.
   Plan swapped(Bytes back) const {
     PlanWriter plan{trace};
     plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).swap_out(b).drop(b);
@@ -45,7 +45,7 @@ struct FourOps {
     return plan.plan();
   }
 
-  /// b is dropped and recomputed, and so is a0, because op 2 has replaced it.
+  /// b is dropped and recomputed, and so is its input a0, because op 2 has replaced a0.
   Plan recomputed() const {
     PlanWriter plan{trace};
     plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(b).run(OpId{2});
@@ -55,7 +55,7 @@ struct FourOps {
   }
 };
 
-/// The first of eight orders of a device in which a check fails, or "".
+/// The message of the first check that fails in one of eight orders of a device, or "".
 std::string found_on_device(const Trace& trace, const Plan& plan, const DeviceProgram& program) {
   for (int order = 0; order < 8; ++order) {
     const tests::StandIn device{fmt::format("seed={}", order)};
@@ -71,7 +71,7 @@ std::string found_on_host(const Trace& trace, const Plan& plan) {
   return execute_on_host(trace, plan, in_order).message;
 }
 
-/// Removes every wait of a stream for events of another stream.
+/// Removes every wait of `stream` for events of the stream `recorder`.
 DeviceProgram without_waits(DeviceProgram program, std::uint32_t stream, std::uint32_t recorder) {
   std::vector<std::uint32_t> recorded_by(program.events);
   std::vector<DeviceCommand> kept;
@@ -85,7 +85,7 @@ DeviceProgram without_waits(DeviceProgram program, std::uint32_t stream, std::ui
   return program;
 }
 
-/// op0 writes a | op1 updates a, writes b | op2 writes c, which ends | op3 reads a and b. All have the same size.
+/// op0 writes a | op1 updates a, writes b | op2 writes c, which is freed | op3 reads a and b. All have the same size.
 struct MixedOp {
   VersionId a0, a1, b, c;
   Trace trace = make();
@@ -107,7 +107,7 @@ struct MixedOp {
 
   RunSpec spec() const { return {.pool = "best-fit", .capacity = 8192_B}; }
 
-  /// b is dropped for c and recomputed by op0 and op1, for which a1 is dropped too.
+  /// b is dropped for c and recomputed by op0 and op1. To make room for this, a1 is dropped too.
   /// @param early  a0 is dropped before op1 updates it in place, to make room for b
   Plan recomputed(bool early) const {
     PlanWriter plan{trace};
@@ -120,7 +120,7 @@ struct MixedOp {
   }
 };
 
-/// Drops a1 or b for c, which is allowed. When that version must be recomputed, releases the driver's lock on the
+/// Drops a1 or b for c, which is allowed. When that version must be recomputed, it releases the driver's lock on the
 /// version that op1 is about to replace in place, and drops that version. So the fault is in the driver's own state.
 class LetsTheParentGo final : public Policy {
  public:
@@ -147,7 +147,7 @@ TEST_CASE("without mutants the checks find no fault") {
   }
 }
 
-TEST_CASE("mutant: a place is given away before the copy out of it has ended") {
+TEST_CASE("mutant: a place is given away before the swap-out of its content has ended") {
   const FourOps step;
   const Plan plan = step.swapped(8192_B);
   const DeviceProgram program = make_program(step.trace, plan, {});
@@ -180,7 +180,7 @@ TEST_CASE("mutant: a version that was replaced is recomputed from its replacemen
              ContainsSubstring("run op 1 before op 3: reads version 0 (buffer 0): byte 0 is wrong") &&
                  ContainsSubstring("which is the content of version 2 (buffer 0)"));
 
-  PlanWriter stale{step.trace};  // a plan with this mistake is refused before anything runs
+  PlanWriter stale{step.trace};  // a plan with this mistake is refused before any op runs
   stale.alloc(step.a0, 0_B).run(OpId{0}).alloc(step.b, 4096_B).run(OpId{1}).drop(step.b).run(OpId{2});
   stale.alloc(step.b, 4096_B).run(OpId{1});
   CHECK_THROWS_WITH(execute_on_host(step.trace, stale.plan()),
@@ -214,7 +214,7 @@ TEST_CASE("mutant: an event between a copy and the op that needs it is lost") {
   const std::uint32_t compute = 0;
   CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, compute, program.lanes.h2d())),
              ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1): byte 0 is wrong") &&
-                 ContainsSubstring("which is no content of the program"));  // a device's fresh memory holds anything
+                 ContainsSubstring("which is no content of the program"));  // fresh memory has arbitrary content
   CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, program.lanes.d2h(), compute)),
              ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1)"));
 }

@@ -31,7 +31,7 @@ struct Graph {
   void squeeze(Bytes size) { builder.free(make({}, 100_ns, size)); }
 };
 
-/// The first buffers that are dropped in 30 B.
+/// The first buffers that are dropped with a capacity of 30 B.
 std::vector<std::uint32_t> first_dropped(Graph graph, const std::string& policy, std::size_t count) {
   const Trace trace = graph.builder.finish();
   RunSpec spec;
@@ -47,8 +47,8 @@ std::vector<std::uint32_t> first_dropped(Graph graph, const std::string& policy,
 
 }  // namespace
 
-TEST_CASE("a version with a distant next use is evicted before a cheap one, if distance counts") {
-  // At the squeeze, when the next read is 100 ns away for a and c and 1,105 ns for b, 1 ns more each:
+TEST_CASE("if distance counts, a version with a distant next use is evicted before one that is cheap to recompute") {
+  // The next read is 100 ns away for a and c, 1,105 ns for b. With 1 ns more each, the scores at the squeeze are
   //   a 10 ns / (10 B * 101 ns) = 0.0099,  b 30 / (10 * 1,106) = 0.0027,  c 20 / (10 * 101) = 0.0198;
   //   without the distance a 1, b 3, c 2.
   Graph graph;
@@ -70,9 +70,9 @@ TEST_CASE("a version that is never read again is evicted first") {
   CHECK(first_dropped(graph, "next-use(cost=own,distance=0)", 1) == std::vector{c.value()});
 }
 
-TEST_CASE("each cost counts the absent versions of its definition") {
-  // A parent, its child and another buffer (21 ns), all read at the same time; two must be dropped. The cheaper of
-  // parent and child is dropped first. Then the other of the two costs 12 ns alone, 22 ns with the absent one.
+TEST_CASE("each cost counts the absent versions that its definition names") {
+  // A parent, its child and another buffer (21 ns) are all read at the same time; two must be dropped. The cheaper one
+  // of parent and child is dropped first. Then the other one costs 12 ns alone, and 22 ns together with the absent one.
   const auto family = [](Nanos parent, Nanos child) {
     Graph graph;
     const BufferId first = graph.make({}, parent), second = graph.make({first}, child), third = graph.make({}, 21_ns);
@@ -90,9 +90,9 @@ TEST_CASE("each cost counts the absent versions of its definition") {
   CHECK(first_dropped(child_first, "next-use(cost=neighbourhood)", 2) == Buffers{1, 2});
 }
 
-TEST_CASE("a parent is used again when its absent child is") {
-  // The child costs nothing and is dropped first. It is read next, so the parent is needed then, long before it is read
-  // itself. So of two buffers of 10 ns, the other one is dropped, although it is read earlier than the parent.
+TEST_CASE("the next use of a parent is that of its absent child, if this comes first") {
+  // The child costs nothing and is dropped first. It is read next, and then the parent is needed, long before it is
+  // read itself. So of the two buffers of 10 ns, the other one is dropped, although it is read before the parent.
   Graph graph;
   const BufferId parent = graph.make({}, 10_ns), child = graph.make({parent}, 0_ns), other = graph.make({}, 10_ns);
   graph.squeeze(20_B);

@@ -1,4 +1,4 @@
-// OffMate's integer program on chains with known answers, and the policy on closed forms.
+// OffMate's integer program on chains with known answers, and the policy in closed form.
 #include "policies/planning/remat/offload_program.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -10,8 +10,8 @@ using namespace tidepool;
 
 namespace {
 
-/// Three stages with steps of 100 ns, each of which saves 100 B and uses no other memory; a byte is copied in a
-/// nanosecond. The forward steps are 0, 1 and 2, the backward steps 3, 4 and 5.
+/// Three stages with steps of 100 ns. Each stage saves 100 B and uses no other memory. Copies take 1 ns per byte. The
+/// forward steps are 0, 1 and 2, the backward steps 3, 4 and 5.
 OffloadProblem three_stages(Bytes room) {
   const StageOption keep{.first = 100_ns,
                          .again = 100_ns,
@@ -35,18 +35,18 @@ const std::vector<Bytes> kNothing(6);
 
 }  // namespace
 
-TEST_CASE("OffMate copies as many bytes as are too many, while other stages run") {
+TEST_CASE("OffMate copies as many bytes as exceed the memory, while other stages run") {
   const auto plan = plan_offload(three_stages(250_B), 100);
   REQUIRE(plan);
-  // Steps 2 and 3 need 300 B. What stage 0 copies during step 1, and back during step 4, takes no time; what it copies
-  // during its own step, or stage 1 during step 1, would take 50 ns.
+  // Steps 2 and 3 need 300 B. Copies of stage 0 during step 1, and back during step 4, take no time. Copies of stage 0
+  // during its own step, or of stage 1 during step 1, would take 50 ns.
   CHECK((*plan)[0].out == std::vector{0_B, 50_B, 50_B, 50_B, 50_B, 50_B});
   CHECK((*plan)[0].in == std::vector{0_B, 0_B, 0_B, 0_B, 50_B, 50_B});
   CHECK((*plan)[1].out == kNothing);
   CHECK((*plan)[2].out == kNothing);
 }
 
-TEST_CASE("where copies are slow, OffMate takes the option that runs ops again") {
+TEST_CASE("if copies are slow, OffMate takes the option that runs ops again") {
   OffloadProblem problem = three_stages(250_B);
   StageOption again = problem.chain.stages[1].options[0];
   again.backward = 130_ns;
@@ -57,7 +57,7 @@ TEST_CASE("where copies are slow, OffMate takes the option that runs ops again")
   REQUIRE(fast);
   CHECK((*fast)[1].option == 0);
   CHECK((*fast)[0].out.back() == 50_B);
-  // 50 B take 250 ns then: at least 150 ns more than the step that hides them, each way.
+  // At this rate, 50 B take 250 ns: at least 150 ns more than the step that hides them, in each direction.
   problem.d2h.rate = problem.h2d.rate = BytesPerSecond{200'000'000};
   const auto slow = plan_offload(problem, 100);
   REQUIRE(slow);
@@ -65,8 +65,8 @@ TEST_CASE("where copies are slow, OffMate takes the option that runs ops again")
   for (const StageOffload& stage : *slow) CHECK(stage.out == kNothing);
 }
 
-TEST_CASE("OffMate has no plan where what must come back has no place") {
-  // What comes back during step 4 is there beside the values of stage 1.
+TEST_CASE("OffMate has no plan if there is no memory for the bytes that must be swapped in") {
+  // The bytes that are swapped in during step 4 are resident beside the values of stage 1.
   CHECK_FALSE(plan_offload(three_stages(199_B), 100));
   const auto plan = plan_offload(three_stages(200_B), 100);
   REQUIRE(plan);
@@ -75,8 +75,8 @@ TEST_CASE("OffMate has no plan where what must come back has no place") {
 }
 
 TEST_CASE(
-    "OffMate copies one value of a chain of residual blocks for nothing, and runs a cheap op again if copies are "
-    "dear") {
+    "OffMate copies one value of a chain of residual blocks at no cost, and runs a cheap op again if copies are "
+    "expensive") {
   const Trace trace = tests::residual_trace({{}, {}, {}});
   const Bytes capacity = trace.ideal_peak() - 1'000_B;
   const Result nothing = tests::exact_run_that_ends_well(trace, "none");
@@ -98,7 +98,7 @@ TEST_CASE(
   CHECK(rerun.totals.makespan == nothing.totals.makespan + 1_us);
 }
 
-TEST_CASE("OffMate refuses numbers of blocks that are none") {
+TEST_CASE("OffMate refuses a number of blocks outside its range") {
   CHECK_THROWS_WITH(tests::exact_run(tests::residual_trace({{}}), "offmate(stages=0)"),
                     "offmate: option 'stages' is '0'; expected a whole number from 1 to 100");
 }

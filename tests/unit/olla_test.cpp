@@ -1,4 +1,4 @@
-// OLLA's integer program for the order of ops: against the best of all orders, and where it is not solved.
+// OLLA's integer program for the order of ops: compared with the best of all orders, and steps that it does not solve.
 #include "simulator/order/exact_order.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -19,7 +19,7 @@ RunSpec spec_of(const char* policy, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("OLLA finds the order with the least peak") {
-  // X and x, then Y and y: 40 B. Y first: 10 + 30 + 10. Both first: 30 + 20 + 10.
+  // In the order X, x, Y, y the peak is 40 B. With Y first it is 10 + 30 + 10 B; with both first, 30 + 20 + 10 B.
   const Trace trace = two_branches();
   const RunSpec spec = spec_of("olla", 40_B);
   const Result result = simulate(trace, spec, true);
@@ -31,7 +31,7 @@ TEST_CASE("OLLA finds the order with the least peak") {
   CHECK(simulate(trace, spec_of("olla", 39_B)).outcome != Outcome::kOk);
 }
 
-TEST_CASE("OLLA's order is as good as the best of all orders of random steps") {
+TEST_CASE("OLLA's order has the peak of the best of all orders of random steps") {
   int lower = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const std::optional<Trace> trace = tests::step_of_known_uses(seed, 9);
@@ -52,9 +52,9 @@ TEST_CASE("OLLA's order is as good as the best of all orders of random steps") {
   CHECK(lower >= 10);
 }
 
-TEST_CASE("a step with more ops than OLLA's program may have keeps its order") {
+TEST_CASE("a step with more ops than the limit of OLLA's program keeps its order") {
   CHECK_FALSE(simulate(two_branches(), spec_of("olla(ops=4)", 70_B), true).realised.order);
   CHECK(simulate(two_branches(), spec_of("olla(ops=5)", 70_B), true).realised.order);
-  // With the memory for the recorded order, it stays.
+  // The recorded order is kept if the memory is enough for it.
   CHECK_FALSE(simulate(two_branches(), spec_of("olla", 71_B), true).realised.order);
 }

@@ -13,7 +13,7 @@ namespace {
 
 const Machine kMachine = tests::byte_per_nano();
 
-/// The answer. Checks that its plan replays in the reported time and reads the right bytes.
+/// The optimum. Checks that its plan replays in the reported time and reads the right bytes.
 Optimum answer_of(const OptimumQuery& query) {
   const Optimum found = find_optimum(query);
   if (found.feasible) {
@@ -25,7 +25,7 @@ Optimum answer_of(const OptimumQuery& query) {
   return found;
 }
 
-/// a is made, another buffer fills the memory for `busy`, a is read. Sizes of 1 kB.
+/// a is made; b and then c fill the memory for `busy` each; a is read. All have 1 kB.
 Trace away_and_back(Nanos busy) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -42,9 +42,9 @@ Trace away_and_back(Nanos busy) {
 
 }  // namespace
 
-TEST_CASE("the optimum of one copy out and back is the time of both, minus the part that ops hide") {
+TEST_CASE("the optimum of one swap-out and swap-in is the time of both, minus the part that ops hide") {
   // With memory for two, neither b nor c needs a's place. With memory for one, a must have left (1 us) before b begins,
-  // and comes back (1 us) after c has ended: 100 + 1000 + busy + busy + 1000 + 100.
+  // and is swapped in (1 us) after c has ended. In ns: 100 + 1000 + busy + busy + 1000 + 100.
   for (const Nanos busy : {300_ns, 3'000_ns}) {
     const Trace trace = away_and_back(busy);
     CHECK(answer_of({trace, kMachine, 2'000_B, true, true}).makespan == Nanos{200} + busy * 2);
@@ -56,16 +56,16 @@ TEST_CASE("the optimum of one copy out and back is the time of both, minus the p
 }
 
 TEST_CASE("the optimum of recomputing a short chain is revolve's") {
-  // 4 layers, x_0, two gradients and s slots: 4 + 1 + 4 runs and 3 - s reruns, as in Griewank and Walther.
+  // 4 layers, memory for x_0, two gradients and s slots: 4 + 1 + 4 runs and 3 - s reruns, as in Griewank and Walther.
   const Trace trace = tests::chain_trace(4);
   for (const std::int64_t slots : {2, 3})
     CHECK(answer_of({trace, kMachine, Bytes{(3 + slots) * 1000}, false, true}).makespan ==
           Nanos{(9 + 3 - slots) * 1000});
 }
 
-TEST_CASE("versions from before the step begin on the host if that is better") {
-  // w is read by the second op only, and a fills the memory during the first op. In the larger memory, w comes in
-  // during the first op; otherwise after it. If w began on the device, it would have to leave first.
+TEST_CASE("versions from before the step begin on the host if that is faster") {
+  // Only the second op reads w, and the first op makes a. In the larger memory, w is swapped in during the first op;
+  // otherwise after it. If w began on the device, it would have to leave first.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 1'000_B});
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -78,9 +78,9 @@ TEST_CASE("versions from before the step begin on the host if that is better") {
   CHECK_FALSE(answer_of({trace, kMachine, 1'000_B, false, true}).feasible);
 }
 
-TEST_CASE("holes cost time if places do not move") {
-  // Memory for four: x of 1, y of 1, then x ends and z of 2 is requested. By the sum of bytes, z fits. With addresses,
-  // z fits only if y was placed at an end, which is a choice.
+TEST_CASE("the optimum in places chooses them so that no hole costs time") {
+  // Of 4 B, x, y and v take 1 B each. Then x is freed and z (2 B) is requested. By the sum of bytes, z fits. With
+  // addresses, z fits only if x was placed beside the free byte.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 1_B}), y = build.alloc({.size = 1_B}), v = build.alloc({.size = 1_B});
   build.run({.duration = 10_ns}, {{x, Access::kWrite}, {y, Access::kWrite}, {v, Access::kWrite}});
@@ -94,11 +94,11 @@ TEST_CASE("holes cost time if places do not move") {
   CHECK(answer_of({trace, kMachine, 4_B, true, true, true}).makespan == 30_ns);
 }
 
-TEST_CASE("a copy is not always best begun at once where the host takes time to submit it") {
-  // a is made in no time, read for 1 us, leaves for c, and is read at the end. The host launches an op in 300 ns and
-  // submits a copy in 200. If the copy out is submitted before the first reader, it delays the reader's launch by 200
-  // ns. If it is submitted while the reader runs, it delays nothing: 600 + 1000 + 6000 + 2000, 1000 for the copy back,
-  // 100.
+TEST_CASE("if the host takes time to submit a copy, it is not always best to begin the copy at once") {
+  // a is made in no time, read for 1 us, swapped out for c, and read at the end. The host launches an op in 300 ns and
+  // submits a copy in 200 ns. If the swap-out is submitted before the first reader, it delays the reader's launch by
+  // 200 ns. If it is submitted while the reader runs, it delays nothing. In ns: 600 + 1000 + 6000 + 2000 + 1000 (the
+  // swap-in) + 100.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B});
   build.run({.kind = OpKind::kSource}, {{a, Access::kWrite}});
@@ -114,9 +114,9 @@ TEST_CASE("a copy is not always best begun at once where the host takes time to 
   CHECK(answer_of({build.finish(), machine, 1'000_B, true, false}).makespan == 10'700_ns);
 }
 
-TEST_CASE("with copies, a plan with places may be faster than one by the sum of bytes") {
-  // If bytes are counted, a place that begins while a copy to the host is under way waits for that copy, even if a hole
-  // beside it is large enough.
+TEST_CASE("with copies, a plan with places may be faster than a plan by the sum of bytes") {
+  // If only bytes are counted, a buffer that begins while a swap-out is under way waits for that copy, even if another
+  // hole is large enough.
   const tests::TinyRecipe recipe = tests::tiny_recipe(16'667, 7);
   const Trace trace = recipe.trace();
   OptimumQuery query{trace, recipe.machine, recipe.capacity(), true, true};
@@ -125,17 +125,17 @@ TEST_CASE("with copies, a plan with places may be faster than one by the sum of 
   CHECK(answer_of(query).makespan == 28'000_us);
 }
 
-TEST_CASE("if directions slow each other down, content that is being copied back is not recomputed in its place") {
+TEST_CASE("if directions slow each other down, content whose swap-in is under way is not recomputed in its place") {
   // The ops take 9 ms. A copy of 4 ms begins at the end of the second op, and must have ended before the last op but
-  // one.
+  // one begins.
   const tests::TinyRecipe recipe = tests::tiny_recipe(122'633, 5);
   const Trace trace = recipe.trace();
   CHECK(answer_of({trace, recipe.machine, recipe.capacity(), true, true}).makespan == 13_ms);
 }
 
-TEST_CASE("an op that updates in place and makes another output runs again only with room for both") {
-  // v1 = a; v2 updates it in place and makes b as well. b (2) is dropped for c (2) and needed again. So v2's op must
-  // run again, which needs v1, and v2 must stay: memory for v1, v2 and b at once, 3 + 3 + 2.
+TEST_CASE("an op that updates in place and makes another output needs memory for all versions to run again") {
+  // v1 = a (3 B); v2 updates it in place, and its op makes b (2 B) as well. With 7 B nothing is dropped for c (2 B). If
+  // b were dropped while v2 stays, the rerun would need memory for v1, v2 and b at once: 3 + 3 + 2 B.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 3_B});
   build.run({.duration = 5_ns}, {{a, Access::kWrite}});
@@ -147,16 +147,17 @@ TEST_CASE("an op that updates in place and makes another output runs again only 
   build.run({.duration = 13_ns}, {{a}, {b}});
   const Trace trace = build.finish();
   CHECK(answer_of({trace, kMachine, 7_B, false, true}).makespan == 36_ns);
-  // With 5 or 6 bytes, b is dropped for c. Then both versions are recomputed, 5 + 7. v2 takes over v1's place, so 5
-  // bytes are enough.
+  // With 5 or 6 B, b is dropped for c. Then both versions are recomputed, in 5 + 7 ns. v2 takes over v1's place, so 5 B
+  // are enough.
   CHECK(answer_of({trace, kMachine, 6_B, false, true}).makespan == 48_ns);
   CHECK(answer_of({trace, kMachine, 5_B, false, true}).makespan == 48_ns);
   CHECK_FALSE(answer_of({trace, kMachine, 4_B, false, true}).feasible);
 }
 
-TEST_CASE("the optimum of several streams drops content for bytes that are free sooner than those that are free") {
-  // Of 16 B, w has 8 until 10 ns, and another stream 8 until 100. c has room then, from 100 to 130. Sooner: w comes in
-  // until 8, is read until 18 and dropped for c; c runs until 48, w is back at 56, and is read from 100 to 120.
+TEST_CASE("the optimum of several streams drops content to get bytes that are free sooner than others") {
+  // Of 16 B, w has 8 B until 10 ns, and another stream 8 B until 100 ns. Then c has memory, from 100 to 130 ns. Faster:
+  // w is swapped in until 8 ns, read until 18 ns and dropped for c; c runs until 48 ns; w is back at 56 ns and is read
+  // from 100 to 120 ns.
   TraceBuilder build;
   const StreamId slow = build.stream("1"), quick = build.stream("2");
   const BufferId w = build.existing({.size = 8_B});
@@ -175,10 +176,10 @@ TEST_CASE("the optimum of several streams drops content for bytes that are free 
   CHECK(answer_of({trace, kMachine, 16_B, true, false}).makespan == 120_ns);
 }
 
-TEST_CASE("the optimum of several streams is not known if the device takes other bytes than the search") {
-  // 8 B are free from 30 ns on, 8 B from 100 ns on. The place for a, which can be made at 100, is taken first, and the
-  // device takes the sooner ones; so b is made from 100 to 190. No plan is faster than one whose a takes the others: b
-  // is made from 30 to 120.
+TEST_CASE("the optimum of several streams is not known if the device takes other bytes than the search assumes") {
+  // 8 B are free from 30 ns on, 8 B from 100 ns on. a can be made at 100 ns. Its place is taken first, and the device
+  // takes the bytes that are free sooner, so b is made from 100 to 190 ns. If a took the other bytes, b would be made
+  // from 30 to 120 ns. No plan is faster than that.
   TraceBuilder build;
   const StreamId second = build.stream("1"), third = build.stream("2");
   const BufferId slow = build.alloc({.size = 8_B});

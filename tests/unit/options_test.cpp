@@ -34,11 +34,11 @@ TEST_CASE("options have their defaults until they are given") {
   CHECK(changed.word("fit") == "first");
 }
 
-TEST_CASE("the text of options names what differs from the defaults, in the order of declaration") {
+TEST_CASE("the text of options has those that differ from their defaults, in the order of declaration") {
   CHECK(given({{"partition", "off"}, {"window", "4MiB"}, {"fit", "best"}}).text() == "window=4MiB,partition=off");
 }
 
-TEST_CASE("options refuse unknown names and values, and say what they expect") {
+TEST_CASE("options refuse unknown names and values, and name the expected ones") {
   CHECK_THROWS_WITH(given({{"treshold", "1"}}),
                     "coop: unknown option 'treshold', did you mean 'threshold'? (tidepool policies coop lists them)");
   CHECK_THROWS_WITH(given({{"colour", "1"}}), "coop: unknown option 'colour' (tidepool policies coop lists them)");
@@ -78,11 +78,11 @@ TEST_CASE("a list splits at separators outside parentheses") {
   CHECK(split_list("").empty());
 }
 
-TEST_CASE("the nearest word is named only if it has at most one mistake in three letters") {
+TEST_CASE("the nearest word is suggested only if it has at most one mistake in three letters") {
   const std::vector<std::string> known{"dtr", "gap-swap", "lru-swap", "none"};
   CHECK(nearest("gapswap", known) == "gap-swap");
   CHECK(nearest("DTR", known) == "dtr");
-  CHECK(nearest("drt", known) == "dtr");  // two neighbours swapped are one mistake
+  CHECK(nearest("drt", known) == "dtr");  // two exchanged neighbours are one mistake
   CHECK(nearest("nnoo", known).empty());  // two mistakes in four letters are too many
   CHECK(nearest("swp", known).empty());
   CHECK(nearest("", known).empty());

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Evidence kSchema = Evidence::kSchema;
 
-/// Pairs of ops that must keep their order, as "0<1".
+/// Pairs of ops that must keep their order, as in "0<1".
 std::vector<std::string> pairs_of(const Dependencies& dependencies) {
   std::vector<std::string> pairs;
   for (std::size_t op = 0; op < dependencies.before.size(); ++op)
@@ -32,7 +32,7 @@ std::int64_t count(const Dependencies& dependencies, Reason reason) {
   return dependencies.pairs[static_cast<std::size_t>(reason)];
 }
 
-/// Ops on one buffer each, all independent unless `change` says otherwise.
+/// Ops on one buffer each, all independent unless `change` makes them dependent.
 Trace independent(std::size_t ops, const std::function<void(TraceData&)>& change) {
   TraceBuilder build;
   for (std::size_t i = 0; i < ops; ++i)
@@ -47,7 +47,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 }
 
 /// The outputs of a step in which every op writes a digest of itself and of all content that it reads. Two steps with
-/// equal outputs compute the same bytes, whatever their ops do. Random ops read and write the generator's state.
+/// equal outputs compute the same bytes, whatever their ops compute. Random ops read and write the generator's state.
 std::vector<std::uint64_t> digests(const Trace& trace) {
   std::map<std::uint32_t, std::uint64_t> content;  // by buffer
   std::uint64_t existing = 0, generator = 1;
@@ -87,7 +87,7 @@ Bytes lowest_of_all(const Lifetimes& lifetimes, const Dependencies& dependencies
 
 }  // namespace
 
-TEST_CASE("ops keep their order where one reads or overwrites what the other one uses") {
+TEST_CASE("two ops keep their order if one reads or overwrites content that the other one uses") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B}), y = build.alloc({.size = 10_B}), z = build.alloc({.size = 10_B});
   const Op op{.name = build.text("op")};
@@ -121,7 +121,7 @@ TEST_CASE("ops that draw random numbers keep their order, and so do collectives"
   CHECK(count(dependencies_of(collectives), Reason::kCollective) == 1);
 }
 
-TEST_CASE("nothing passes a host wait, a source or an op whose uses are not known") {
+TEST_CASE("no op is moved across a host wait, a source or an op with unknown uses") {
   const std::vector<std::string> walled{"0<1", "1<2", "1<3"};
   for (const OpKind kind : {OpKind::kHostWait, OpKind::kSource}) {
     const Trace trace = independent(4, [&](TraceData& data) { data.ops[1].kind = kind; });
@@ -156,7 +156,7 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
   const Trace whole = build.finish();
   const Trace apart = split_foreach(whole);
   REQUIRE(apart.ops().size() == 2);
-  CHECK(apart.ops()[0].duration == Nanos{2});  // 100 of 400 bytes, rounded down
+  CHECK(apart.ops()[0].duration == Nanos{2});  // the share of 100 of 400 bytes, rounded down
   CHECK(apart.ops()[1].duration == Nanos{7});
   for (std::uint32_t i = 0; i < 2; ++i) {
     const std::span uses = apart.uses(OpId{i});
@@ -177,9 +177,9 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
   CHECK(stays([](TraceData& data) { data.strings[data.ops[0].name.index()] = "aten::add_"; }));
 }
 
-TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed before the next one") {
-  // Three weights of 10 and backward's intermediate gradient (10); activations of 40; gradients of 50, which in the
-  // recorded order all live until the updates at the end.
+TEST_CASE("if weights are updated as soon as their gradient is complete, it is freed before the next gradient") {
+  // Three weights of 10 B and backward's intermediate gradient (10 B); activations of 40 B; gradients of 50 B. In the
+  // recorded order, all gradients live until the updates at the end.
   TraceBuilder build;
   const Op forward{.name = build.text("forward")}, backward{.name = build.text("backward")};
   const BufferId passed_on = build.existing({.size = 10_B});
@@ -209,17 +209,17 @@ TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed
 
   const Lifetimes lifetimes{step};
   const Dependencies dependencies = dependencies_of(step);
-  // the last backward op: 40 throughout, an activation, three gradients
+  // The peak is at the last backward op: 40 B throughout, an activation, three gradients.
   CHECK(recorded_order(lifetimes).peak == 230_B);
-  // the first backward op: three activations and one gradient, which is freed before the next one
+  // The peak is at the first backward op: three activations and one gradient, freed before the next one is made.
   for (const OpOrder& order : {eager_order(lifetimes, dependencies), lowest_peak_order(lifetimes, dependencies)}) {
     CHECK(order.peak == 210_B);
     CHECK(lifetimes.in_order(order.ops, order.rule).ideal_peak() == 210_B);
   }
   CHECK(eager_order(lifetimes, dependencies).ops == std::vector<std::uint32_t>{0, 1, 2, 3, 8, 4, 7, 5, 6});
   CHECK(lowest_peak_order(lifetimes, dependencies).exact);
-  CHECK(peak_bound(lifetimes) == 130_B);  // 40, an activation and a gradient
-  // The first backward op needs the last activation, and the first two activations wait for later ops. No order changes
+  CHECK(peak_bound(lifetimes) == 130_B);  // 40 B throughout, an activation and a gradient
+  // The first backward op needs the last activation, and later ops need the first two activations. No order changes
   // this.
   CHECK(alive_bound(lifetimes, dependencies) == 210_B);
 }

@@ -50,7 +50,7 @@ bool reads_the_recorded_bytes(const Trace& trace, const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("a plan may run ops in another order, and costs no time for it") {
+TEST_CASE("a plan may run ops in another order, which takes no additional time") {
   const Trace trace = two_updates();
   CHECK(simulate(trace, in_70_bytes("none")).outcome == Outcome::kOutOfMemory);
   const RunSpec spec = in_70_bytes("order-peak");
@@ -65,7 +65,7 @@ TEST_CASE("a plan may run ops in another order, and costs no time for it") {
   require_sound(make_program(trace, result.realised, {}));
 }
 
-TEST_CASE("the recorded order stays if the memory is enough for it") {
+TEST_CASE("the recorded order is kept if the memory is enough for it") {
   RunSpec spec = in_70_bytes("order-peak");
   spec.capacity = 120_B;
   CHECK_FALSE(simulate(two_updates(), spec, true).realised.order);
@@ -84,7 +84,7 @@ TEST_CASE("the policies after order-peak plan the step in its order") {
   CHECK(reads_the_recorded_bytes(trace, result.realised));
 }
 
-TEST_CASE("a file of a plan says which order it needs, and gives it back") {
+TEST_CASE("a plan file has the order that the plan needs, and gives it back") {
   const Trace trace = two_updates();
   const RunSpec spec = in_70_bytes("order-peak");
   const Result result = simulate(trace, spec, true);
@@ -114,7 +114,7 @@ TEST_CASE("a file of a plan says which order it needs, and gives it back") {
   CHECK(refused("[3,1]", "[3,0]") == "run.plan:1: 'ops' is 0; expected 1 to 4294967292");
 }
 
-TEST_CASE("only orders of all ops that keep their dependencies are accepted") {
+TEST_CASE("an order is accepted only if it has all ops and keeps their dependencies") {
   const Trace trace = two_updates();
   CHECK(refusal(trace, {"", false, kEager}).empty());
   CHECK(refusal(trace, {"", false, {0, 1, 2, 2}}) == "order: 4 ops; expected each of the step's 4 once");
@@ -127,7 +127,7 @@ TEST_CASE("only orders of all ops that keep their dependencies are accepted") {
         "order: 2 streams; expected a step of one: what orders ops of different streams is not all recorded");
 }
 
-TEST_CASE("every policy that reorders keeps the bytes of the recorded order, also over iterations") {
+TEST_CASE("every policy that reorders computes the bytes of the recorded order, also over several iterations") {
   int reordered = 0, ended = 0;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 150 : 20); ++seed) {
     const std::optional<Trace> trace = tests::step_of_known_uses(seed, 12);
@@ -163,7 +163,7 @@ TEST_CASE("every policy that reorders keeps the bytes of the recorded order, als
   CHECK(reordered > (kOptimised ? 200 : 20));
 }
 
-TEST_CASE("with order, tide is never slower than without") {
+TEST_CASE("tide is never slower with order than without") {
   int faster = 0;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 60 : 6); ++seed) {
     const std::optional<Trace> trace = tests::step_of_known_uses(seed, 14);
@@ -225,8 +225,8 @@ TEST_CASE("bounds for any order are at most the optimum of every order") {
   CHECK(infeasible > 10);
 }
 
-TEST_CASE("content that is used before and after an op in every order is copied out before it and in after it") {
-  // a (100) is made first and read last. Between the two, each op reads the output of the previous one.
+TEST_CASE("content that every order uses both before and after an op is swapped out before the op and in after it") {
+  // a (100 B) is made first and read last. In between, each op reads the output of the one before.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 10_B}), c = build.alloc({.size = 100_B}),
                  d = build.alloc({.size = 10_B});
@@ -242,9 +242,9 @@ TEST_CASE("content that is used before and after an op in every order is copied 
     return *best_bound(
         {.trace = trace, .machine = machine, .capacity = capacity, .swap = swap, .assume = {}, .order = true});
   };
-  CHECK(best(215_B, true).makespan == 40_ns);  // 5 bytes take less time than the ops before and after op 2
-  // Op 2 uses 120 bytes, and 90 of the 220 that exist are absent. They are copied out in 90 ns before it and in within
-  // 90 ns after it.
+  CHECK(best(215_B, true).makespan == 40_ns);  // copies of 5 B take less time than the ops around op 2
+  // Op 2 uses 120 B, so 90 of the 220 live bytes are absent. They are swapped out in 90 ns before it, and swapped in
+  // within 90 ns after it.
   CHECK(best(130_B, true).name == "order-swap");
   CHECK(best(130_B, true).makespan == 90_ns + 10_ns + 90_ns);
   CHECK_FALSE(best(219_B, false).feasible);

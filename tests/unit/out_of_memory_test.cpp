@@ -5,7 +5,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("sizes of an out-of-memory message that would read the same are told apart by their bytes") {
+TEST_CASE("if two sizes in an out-of-memory message would look the same, they are given in bytes") {
   TraceBuilder build;
   const BufferId low = build.alloc({.size = 50_MiB}), high = build.alloc({.size = 50_MiB});
   build.run({.duration = 1_us}, {{low, Access::kWrite}, {high, Access::kWrite}});
@@ -23,8 +23,8 @@ TEST_CASE("sizes of an out-of-memory message that would read the same are told a
         "(52428800 B), and no policy makes room");
 }
 
-TEST_CASE("an out-of-memory message says which segment the pool could not get") {
-  // PyTorch's allocator takes 12 MiB as a segment of its own and serves 1 MiB out of one of 2 MiB.
+TEST_CASE("an out-of-memory message names the segment that the pool could not get") {
+  // PyTorch's allocator takes 12 MiB as a segment of its own, and places 1 MiB in a segment of 2 MiB.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 12_MiB}), small = build.alloc({.size = 1_MiB});
   build.run({.duration = 1_us}, {{a, Access::kWrite}, {small, Access::kWrite}});
@@ -53,7 +53,7 @@ TEST_CASE("an out-of-memory message names the module and the user's line of the 
                                          "model.py:88); 0 B are held of 50 MiB"));
 }
 
-TEST_CASE("an out-of-memory message names the module of the op and the parameter, where they are recorded") {
+TEST_CASE("an out-of-memory message names the module of the op and the parameter, if they are recorded") {
   TraceBuilder build;
   const BufferId weight = build.alloc({.size = 60_MiB, .name = build.text("mlp.fc1.weight")});
   build.run({.name = build.text("aten::empty"), .module = build.text("mlp.fc1"), .duration = 1_us},

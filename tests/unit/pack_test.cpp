@@ -15,7 +15,7 @@ Packing pack_with(const Trace& trace, const std::string& text, Bytes capacity = 
   return pack(trace, info, Options{info.name, info.options, spec.options}, {.capacity = capacity});
 }
 
-/// 1, 2 and 1 KiB. The middle one ends, and 3 KiB are allocated: 4 KiB live before, 5 KiB after.
+/// Buffers of 1, 2 and 1 KiB. The middle one is freed, and 3 KiB are allocated: 4 KiB are live before, 5 KiB after.
 Trace holed() {
   TraceBuilder build;
   build.alloc({.size = 1_KiB});
@@ -40,7 +40,7 @@ TEST_CASE("the memory in a hole that is too small counts as fragmentation") {
   CHECK_FALSE(packing.optimal());
 }
 
-TEST_CASE("a height that is the load is optimal, unless the pool only counts") {
+TEST_CASE("a height equal to the load is optimal, unless the pool only counts bytes") {
   TraceBuilder build;
   build.alloc({.size = 1_KiB});
   build.existing({.size = 1_KiB});
@@ -50,7 +50,7 @@ TEST_CASE("a height that is the load is optimal, unless the pool only counts") {
   CHECK_FALSE(pack_with(trace, "ideal").optimal());
 }
 
-TEST_CASE("a request without a place is named, with the largest hole") {
+TEST_CASE("a request without a place is reported, with the largest hole") {
   const Packing packing = pack_with(holed(), "best-fit", 6_KiB);
   CHECK(packing.outcome == Outcome::kOutOfMemory);
   CHECK(packing.message == "buffer 3 of 3072 B finds no place; the largest hole has 2048 B");

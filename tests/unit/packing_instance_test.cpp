@@ -18,7 +18,7 @@ std::string refusal_of(const Instance& instance) {
   return "accepted";
 }
 
-/// Items 0 .. 2 live side by side; 3 comes when 1 has ended.
+/// Items 0 to 2 live together; item 3 begins when item 1 ends.
 Instance four() {
   Instance instance;
   instance.add(64_B, 0, 9);
@@ -39,7 +39,7 @@ std::string overlap_of(const Instance& instance, std::vector<Bytes> offsets) {
 
 }  // namespace
 
-TEST_CASE("an item that ends at a position does not count in the load there") {
+TEST_CASE("an item that ends at a position is not part of the load there") {
   CHECK(load_of(four()) == 112_B);
   CHECK(load_of(Instance{}) == 0_B);
 }
@@ -56,7 +56,7 @@ TEST_CASE("an item lives in all of its intervals and not between them") {
   CHECK(overlap_of(instance, {0_B, 0_B, 7_B}) == "layout: buffers 0 and 2 overlap at position 5");
 }
 
-TEST_CASE("a layout is verified: overlap, alignment, fixed offsets, count") {
+TEST_CASE("the check of a layout finds overlaps, wrong alignments, moved fixed items and a wrong number of offsets") {
   Instance instance = four();
   CHECK(verified_height(instance, {0_B, 64_B, 96_B, 64_B}) == 112_B);
   CHECK(overlap_of(instance, {0_B, 64_B, 95_B, 64_B}) == "layout: buffers 1 and 2 overlap at position 2");
@@ -69,7 +69,7 @@ TEST_CASE("a layout is verified: overlap, alignment, fixed offsets, count") {
   CHECK(overlap_of(instance, {0_B, 64_B, 96_B, 64_B}) == "layout: buffer 0 cannot lie at 0 B");
 }
 
-TEST_CASE("an instance that no layout can satisfy is refused with its buffers") {
+TEST_CASE("an instance that no layout can satisfy is refused, and the message names its buffers") {
   CHECK(refusal_of(four()) == "accepted");
   Instance instance = four();
   instance.add(1_B, 7, 7);
@@ -97,14 +97,14 @@ TEST_CASE("an instance that no layout can satisfy is refused with its buffers") 
   CHECK(refusal_of(instance) == "buffer 2: is fixed at 24 B, which is no multiple of its alignment, 16 B");
 }
 
-TEST_CASE("fixed offsets that overlap are refused with both buffers") {
+TEST_CASE("fixed offsets that overlap are refused, and the message names both buffers") {
   Instance instance = four();
   instance.items[0].fixed = 0_B;
   instance.items[3].fixed = 32_B;
   CHECK(refusal_of(instance) == "buffers 0 and 3: both live at position 3 and are fixed at [0, 64) B and [32, 64) B");
   instance.items[3].fixed = 64_B;
   CHECK(refusal_of(instance) == "accepted");
-  instance.items[1].fixed = 64_B;  // ends where 3 begins
+  instance.items[1].fixed = 64_B;  // item 1 ends when item 3 begins
   CHECK(refusal_of(instance) == "accepted");
 }
 

@@ -27,7 +27,7 @@ LiveRanges one_range() {
 
 }  // namespace
 
-TEST_CASE("pointers among launch parameters are found, with const where the name says so") {
+TEST_CASE("pointers among launch parameters are found, and are const if the kernel's name says so") {
   const std::uint64_t input = kBase, output = kBase + 512;
   const std::int32_t count = 7;
   KernelLayout layout{{0, 8}, {8, 8}, {16, 4}};
@@ -37,7 +37,7 @@ TEST_CASE("pointers among launch parameters are found, with const where the name
                                   {output, 1, 0, PointerPlace::kParameter, false, true}});
 }
 
-TEST_CASE("types are not applied when the name cannot belong to the layout") {
+TEST_CASE("the types in a name are not used if they do not fit the layout of the parameters") {
   KernelLayout more{{0, 8}, {8, 8}}, narrow{{0, 4}};
   apply_types(more, std::vector{ParameterType::kPointerToConst});
   apply_types(narrow, std::vector{ParameterType::kPointerToConst});
@@ -54,7 +54,7 @@ TEST_CASE("pointers inside structs passed by value are found at aligned words of
   CHECK(scanned({{0, sizeof list}}, {&list}, one_range()) ==
         std::vector<FoundPointer>{{kBase + 64, 0, 8, PointerPlace::kInside, false, true},
                                   {kBase + 128, 0, 16, PointerPlace::kInside, false, true}});
-  // A parameter at offset 4: its words begin 4 bytes in.
+  // A parameter at offset 4; its words begin 4 bytes into the parameter buffer.
   std::array<std::byte, 4 + sizeof list> shifted{};
   std::memcpy(shifted.data() + 4, &list, sizeof list);
   CHECK(scanned({{4, sizeof shifted}}, {shifted.data()}, one_range()) ==
@@ -68,22 +68,22 @@ TEST_CASE("words outside live memory are reported only if they could be device a
   CHECK(scanned(layout, {&unknown, &small, &huge}, one_range()) ==
         std::vector<FoundPointer>{{unknown, 0, 0, PointerPlace::kParameter, false, false}});
   KernelLayout value{{0, 8, ParameterType::kValue}};
-  CHECK(scanned(value, {&unknown}, one_range()).empty());  // its declared type is no pointer
+  CHECK(scanned(value, {&unknown}, one_range()).empty());  // its type in the name is no pointer
 }
 
-TEST_CASE("a tensor map passed by value leads to the memory that it was encoded for") {
+TEST_CASE("a tensor map that is passed by value leads to the memory for which it was encoded") {
   alignas(64) std::array<std::byte, 192> parameter{};
   for (std::size_t i = 0; i < 128; ++i) parameter[64 + i] = std::byte(i);
   TensorMaps maps;
   maps.add(parameter.data() + 64, kBase + 4096);
   CHECK(scanned({{64, 192}}, {parameter.data()}, one_range(), maps) ==
         std::vector<FoundPointer>{{kBase + 4096, 0, 64, PointerPlace::kTensorMap, false, true}});
-  parameter[70] = std::byte{0xff};  // another descriptor
+  parameter[70] = std::byte{0xff};  // makes it another tensor map
   for (const FoundPointer& pointer : scanned({{64, 192}}, {parameter.data()}, one_range(), maps))
     CHECK(pointer.place != PointerPlace::kTensorMap);
 }
 
-TEST_CASE("the number of kept tensor maps is limited, and the oldest ones are forgotten") {
+TEST_CASE("the number of remembered tensor maps is limited, and the oldest ones are forgotten") {
   TensorMaps maps;
   std::array<std::byte, kTensorMapBytes> descriptor{};
   const auto numbered = [&](std::uint32_t number) {

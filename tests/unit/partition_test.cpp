@@ -31,7 +31,7 @@ Nodes kept(JointGraph graph, double budget = 1) {
 
 }  // namespace
 
-TEST_CASE("an operator's class does not depend on its namespace, overload and whether it is in place") {
+TEST_CASE("an operator's class does not depend on its namespace or overload, or on whether it is in place") {
   for (const char* name : {"aten::add_", "add", "aten::add.Tensor", "aten::relu_"}) {
     INFO(name);
     CHECK(class_of_op(name).recomputable);
@@ -44,18 +44,18 @@ TEST_CASE("an operator's class does not depend on its namespace, overload and wh
   CHECK(class_of_op("aten::native_dropout").fusible);
   CHECK(class_of_op("aten::view").view);
   CHECK(class_of_op("aten::cat").joins);
-  CHECK_FALSE(class_of_op("aten::transpose").view);  // as the source has it
+  CHECK_FALSE(class_of_op("aten::transpose").view);  // as in the source
   CHECK_FALSE(class_of_op("sgemm_128x64").recomputable);
 }
 
-TEST_CASE("a cheap output runs again where its input is kept anyway") {
-  // Backward reads the product and its relu: the product is kept, and the relu is computed from it again.
+TEST_CASE("a cheap output is recomputed if its input is kept anyway") {
+  // Backward reads the product and its relu. The product is kept, and the relu is recomputed from it.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({1, 2, 3})}) == Nodes{1, 3});
-  // A separate kernel reads the relu, so the relu must be in memory then and is not recomputed.
+  // If a separate kernel reads the relu, it must be in memory anyway, so it is kept and not recomputed.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3}, "mm")}) == Nodes{2, 3});
-  // Keeping a value that is fused into its only readers costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
+  // Keeping a value that is fused into all its readers costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3})}) == Nodes{1, 3});
 }
@@ -70,7 +70,7 @@ TEST_CASE("a value that is used again after an op that does not fuse is kept") {
   CHECK(kept(graph("relu")) == Nodes{0});
 }
 
-TEST_CASE("a chain of fusible ops is not run again over more than a hundred") {
+TEST_CASE("a chain of more than a hundred fusible ops is not run again") {
   const auto graph = [](std::uint32_t length) {
     JointGraph chain{parameter(5_B)};
     for (std::uint32_t i = 0; i < length; ++i) chain.push_back(forward("relu", {i}));
@@ -82,7 +82,7 @@ TEST_CASE("a chain of fusible ops is not run again over more than a hundred") {
   CHECK(kept(graph(110)) == Nodes{0, 110});
 }
 
-TEST_CASE("an op that makes several values keeps those that are needed") {
+TEST_CASE("of the values of an op with several outputs, the needed ones are kept") {
   JointNode attention = forward("_scaled_dot_product_efficient_attention", {0}, 120_B);
   attention.several = true;
   const auto part = [](Bytes size) {
@@ -94,9 +94,9 @@ TEST_CASE("an op that makes several values keeps those that are needed") {
         Nodes{3});
 }
 
-TEST_CASE("a budget keeps the ops that take longest; the cut finds the cheapest inputs to run the others from") {
-  // Four products in a chain, all read by backward. Beyond the input (100), 300 are kept; half of them is one product.
-  // The first three run again from the input (121) or, cheaper, from the first (110).
+TEST_CASE("a budget keeps the slowest ops, and the cut finds the cheapest values from which to run the others again") {
+  // A chain of four products; backward reads all of them. Beyond the input (100 B), 300 B are kept; half of that is one
+  // product. The first three run again from the input (cost 121) or, cheaper, from the first product (cost 110).
   const JointGraph chain{{.size = 100_B, .input = true},          forward("mm", {0}, 100_B, 1_ns),
                          forward("mm", {1}, 100_B, 2_ns),         forward("mm", {2}, 100_B, 3_ns),
                          result(forward("mm", {3}, 100_B, 4_ns)), backward({1, 2, 3, 4})};
@@ -115,7 +115,7 @@ TEST_CASE("a budget keeps the ops that take longest; the cut finds the cheapest 
   }
 }
 
-TEST_CASE("the table of shares rounds to the nearest part and to 24 bits") {
+TEST_CASE("the table of shares rounds to the nearest unit and to 24 bits") {
   const auto taken = [](const std::vector<KnapsackItem>& items, Bytes whole, double share) {
     return knapsack_by_shares(items, whole, share);
   };
@@ -124,9 +124,9 @@ TEST_CASE("the table of shares rounds to the nearest part and to 24 bits") {
   CHECK(taken(std::vector<KnapsackItem>(3, {33'334_B, 1_ns}), Bytes{100'000}, 1) == std::vector<bool>(3, true));
   CHECK(taken(std::vector<KnapsackItem>(3, {33'336_B, 1_ns}), Bytes{100'000}, 1) ==
         std::vector<bool>{true, true, false});
-  // Less than half a part is rounded to 0.
+  // Less than half a unit is rounded to 0.
   CHECK(taken({{4_B, 1_ns}, {100'000_B, 5_ns}}, Bytes{100'000}, 0) == std::vector<bool>{true, false});
-  // 2^24 + 1 is no number of 24 bits; 2^24 + 2 is one.
+  // 2^24 + 1 is not a number of 24 bits; 2^24 + 2 is one.
   CHECK(taken({{10_B, Nanos{1 << 24}}, {10_B, 1_ns}}, 20_B, 1) == std::vector<bool>{true, false});
   CHECK(taken({{10_B, Nanos{1 << 24}}, {10_B, 2_ns}}, 20_B, 1) == std::vector<bool>{true, true});
 }
@@ -155,7 +155,7 @@ TEST_CASE("the root gradient, which reads nothing, is not the result of the forw
   build.run(op("aten::mm", Phase::kBackward), {{root}, {y}, {g, Access::kWrite}});
   build.free(root);
   const TraceGraph made = joint_graph(build.finish());
-  // The values of ops; x is a node too. The product is needed for the loss; only backward needs the root gradient.
+  // The phases of the ops' values, without x. The loss needs the product; only backward needs the root gradient.
   std::vector<JointNode::Phase> phases;
   for (const JointNode& node : made.graph)
     if (!node.input) phases.push_back(node.phase);
@@ -163,7 +163,7 @@ TEST_CASE("the root gradient, which reads nothing, is not the result of the forw
   CHECK(phases == std::vector{kForward, kForward, kAside, kBackward});
 }
 
-TEST_CASE("a workspace is no value of the graph, and buffers that are freed before backward cannot be kept for it") {
+TEST_CASE("a workspace is no value of the graph, and a buffer that is freed before backward cannot be kept") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
                  workspace = build.alloc({.size = 900_B, .kind = BufferKind::kWorkspace});
@@ -180,11 +180,11 @@ TEST_CASE("a workspace is no value of the graph, and buffers that are freed befo
   CHECK(made.graph[1].size == 50_B);
   CHECK_FALSE(made.graph[1].several);
   CHECK((made.graph[1].gone && !made.graph[2].gone && !made.graph[3].gone));
-  // Keeping y, half the size of z, would be enough, since relu is cheap.
+  // y has half the size of z and relu is cheap, so keeping y would be enough; but y has been freed.
   CHECK(kept(made.graph) == Nodes{2, 3});
 }
 
-TEST_CASE("content that the first backward op replaces in place can be kept for that op") {
+TEST_CASE("content that the first backward op updates in place can be kept for that op") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
                  loss = build.alloc({.size = 4_B});
@@ -193,13 +193,14 @@ TEST_CASE("content that the first backward op replaces in place can be kept for 
   build.run(op("aten::sum", Phase::kForward), {{y}, {loss, Access::kWrite}});
   build.run(op("aten::mul_", Phase::kBackward), {{loss}, {y, Access::kReadWrite}});
   const TraceGraph made = joint_graph(build.finish());
-  REQUIRE(made.graph.size() == 4);  // x, y, the loss, y in backward
+  REQUIRE(made.graph.size() == 4);  // x, y, the loss, and backward's y
   CHECK_FALSE(made.graph[1].gone);
   CHECK(kept(made.graph) == Nodes{1, 2});  // the product is expensive
 }
 
 TEST_CASE("min-cut runs cheap ops again if the budget or the capacity requires it") {
-  // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
+  // Kept are x and w (15 B), both h (200 B), both a (120 B), y and g (10 B each). Without both a, 220 of 340 B are
+  // kept.
   const tests::TwoBlocks blocks;
   const auto run = [&](const char* policy, Bytes capacity) {
     const Result result =
@@ -231,10 +232,10 @@ TEST_CASE("min-cut does not drop the loss that the program reads after the backw
   build.run(op("aten::_local_scalar_dense", Phase::kOptimizer), {{loss}});
   const Result result = simulate(build.finish(), {.pool = "ideal", .policy = "min-cut(budget=1)", .machine = {}});
   CHECK(result.outcome == Outcome::kOk);
-  CHECK(result.totals.recompute == 0_ns);  // dropped, it would take the product and the sum again: 2 us
+  CHECK(result.totals.recompute == 0_ns);  // recomputing the loss would run the product and the sum again: 2 us
 }
 
-TEST_CASE("a budget of min-cut that is no share is refused") {
+TEST_CASE("a budget of min-cut outside 0 to 1 is refused") {
   const auto run = [](const char* policy) {
     const tests::TwoBlocks blocks;
     return simulate(blocks.trace, {.pool = "ideal", .policy = policy, .machine = {}});

@@ -10,9 +10,9 @@ using namespace tidepool;
 
 namespace {
 
-/// `iterations` times: two activations of 3 and 4 B that come and go in turn, and a new version of 5 B that is made
-/// while the last iteration's is still there. 7 B stay all the time.
-///   event 0: new version; 1: free the old one (from the second iteration on, else a block from before);
+/// `iterations` times: two activations of 3 and 4 B, one after the other, and a new version of 5 B that is made before
+/// that of the last iteration is freed. 7 B stay all the time.
+///   event 0: new version; 1: free the old one (a block from before in the first iteration);
 ///   2: +3 B; 3: -3 B; 4: +4 B; 5: -4 B
 Trace loop_trace(int iterations) {
   TraceBuilder build;
@@ -30,7 +30,7 @@ Trace loop_trace(int iterations) {
 }  // namespace
 
 TEST_CASE("the loop of a recording is found, with the blocks that live across its end and those that stay") {
-  // The first free is of a buffer of unknown age, so the loop begins behind it, with event 2.
+  // The first free is of a buffer from before the recording, so the loop begins behind it, at event 2.
   const SteadyLoop loop = find_loop(loop_trace(20), 0);
   REQUIRE(loop.found());
   CHECK(loop.length == 6);
@@ -45,7 +45,7 @@ TEST_CASE("a block that lives across the end of the circle is one item with two 
   const Trace trace = loop_trace(20);
   const Instance circle = on_circle(find_loop(trace, 0), trace, 1_B);
   check(circle);
-  REQUIRE(circle.items.size() == 7);  // 3 arcs, twice, and the bytes that stay
+  REQUIRE(circle.items.size() == 7);  // 3 arcs in 2 copies, and the bytes that stay
   const auto lives = [&](std::size_t item) {
     const std::span<const Interval> all = circle.lives(circle.items[item]);
     return std::vector<Interval>{all.begin(), all.end()};
@@ -56,23 +56,23 @@ TEST_CASE("a block that lives across the end of the circle is one item with two 
   CHECK(lives(5) == std::vector<Interval>{{0, 5}, {10, 12}});
   CHECK(lives(6) == std::vector<Interval>{{0, 12}});
   CHECK(circle.items[6].fixed == 0_B);
-  CHECK(load_of(circle) == 17_B);  // 7 + 5 + 5: both versions for a moment
+  CHECK(load_of(circle) == 17_B);  // 7 + 5 + 5 B: both versions are live for a moment
 }
 
-TEST_CASE("a layout of the circle serves every iteration, and a check finds a wrong one") {
+TEST_CASE("a layout of the circle fits every iteration, and a check finds a wrong one") {
   const Trace trace = loop_trace(20);
   const SteadyLoop loop = find_loop(trace, 0);
   const Instance circle = on_circle(loop, trace, 1_B);
-  // Versions are at 7 and 12 in turn. Activations are above both.
+  // Versions alternate between 7 and 12. Activations are above both.
   const std::vector<Bytes> offsets{17_B, 17_B, 7_B, 17_B, 17_B, 12_B, 0_B};
   CHECK(verified_height(circle, offsets) == 21_B);
-  // 118 events, 59 of them allocs. The third free of the last iteration is missing. 7 B and a version exist before.
+  // There are 118 events; 59 of them are allocs. The last free is missing. 7 B and a version exist before.
   const LoopReplay good = replay_loop(trace, 0, loop, circle, offsets);
   CHECK(good.overlaps == 0);
   CHECK(good.misses == 0);
   CHECK(good.served == 59 + 2);
   std::vector<Bytes> wrong = offsets;
-  wrong[5] = 7_B;  // both versions at one place
+  wrong[5] = 7_B;  // both versions have one place
   CHECK(replay_loop(trace, 0, loop, circle, wrong).overlaps > 0);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("sizes on the circle are multiples of the granule") {
   for (const Item& item : circle.items) CHECK((item.size == 512_B && item.alignment == 512_B));
 }
 
-TEST_CASE("no loop is found in a recording without one, and a leak is named") {
+TEST_CASE("no loop is found in a recording without one, and a leak is reported") {
   TraceBuilder once;
   once.free(once.alloc({.size = 3_B}));
   CHECK(find_loop(once.finish(), 0).length == 0);
@@ -97,10 +97,10 @@ TEST_CASE("no loop is found in a recording without one, and a leak is named") {
   CHECK(loop.left_behind == std::vector<std::uint32_t>{0});
 }
 
-TEST_CASE("a repeated step keeps what exists before and after it") {
+TEST_CASE("a repeated step keeps the buffers that exist before and after it") {
   TraceBuilder build;
   build.existing({.size = 7_B});                         // stays
-  const BufferId input = build.existing({.size = 5_B});  // comes again for each iteration
+  const BufferId input = build.existing({.size = 5_B});  // a new one for each iteration
   build.free(build.alloc({.size = 3_B}));
   build.free(input);
   build.alloc({.size = 2_B});  // is never freed
@@ -128,7 +128,7 @@ TEST_CASE("a repeated step is a loop of its own length") {
     CHECK(loop.copies() == 1);
     const Instance circle = on_circle(loop, many, 1_B);
     check(circle);
-    // All buffers side by side: a valid layout.
+    // All buffers one above the other are a valid layout.
     std::vector<Bytes> offsets;
     Bytes top;
     for (const Item& item : circle.items) offsets.push_back(std::exchange(top, top + item.size));

@@ -23,7 +23,7 @@ std::string complaint(const std::string& bytes) {
   return "";
 }
 
-/// A value in the notation of Python.
+/// A value in Python's notation.
 std::string show(const Pickle& pickle, PickleId id) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.size() > 1 ? ", " : "") + part; };
@@ -72,7 +72,7 @@ TEST_CASE("a pickle's numbers keep their sign and width") {
   CHECK(read("G\x3f\xf8\x00\x00\x00\x00\x00\x00"s) == "float 1.500000");
 }
 
-TEST_CASE("an integer of nine bytes that fits in 64 bits is exact, another becomes the nearest that fits") {
+TEST_CASE("an integer of nine bytes is exact if it fits in 64 bits, and otherwise becomes the nearest that fits") {
   CHECK(read("\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x00"s) == "1");
   CHECK(read("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"s) == "huge 9223372036854775807");
   CHECK(read("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\xff"s) == "huge -9223372036854775808");
@@ -87,18 +87,18 @@ TEST_CASE("a pickle's texts and byte strings of every width are texts") {
   CHECK(read("C\x02hi"s) == "'hi'");
 }
 
-TEST_CASE("a pickle's containers hold items that are added at once and later") {
+TEST_CASE("a pickle's containers have the items that are added at once and those that are added later") {
   CHECK(read("NN\x88\x87"s) == "(None, None, True)");
   CHECK(read(")") == "()");
   CHECK(read("](K\x01K\x02"s + "eK\x03"s + "a(K\x04" + "e") == "[1, 2, 3, 4]");
   CHECK(read("}(K\x01K\x02uK\x03K\x04s"s) == "{1: 2, 3: 4}");
   CHECK(read("(K\x01K\x02l"s) == "[1, 2]");
   CHECK(read("(K\x01K\x02"s + "d") == "{1: 2}");
-  // Elements that come after those of another list.
+  // Items that are added after those of another list.
   CHECK(read("](K\x01"s + "e](K\x02"s + "e0K\x03"s + "a") == "[1, 3]");
 }
 
-TEST_CASE("equal texts and small numbers of a pickle are one value each") {
+TEST_CASE("equal texts and equal small numbers of a pickle are one value") {
   const std::string bytes =
       "\x80\x02](\x8c\x01"s + "a\x8c\x01"s + "bX\x01\x00\x00\x00"s + "aK\x07M\x07\x00"s + "J\xff\xff\xff\xff"s + "e."s;
   const Pickle pickle{bytes};
@@ -111,7 +111,7 @@ TEST_CASE("equal texts and small numbers of a pickle are one value each") {
   CHECK(show(pickle, pickle.root()) == "['a', 'b', 'a', 7, 7, -1]");
 }
 
-TEST_CASE("a pickle's memo shares values, by number and by count") {
+TEST_CASE("a pickle's memo shares values, by explicit and by implicit number") {
   CHECK(read("]q\x05(K\x01"s + "e0h\x05"s) == "[1]");
   CHECK(read("]r\x05\x00\x00\x00(K\x01"s + "e0j\x05\x00\x00\x00"s) == "[1]");
   CHECK(read("\x8c\x01"s + "a\x94\x8c\x01"s + "b\x94(h\x01h\x00t"s) == "('b', 'a')");
@@ -125,7 +125,7 @@ TEST_CASE("pickle protocols 2 to 5 are read, others refused") {
   CHECK(complaint("(lp0\n.") == "byte 0: no PROTO; expected a pickle of protocol 2 to 5");
 }
 
-TEST_CASE("a pickle's opcodes that would run code are refused by name and place") {
+TEST_CASE("a pickle's opcodes that would run code are refused by name and position") {
   CHECK(complaint("\x80\x04N0cos\nsystem\n."s) == "byte 4: opcode GLOBAL ('c') would run code; a snapshot needs none");
   CHECK(complaint("\x80\x04NNR."s) == "byte 4: opcode REDUCE ('R') would run code; a snapshot needs none");
   CHECK(complaint("\x80\x04N}b."s) == "byte 4: opcode BUILD ('b') would run code; a snapshot needs none");
@@ -133,7 +133,7 @@ TEST_CASE("a pickle's opcodes that would run code are refused by name and place"
   CHECK(complaint("\x80\x04\x81."s) == "byte 2: opcode NEWOBJ (0x81) would run code; a snapshot needs none");
 }
 
-TEST_CASE("a damaged pickle is refused with the place") {
+TEST_CASE("a damaged pickle is refused with the position") {
   CHECK(complaint("\x80\x04\xff."s) == "byte 2: unknown opcode 0xff");
   CHECK(complaint("\x80\x04J\x01."s) == "byte 2: the pickle ends within BININT; 2 bytes are missing");
   CHECK(complaint("\x80\x04\x8c\xc8"s + "ab") ==

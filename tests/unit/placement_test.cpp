@@ -1,4 +1,4 @@
-// Places for plans by counted bytes.
+// Places for plans that were made by counted bytes.
 #include "policies/planning/search/placement.hpp"
 
 #include <string>
@@ -11,12 +11,12 @@
 
 using namespace tidepool;
 
-TEST_CASE("a limit falls by three quarters of the excess until it is low enough, then halves the interval") {
+TEST_CASE("a limit falls by three quarters of the excess until it is low enough; then the interval is halved") {
   LimitSearch limits{1'000_B, 2_B};
   limits.is_high(100_B);
   CHECK(limits.limit() == 925_B);
   limits.is_high(1_B);
-  CHECK(limits.limit() == 917_B);  // by four steps of 2 B at least
+  CHECK(limits.limit() == 917_B);  // falls by at least four steps of 2 B
   limits.is_low();
   CHECK(limits.limit() == 921_B);
   limits.is_high(1_B);
@@ -26,7 +26,7 @@ TEST_CASE("a limit falls by three quarters of the excess until it is low enough,
   CHECK(limits.done());
 }
 
-TEST_CASE("a limit that was too low rises to halfway below the lowest that was too high") {
+TEST_CASE("a limit that was too low rises halfway to the lowest one that was too high") {
   LimitSearch limits{1'000_B, 2_B};
   limits.is_high(80_B);
   limits.is_low();
@@ -38,7 +38,7 @@ TEST_CASE("a limit that was too low rises to halfway below the lowest that was t
   CHECK_FALSE(limits.done());
 }
 
-TEST_CASE("bytes above the capacity count as if they were copied out and back twice") {
+TEST_CASE("bytes above the capacity count as if they were swapped out and in twice") {
   RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = 1'000_B};
   spec.machine.h2d.rate = BytesPerSecond{1'000'000'000};  // 1 B/ns
   spec.machine.d2h.rate = BytesPerSecond{500'000'000};
@@ -55,7 +55,7 @@ TEST_CASE("a first limit that is low enough is the last") {
 }
 
 TEST_CASE(
-    "a plan that finds no places is changed until it has some, where it is faster than what the pool makes of it") {
+    "a plan for which no places are found is changed until places are found, if it is then faster than in the pool") {
   if (!tests::optimised()) return;
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide");
   RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = trace.ideal_peak() * 40 / 100};

@@ -24,7 +24,7 @@ Trace small_trace() {
   return build.finish();
 }
 
-/// Every verb, addresses known and not, and every field of the first line.
+/// A plan file with every verb, known and unknown addresses, and every field of the first line.
 PlanFile full_file(const Trace& trace) {
   const VersionId a{0}, b{2};
   PlanWriter plan{trace};
@@ -61,7 +61,7 @@ Input as_input(const std::string& text) { return Input{"run.plan", text}; }
 
 }  // namespace
 
-TEST_CASE("a plan file gives back all that was written") {
+TEST_CASE("a plan file that is written is read back unchanged") {
   const Trace trace = small_trace();
   const PlanFile file = full_file(trace);
   const PlanFile read = parse_plan(as_input(plan_text(file)), &trace);
@@ -89,7 +89,7 @@ TEST_CASE("a plan file gives back all that was written") {
   CHECK(plan_text(back) == plan_text(plain));
 }
 
-TEST_CASE("a plan file is written as a whole, compressed if its name says so") {
+TEST_CASE("a plan file is written as a whole, and compressed if its name ends that way") {
   const Trace trace = small_trace();
   const PlanFile file = full_file(trace);
   const auto folder = std::filesystem::temp_directory_path() / ("tidepool-plan-" + std::to_string(::getpid()));
@@ -100,12 +100,12 @@ TEST_CASE("a plan file is written as a whole, compressed if its name says so") {
   }
   CHECK(std::filesystem::file_size(folder / "run.plan.zst") < std::filesystem::file_size(folder / "run.plan"));
   const auto files = std::filesystem::directory_iterator{folder};
-  CHECK(std::distance(begin(files), end(files)) == 2);  // nothing temporary is left
+  CHECK(std::distance(begin(files), end(files)) == 2);  // no temporary file is left
   CHECK_THROWS_AS(write_plan(folder / "none" / "run.plan", file), InputError);
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a wrong plan file is refused with its line") {
+TEST_CASE("a wrong plan file is refused with the number of its line") {
   const Trace trace = small_trace();
   const std::string text = plan_text(full_file(trace));
   const std::size_t second_line = text.find('\n') + 1;
@@ -154,8 +154,8 @@ TEST_CASE("a wrong plan file is refused with its line") {
   CHECK(refusal(text + "{\"do\":\"next\",\"iteration\":2}\n") ==
         "run.plan:20: one action more than the 18 that the first line says");
   CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 17 of 18 actions; expected a complete file");
-  for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // cut off anywhere but at the last line feed
+  for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // every length but the whole, with or without line feed
     CHECK_FALSE(refusal(text.substr(0, size)).empty());
-    if (size == second_line) size = text.size() - 200;  // all of the first line and all of the last ones
+    if (size == second_line) size = text.size() - 200;  // only the first line and the last 200 bytes are tried
   }
 }

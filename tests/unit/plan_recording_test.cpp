@@ -1,4 +1,4 @@
-// A simulated run, exported as if it had been recorded.
+// A simulated run, exported like a recorded one.
 #include "simulator/export/plan_recording.hpp"
 
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ Trace imported(const Recording& recording) {
 
 }  // namespace
 
-TEST_CASE("a simulated run's recording holds at most what the simulation says, at places that never overlap") {
+TEST_CASE("the recording of a simulated run has at most the simulation's bytes, at places that never overlap") {
   const Trace trace = tests::chain_trace(12);
   for (const auto& [pool, policy] : {std::pair{"best-fit", "none"}, std::pair{"best-fit", "lru-swap"},
                                      std::pair{"best-fit", "dtr"}, std::pair{"pytorch", "none"}}) {
@@ -76,9 +76,9 @@ TEST_CASE("a simulated run's recording holds at most what the simulation says, a
   }
 }
 
-TEST_CASE("copies that slow each other down are recorded when the simulation has them") {
-  // w (1000 bytes) is on the host. op0 writes a (1000 bytes), 10 ns; then a goes out and w comes in, 1000 ns each
-  // alone.
+TEST_CASE("a recording has the simulation's times of copies that slow each other down") {
+  // w (1000 B) is on the host. op0 writes a (1000 B), 10 ns; then a is swapped out and w is swapped in. Each copy takes
+  // 1000 ns alone.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 1000_B}), a = build.alloc({.size = 1000_B});
   const VersionId made = build.run({.duration = 10_ns}, {{a, Access::kWrite}})[0];
@@ -106,10 +106,10 @@ TEST_CASE("copies that slow each other down are recorded when the simulation has
   using Ends = std::map<std::string, Nanos>;
   CHECK(ends(1'000'000, 1'000'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1010_ns}});
   CHECK(ends(500'000, 500'000) == Ends{{"d2h", 2010_ns}, {"h2d", 2010_ns}});
-  CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w by 1010, then alone
+  CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w by 1010 ns, the rest alone
 }
 
-TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of it") {
+TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of this allocator") {
   const ScratchFolder scratch;
   const std::string trace = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/resnet50.tide";
   const auto run = [](const std::vector<std::string>& arguments) {

@@ -4,7 +4,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("an action's text names the verb, the subject and the op that follows the action") {
+TEST_CASE("an action's text has the verb, the subject and the op that follows the action") {
   const OpId op{12};
   CHECK(to_text(Action{Verb::kDrop, op, 3, {}, {}}) == "drop version 3 before op 12");
   CHECK(to_text(Action{Verb::kAlloc, op, 7, {}, {}}) == "alloc version 7 before op 12");

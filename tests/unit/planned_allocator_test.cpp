@@ -43,7 +43,7 @@ class CountedMemory final : public MemorySource {
 const int streams[2] = {};
 const LiveStream kFirst = &streams[0], kSecond = &streams[1];
 
-/// Two weights that exist, then a step of eight requests of sizes that all differ: at 512 * position.
+/// Two weights that exist before, then a step of eight requests of different sizes, each at 512 * position.
 LayoutFile layout() {
   LayoutFile file;
   file.alignment = 512_B;
@@ -53,7 +53,7 @@ LayoutFile layout() {
   return file;
 }
 
-/// The offset of a request from the first weight's place.
+/// A job whose requests are given by their sizes. Offsets count from the place of its first request.
 class Job {
  public:
   explicit Job(PlannedAllocator& allocator) : allocator_{allocator} {}
@@ -99,18 +99,18 @@ TEST_CASE("a live job gets planned places, step after step") {
   job.free_all();
 }
 
-TEST_CASE("buffers from before the step get their places in whatever order the job allocates them") {
+TEST_CASE("buffers from before the step get their places in any order of allocation") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
   Job job{allocator};
-  CHECK(job.ask(101) == 0);  // the second weight comes first ...
+  CHECK(job.ask(101) == 0);  // the second weight is allocated first
   CHECK(job.ask(100) == -512);
   job.step();
   CHECK(allocator.report().places.fallback == 0);
   job.free_all();
 }
 
-TEST_CASE("a deviating step falls back and the next one is as planned again") {
+TEST_CASE("after a step that deviates from the plan, the next one gets its planned places again") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
   Job job{allocator};
@@ -118,8 +118,8 @@ TEST_CASE("a deviating step falls back and the next one is as planned again") {
   job.ask(101);
   job.step();
   job.ask(102);
-  CHECK(job.ask(999) == 5120);  // not planned: the fallback region
-  for (const int size : {103, 105, 106}) CHECK(job.ask(size) == 512 * (size - 100));  // and 104 is left out
+  CHECK(job.ask(999) == 5120);  // not planned: placed in the fallback region
+  for (const int size : {103, 105, 106}) CHECK(job.ask(size) == 512 * (size - 100));  // the job skips 104
   for (const int size : {102, 999, 103, 105, 106}) job.free(size);
   for (int i = 2; i < 10; ++i) CHECK(job.ask(100 + i) == 512 * i);
   CHECK(allocator.report().places.fallback == 1);
@@ -127,7 +127,7 @@ TEST_CASE("a deviating step falls back and the next one is as planned again") {
   job.free_all();
 }
 
-TEST_CASE("requests that do not fit the arena, and other streams, get separate memory") {
+TEST_CASE("requests that do not fit in the arena, and those of other streams, get separate memory") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 0_B, memory};
   void* weight = allocator.allocate(100_B, kFirst);
@@ -158,7 +158,7 @@ TEST_CASE("without memory for the arena the job continues, and without any memor
   allocator.free(small);
 }
 
-TEST_CASE("a block that another stream has used is handed on only after that stream") {
+TEST_CASE("a block that another stream has used is given to the next request only after that stream's work") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
   void* block = allocator.allocate(100_B, kFirst);
@@ -170,7 +170,7 @@ TEST_CASE("a block that another stream has used is handed on only after that str
   CHECK(memory.orders == std::vector<std::pair<LiveStream, LiveStream>>{{kSecond, kFirst}});
 }
 
-TEST_CASE("a layout of sizes that no memory has, or with places that kernels cannot use, is refused") {
+TEST_CASE("a layout that is larger than any memory, or whose places are not aligned for kernels, is refused") {
   HeapMemory memory;
   LayoutFile file = layout();
   file.requests.back().offset = kNoLimit;
@@ -216,8 +216,8 @@ TEST_CASE("concurrent requests of any size never share a byte") {
   CHECK(report.unknown_frees == 0);
 }
 
-TEST_CASE("a request that cannot be served is an error for PyTorch, which would use the address 0") {
-  setenv("TIDEPOOL_LAYOUT_DEVICE", "none", 1);  // so that there is no source of memory
+TEST_CASE("a request without memory is an error in PyTorch, which would otherwise use the address 0") {
+  setenv("TIDEPOOL_LAYOUT_DEVICE", "none", 1);  // leaves the allocator without a source of memory
   const std::string path = std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("python/libtidepool_allocator.so");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);

@@ -1,4 +1,4 @@
-// POET's integer program against all schedules of small graphs, and in the engine on a chain.
+// POET's integer program compared with all schedules of small graphs, and run by the engine on a chain.
 #include <cmath>
 #include <optional>
 
@@ -14,7 +14,7 @@ using namespace tidepool;
 
 namespace {
 
-/// The graph of random_graph() with prices of copies, some cheaper than reruns.
+/// The graph of random_graph() with prices of copies; some copies are cheaper than reruns.
 KeepGraph paged_graph(std::uint64_t seed) {
   KeepGraph graph = tests::random_graph(seed, 3);
   tests::Random random{seed + 100};
@@ -25,7 +25,7 @@ KeepGraph paged_graph(std::uint64_t seed) {
   return graph;
 }
 
-/// The cost of every schedule: all sets of kept values, and for what comes back all choices between copy and rerun.
+/// The cost of every schedule: all sets of kept values, each with all choices between a copy and a rerun.
 std::vector<KeepCost> all_costs(const KeepGraph& graph) {
   std::vector<std::pair<std::size_t, std::size_t>> choices;  // (t, i)
   std::vector<std::vector<bool>> kept(graph.nodes());
@@ -75,7 +75,7 @@ TEST_CASE("POET's integer program takes the least price of all schedules that fi
   CHECK(rerun > 0);
 }
 
-TEST_CASE("a limit of the time of reruns leaves POET the copies") {
+TEST_CASE("if the time of reruns is limited, POET uses copies instead") {
   KeepGraph graph = paged_graph(1);
   for (Nanos& time : graph.page_in) time = 1'000_ns;  // reruns are cheaper
   std::optional<Bytes> tight;                         // the least capacity that needs reruns
@@ -92,7 +92,7 @@ TEST_CASE("a limit of the time of reruns leaves POET the copies") {
   CHECK(cost_of(graph, *limited.schedule).paged > 0_ns);
 }
 
-TEST_CASE("the rounding of POET's relaxation keeps a limit of the time of reruns wherever a rounding does") {
+TEST_CASE("POET's relaxation finds a rounding that keeps the limit of the time of reruns, if one does") {
   int kept = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     KeepGraph graph = paged_graph(seed);
@@ -112,7 +112,7 @@ TEST_CASE("the rounding of POET's relaxation keeps a limit of the time of reruns
   CHECK(kept > 10);
 }
 
-TEST_CASE("POET refuses prices and limits that are no numbers from 0 to a million") {
+TEST_CASE("POET refuses prices and limits that are not numbers from 0 to a million") {
   const Trace trace = tests::chain_trace(8);
   const auto run = [&](const char* policy) {
     return simulate(trace, {.pool = "ideal", .policy = policy, .capacity = trace.ideal_peak() - 1_B});
@@ -121,8 +121,8 @@ TEST_CASE("POET refuses prices and limits that are no numbers from 0 to a millio
   CHECK_THROWS_WITH(run("poet(reruns=1e30)"), "poet: option 'reruns' is '1e30'; expected 0 to 1000000");
 }
 
-TEST_CASE("where copies are dear, POET recomputes a chain as Checkmate does; where they are cheap, it only copies") {
-  // The input of the step, four inputs of ops, and a gradient with the one made from it.
+TEST_CASE("if copies are expensive, POET recomputes a chain as Checkmate does; if they are cheap, it only copies") {
+  // The step's input, the inputs of four ops, and a gradient with the one made from it.
   const Trace trace = tests::chain_trace(8);
   const Bytes capacity = 1000_B * (1 + 4 + 2);
   const Result dear = tests::exact_run_that_ends_well(trace, "poet(solve=ilp,stages=8,paging=1000)", capacity);
