@@ -1,4 +1,4 @@
-// Pools for tests: made by name, on a device that hands out consecutive addresses.
+// Pools for tests, made by name, on a device that gives consecutive addresses.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ Steps before(const Predecessors& predecessors, std::uint32_t step) {
 
 }  // namespace
 
-TEST_CASE("a step follows the one before it on its stream, and what the stream has waited for since then") {
+TEST_CASE("a step follows the one before it on its stream, and the events that the stream has waited for since then") {
   const Predecessors found{program_of({{Kind::kStep, 0, 0},
                                        {Kind::kStep, 0, 1},
                                        {Kind::kRecord, 0, 0},
@@ -39,7 +39,7 @@ TEST_CASE("a step follows the one before it on its stream, and what the stream h
   CHECK(before(found, 4) == Steps{3});
 }
 
-TEST_CASE("an event includes the waits of its stream, and means its latest record") {
+TEST_CASE("an event includes the waits of its stream, and a wait for it is for its latest record") {
   const Predecessors found{program_of({{Kind::kStep, 0, 0},
                                        {Kind::kRecord, 0, 0},
                                        {Kind::kWait, 4, 0},  // upkeep has no step and only forwards waits
@@ -55,6 +55,6 @@ TEST_CASE("an event includes the waits of its stream, and means its latest recor
                                        {Kind::kStep, 3, 4}})};
   CHECK(before(found, 1) == Steps{0});
   CHECK(before(found, 3) == Steps{2});
-  CHECK(before(found, 4) == Steps{2});  // the later one of the same lane
+  CHECK(before(found, 4) == Steps{2});  // the later one of two steps of one lane
   CHECK(found.all() == Steps{0, 0, 2, 2});
 }

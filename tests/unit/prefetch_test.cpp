@@ -1,4 +1,4 @@
-// Closed forms of drafts that bring content back early, within a step and across the boundary between two.
+// Drafts that swap content in early, within a step and across two steps, in closed form.
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -11,7 +11,7 @@ using tidepool::tests::script;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
+/// 1 GB/s each way without latency: 1 B takes 1 ns.
 const Machine kMachine = tests::byte_per_nano();
 
 Result scripted(const Trace& trace, std::vector<Action> actions, Bytes capacity, int iterations = 1) {
@@ -26,7 +26,7 @@ Result scripted(const Trace& trace, std::vector<Action> actions, Bytes capacity,
 
 Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpId{before}, subject.value(), {}, {}}; }
 
-/// op0 writes a (100 B) | op1 writes b (100 B), 1000 ns | free b | op2 busy, 50 ns | op3 busy, `last` ns | op4 reads a.
+/// op0 writes a (100 B) | op1 writes b (100 B), 1000 ns | b is freed | op2, 50 ns | op3, `last` ns | op4 reads a.
 Trace a_around_b(Nanos last) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
@@ -44,19 +44,20 @@ Trace a_around_b(Nanos last) {
 }  // namespace
 
 TEST_CASE("a swap-in of a draft that does not fit is tried again before every op") {
-  // The swap-in of a is requested before op1. a fits when b is freed, before op2, and is there 100 ns later; op4 starts
-  // 50 + last later.
+  // The swap-in of a is requested before op1. a fits when b is freed, before op2, and is there 100 ns later. op4 could
+  // start 50 ns + `last` later.
   for (const auto& [last, stall] : {std::pair{50_ns, 100_ns}, std::pair{49_ns, 101_ns}}) {
     const Trace trace = a_around_b(last);
     const VersionId a = trace.made(OpId{0})[0];
     const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a)}, 100_B);
     REQUIRE(result.outcome == Outcome::kOk);
-    CHECK(result.totals.stall.compute == stall);  // 100 ns of it until a has left and b may be written
+    CHECK(result.totals.stall.compute == stall);  // in 100 ns of the stall, op1 waits until a has left
   }
 }
 
-TEST_CASE("a swap-in of a draft starts during an op when a copy to the host ends then") {
-  // c (100 B) leaves from 20 to 120, during op2; a comes back from 120 to 220, when op3 (from 1020) has long to start.
+TEST_CASE("a swap-in of a draft starts during an op, when a swap-out ends and frees its memory") {
+  // c (100 B) leaves from 20 to 120 ns, during op2. a is swapped in from 120 to 220 ns, long before op3 begins at 1020
+  // ns.
   TraceBuilder build;
   const BufferId a = build.existing({.size = 100_B});
   const BufferId c = build.alloc({.size = 100_B});
@@ -84,8 +85,8 @@ TEST_CASE("a swap-in of a version whose swap-out is under way keeps the version"
   CHECK(result.totals.eviction_count == 0);
 }
 
-TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") {
-  // The parameter (100 B), which op1 reads and op2 changes, is absent around the boundary, because op0 needs its bytes
+TEST_CASE("content with a gap across the end of the step begins on the host, and every iteration is the same") {
+  // op2 reads and changes the parameter (100 B). It is absent from op3 to the next op1, because op0 needs its memory
   // for b.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_B});
@@ -108,7 +109,7 @@ TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") 
   }
 }
 
-TEST_CASE("a version that a draft copies out stays until the draft releases it, also if it does so at once") {
+TEST_CASE("a version that a draft copies out stays until the draft releases it, even if that is at once") {
   const Trace trace = a_around_b(50_ns);
   const VersionId a = trace.made(OpId{0})[0];
   const auto drafted = [&](std::uint32_t released) {
@@ -118,8 +119,8 @@ TEST_CASE("a version that a draft copies out stays until the draft releases it, 
     copies.copy_back(4, a);
     return scripted(trace, copies.take(), 200_B);
   };
-  // It is released before op1, has left when op2 begins, and comes back in 100 ns before op4. Nothing is released after
-  // the last op.
+  // Released before op1 (or op2), a has left when op2 begins, and is swapped in in 100 ns before op4. Released after
+  // the last op, it stays.
   CHECK(drafted(1).totals.swap_in == 100_B);
   CHECK(drafted(1).totals.stall.h2d == 100_ns);
   CHECK(drafted(2).totals.swap_in == 100_B);

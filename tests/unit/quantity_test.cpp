@@ -1,4 +1,4 @@
-// Sizes in the forms that people and other tools write.
+// Sizes in the notations of people and of other tools.
 #include "traces/quantity.hpp"
 
 #include "tests/catch.hpp"
@@ -12,11 +12,11 @@ TEST_CASE("sizes are read with decimals, and with one letter for powers of 1024"
   CHECK(parse_bytes("16G") == 16_GiB);
   CHECK(parse_bytes("1T") == 1024_GiB);
   CHECK(parse_bytes("2.5kB") == 2500_B);
-  CHECK(parse_bytes("0.0001kB") == 0_B);  // parts of a byte are dropped
+  CHECK(parse_bytes("0.0001kB") == 0_B);  // fractions of a byte are dropped
   CHECK(parse_bytes("9223372036854775807B") == Bytes{9223372036854775807});
 }
 
-TEST_CASE("a size that was printed can be typed back") {
+TEST_CASE("a size that is printed can be read back") {
   for (const Bytes size : {0_B, 1023_B, 4_KiB, 459_MiB + 300_KiB, 16_GiB}) {
     const Bytes back = parse_bytes(to_text(size));
     CHECK(to_text(back) == to_text(size));

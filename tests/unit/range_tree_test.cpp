@@ -1,4 +1,4 @@
-// Ranges of slots, and schedules made with them, compared with visiting every slot.
+// A tree over slots, and schedules made with it, compared with visits of every slot.
 #include "policies/planning/gaps/range_tree.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using tests::Random;
 
 namespace {
 
-/// The same as schedule_late(), one slot at a time.
+/// The result of schedule_late(), computed slot by slot.
 std::vector<PlannedGap> late_by_slots(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       std::vector<std::uint32_t> order, const Machine& machine, Bytes limit) {
   const std::size_t n = circle.size();
@@ -45,7 +45,7 @@ std::vector<PlannedGap> late_by_slots(const StepCircle& circle, const std::vecto
 
 }  // namespace
 
-TEST_CASE("a tree of ranges gives the answers of a list of slots") {
+TEST_CASE("a tree over slots gives the answers of a list of slots") {
   Random random{3};
   for (const std::size_t slots : {1u, 2u, 7u, 64u, 100u}) {
     std::vector<Bytes> list(slots);
@@ -68,7 +68,7 @@ TEST_CASE("a tree of ranges gives the answers of a list of slots") {
   }
 }
 
-TEST_CASE("a load without some gaps equals the one that is subtracted slot by slot") {
+TEST_CASE("a load without some gaps is the same if they are subtracted slot by slot") {
   Random random{4};
   StepCircle circle;
   circle.start.emplace_back(0);
@@ -96,7 +96,7 @@ TEST_CASE("a load without some gaps equals the one that is subtracted slot by sl
     }
     REQUIRE(tree.relieves(gap) == (above > 0));
     REQUIRE(tree.fits() == std::all_of(load.begin(), load.end(), [&](Bytes bytes) { return bytes <= limit; }));
-    REQUIRE(tree.excess(gap) == static_cast<double>(above));  // whole numbers below 2^53
+    REQUIRE(tree.excess(gap) == static_cast<double>(above));  // exact: whole numbers below 2^53
     REQUIRE(area.of(gap) == static_cast<double>(all));
     if (above == 0) continue;
     ++relieving;
@@ -108,7 +108,7 @@ TEST_CASE("a load without some gaps equals the one that is subtracted slot by sl
   CHECK(tree.fits());
 }
 
-TEST_CASE("copies back are issued at the slot that a walk back slot by slot reaches") {
+TEST_CASE("a swap-in is issued at the slot that a walk back from its use reaches") {
   Machine machine;
   machine.h2d = {BytesPerSecond{1'000'000'000}, 3_ns};
   Random random{5};

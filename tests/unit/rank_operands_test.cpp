@@ -1,4 +1,4 @@
-// Buffers of a job's ranks from execution traces: which call launched an activity, and how long its buffers live.
+// Buffers of a job's ranks from execution traces: the call that launched an activity, and the lifetime of its buffers.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// An operator of schema 1.0.1 that reads 10 floats of one storage and writes as many of another one.
+/// An operator of schema 1.0.1 that reads 10 floats of one storage and writes 10 floats of another one.
 std::string node(int id, const std::string& name, int thread, int number, int from, int to) {
   return fmt::format(
       R"({{"name": "aten::{}", "id": {}, "rf_id": {}, "tid": {}, "parent": 1, "seq_id": -1, "op_schema":)"
@@ -43,8 +43,8 @@ ExecutionTrace three_calls(int thread_of_abs) {
                                                     node(4, "abs", thread_of_abs, 7, 7, 10) + "]}"});
 }
 
-/// The calls of the profile's three kernels, of which threads 90 and 91 call relu and neg, and abs.
-/// @param numbers  of abs, relu and neg
+/// The calls of the profile's three kernels. Thread 90 calls relu and neg, thread 91 calls abs.
+/// @param numbers  the numbers of the calls of abs, relu and neg
 std::vector<std::size_t> nodes(const ExecutionTrace& file, const std::array<int, 3>& numbers = {40, 31, 33}) {
   const Kineto profile = parse_kineto(Input{"p.json", R"({"traceEvents": [)" + call("abs", 91, numbers[0], 10) + "," +
                                                           call("relu", 90, numbers[1], 20) + "," +
@@ -52,7 +52,8 @@ std::vector<std::size_t> nodes(const ExecutionTrace& file, const std::array<int,
   return nodes_of_activities(file, find_program(file, {}), profile);
 }
 
-/// gemm, all-reduce, the host's wait for it, gemm, with two calls: one launches both gemms, the other the all-reduce.
+/// A rank with gemm, all-reduce, the host's wait for it, gemm. One call launches both gemms, another one the
+/// all-reduce.
 Trace rank_of(const std::vector<KinetoOperands::Life>& lives,
               const std::vector<std::vector<KinetoOperands::Use>>& uses) {
   const KinetoOperands operands{lives, uses, {0, 1, 0}};
@@ -61,16 +62,16 @@ Trace rank_of(const std::vector<KinetoOperands::Life>& lives,
 
 }  // namespace
 
-TEST_CASE("calls that profile and execution trace number differently are found by their order on each thread") {
+TEST_CASE("calls with different numbers in profile and execution trace are matched by their order on each thread") {
   CHECK(nodes(three_calls(2)) == std::vector<std::size_t>{2, 0, 1});
-  // All on one thread: no thread of the profile calls these three.
+  // In the execution trace, all three are on one thread; no thread of the profile calls these three.
   CHECK(
       refusal([] { nodes(three_calls(1)); }) ==
       "0 of 3 operators of the profile have a number and a name of the execution trace; expected a profile of the same "
       "run");
 }
 
-TEST_CASE("calls are not found by their order in a profile that does not tell them apart by numbers") {
+TEST_CASE("calls are not matched by their order if their numbers in the profile are not distinct") {
   for (const std::array<int, 3>& numbers : {std::array{0, 0, 0}, {-1, -1, -1}, {40, 31, 31}, {40, 0, 33}}) {
     INFO(numbers[0] << ", " << numbers[1] << ", " << numbers[2]);
     CHECK(refusal([&] { nodes(three_calls(2), numbers); }) ==
@@ -87,13 +88,13 @@ TEST_CASE("buffers of a rank live from the first to the last activity of the cal
                               {{{0, Access::kRead}, {1, Access::kWrite}}, {{1, Access::kRead}, {2, Access::kRead}}});
   CHECK(program(trace) == Names{"alloc 2", "run gemm", "run ncclKernel_AllReduce", "free 1",
                                 "run cudaStreamSynchronize", "run gemm", "free 2"});
-  REQUIRE(trace.buffers().size() == 3);  // no op uses the one of 8 B
+  REQUIRE(trace.buffers().size() == 3);  // no op uses the buffer of 8 B
   CHECK(trace.buffers()[0].size == 100_B);
   CHECK(trace.buffers()[1].size == 60_B);
   CHECK(trace.buffers()[2].size == 40_B);
 }
 
-TEST_CASE("the kernels of a call after the first one update the outputs that it writes") {
+TEST_CASE("the first kernel of a call writes its outputs, and its later kernels update them") {
   const Trace trace = rank_of({{.bytes = 40}}, {{{0, Access::kWrite}}, {{0, Access::kRead}}});
   const auto access = [&](std::size_t op) { return trace.uses(OpId{op})[0].access; };
   CHECK(access(0) == Access::kWrite);

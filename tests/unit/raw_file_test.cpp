@@ -1,4 +1,4 @@
-// Raw capture files: the records written are the records read, also after a killed job or a full disk.
+// Raw capture files: all records that are written are read back, also after a killed job or a full disk.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -52,7 +52,7 @@ raw::Memory allocation(std::uint64_t address) {
   return record;
 }
 
-/// Three chunks of one allocation each, addresses 1, 2 and 3.
+/// Three chunks, each with one allocation, at addresses 1, 2 and 3.
 std::string three_chunks() {
   const ScratchFile file;
   raw::Writer writer;
@@ -73,7 +73,7 @@ constexpr std::size_t kChunk = sizeof(raw::ChunkHeader) + sizeof(raw::Head) + si
 
 }  // namespace
 
-TEST_CASE("a reader finds the records that a raw writer was given") {
+TEST_CASE("a reader gives the records that a raw writer has written") {
   for (const raw::Pack pack : {raw::Pack{nullptr}, raw::Pack{raw::zstd_pack}}) {
     const ScratchFile file;
     raw::Writer writer;
@@ -116,7 +116,7 @@ TEST_CASE("a reader finds the records that a raw writer was given") {
   }
 }
 
-TEST_CASE("threads may write at the same time, and every record arrives once") {
+TEST_CASE("threads may write at the same time, and every record is in the file once") {
   const ScratchFile file;
   raw::Writer writer;
   constexpr std::uint64_t kThreads = 4, kEach = 5000;
@@ -135,7 +135,7 @@ TEST_CASE("threads may write at the same time, and every record arrives once") {
   CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<int>(kThreads * kEach));
 }
 
-TEST_CASE("a killed job leaves all that was flushed") {
+TEST_CASE("the file of a killed job has all records that were flushed") {
   const ScratchFile file;
   const pid_t child = fork();
   REQUIRE(child >= 0);
@@ -155,7 +155,7 @@ TEST_CASE("a killed job leaves all that was flushed") {
   CHECK(log.header.closed == 0);
 }
 
-TEST_CASE("a raw writer's records come to the disk without a flush") {
+TEST_CASE("a raw writer's records are written to the disk without a flush") {
   const ScratchFile file;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header(), {.flush_after_ms = 1}) == 0);
@@ -169,7 +169,7 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
   const ScratchFile file;
   const pid_t child = fork();
   REQUIRE(child >= 0);
-  if (child == 0) {  // a limit on the size of files acts like a full disk, for this process only
+  if (child == 0) {  // a limit on file sizes acts like a full disk, in this process only
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -196,13 +196,13 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
   CHECK(log.cut_off_bytes == 0);
 }
 
-TEST_CASE("a fork's child leaves the file to its parent and may open its own") {
+TEST_CASE("the child of a fork leaves the file to its parent and may open its own") {
   const ScratchFile file, of_child;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
   writer.append(allocation(1));
-  // When this is written, the writer's thread is idle. A sanitizer's allocator would not survive a fork while that
-  // thread works.
+  // Once this record is written, the writer's thread is idle. A fork while that thread works would break the allocator
+  // of a sanitizer.
   for (int wait = 0; wait < 1000 && file.read().memory.empty(); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   const pid_t child = fork();
@@ -223,7 +223,7 @@ TEST_CASE("a fork's child leaves the file to its parent and may open its own") {
   CHECK(of_child.read().memory[0].address == 3);
 }
 
-TEST_CASE("a raw file cut off anywhere behind its header gives its whole chunks") {
+TEST_CASE("a raw file that is cut off anywhere behind its header gives its complete chunks") {
   const std::string bytes = three_chunks();
   REQUIRE(bytes.size() == sizeof(raw::FileHeader) + 3 * kChunk);
   for (std::size_t size = sizeof(raw::FileHeader); size <= bytes.size(); ++size) {
@@ -235,7 +235,7 @@ TEST_CASE("a raw file cut off anywhere behind its header gives its whole chunks"
   CHECK(raw::read_raw(Input{"t.raw", bytes + std::string(100, '\0')}).cut_off_bytes == 100);
 }
 
-TEST_CASE("damage in the middle of a raw file is refused with its chunk") {
+TEST_CASE("a raw file that is damaged in the middle is refused, and the message names the chunk") {
   const std::string bytes = three_chunks();
   const auto damaged = [&](std::size_t at, char value) {
     std::string copy = bytes;
@@ -251,7 +251,7 @@ TEST_CASE("damage in the middle of a raw file is refused with its chunk") {
   CHECK(complaint("TPRAW") == "t.log: 5 bytes; expected the 64 of the header of a raw capture file");
 }
 
-TEST_CASE("texts that are not UTF-8 have question marks in the place of invalid bytes") {
+TEST_CASE("in texts that are not UTF-8, invalid bytes become question marks") {
   const ScratchFile file;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
@@ -274,7 +274,7 @@ TEST_CASE("a source or clock of a later version is unknown") {
   CHECK(log.memory.size() == 3);
 }
 
-TEST_CASE("JSON lines give the same records as the binary form") {
+TEST_CASE("JSON lines give the same records as the binary format") {
   const raw::Log log = raw::read_raw(
       Input{"t.jsonl",
             "{\"tidepool_raw\": 1, \"process\": 12, \"source\": \"torch\", \"clock\": \"realtime\", \"time\": 5}\n"
@@ -301,7 +301,7 @@ TEST_CASE("JSON lines give the same records as the binary form") {
   CHECK(log.cut_off_bytes == 35);
 }
 
-TEST_CASE("messages about raw JSON lines") {
+TEST_CASE("wrong raw JSON lines are refused with their line and the reason") {
   const std::string head = "{\"tidepool_raw\": 1}\n";
   CHECK(complaint("{\"tidepool_raw\": 2}\n") == "t.log:1: format version 2; this tidepool reads version 1");
   CHECK(complaint("{\"tidepool_raw\": 1}") == "t.log: the first line is cut off; expected one with \"tidepool_raw\"");
@@ -317,7 +317,7 @@ TEST_CASE("messages about raw JSON lines") {
         "t.log:2: 'uses' has a row of 1; expected [access, address] or [access, address, size]");
 }
 
-TEST_CASE("the page about raw files names every record, field and word") {
+TEST_CASE("FORMAT.md of raw files names every record, field and word") {
   std::ifstream file{std::string{TIDEPOOL_SOURCE_DIR} + "/tracer/raw/FORMAT.md"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   raw::each_kind([&]<class Record>(const char* kind) {

@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder that .ci/install_nvidia fills; it may be missing.
+/// The folder that .ci/install_nvidia fills; it may not exist.
 std::string installed() {
   const char* const folder = std::getenv("TIDEPOOL_NVIDIA");
   return folder != nullptr ? folder : fs::path{TIDEPOOL_PROGRAM}.replace_filename("nvidia").string();
 }
 
-/// Every libcupti of that folder, and the toolkit's.
+/// Every libcupti of that folder, and that of the toolkit.
 std::vector<std::string> cuptis() {
   std::vector<std::string> found;
   if (fs::is_directory(installed()))
@@ -79,7 +79,7 @@ void with_each_cupti(const std::function<void(const std::string& library, const 
 
 }  // namespace
 
-TEST_CASE("a real libcupti has the calls and records that the recorder takes for granted") {
+TEST_CASE("a real libcupti has the calls and records that the recorder assumes") {
   with_each_cupti([](const std::string& library, const std::string&) {
     const Said said = ask_cupti("check", library);
     CHECK(said.text.empty());
@@ -87,7 +87,7 @@ TEST_CASE("a real libcupti has the calls and records that the recorder takes for
   });
 }
 
-TEST_CASE("a real libcupti finds the records of the stand-in's buffers where they are") {
+TEST_CASE("a real libcupti finds the records in the stand-in's buffers at their places") {
   with_each_cupti([](const std::string& library, const std::string& version) {
     const ScratchFolder folder;
     tests::run_job(folder,
@@ -98,12 +98,12 @@ TEST_CASE("a real libcupti finds the records of the stand-in's buffers where the
     const Said said = ask_cupti("walk", library, folder.file("buffers"));
     INFO(said.text);
     CHECK(said.code == 0);
-    // A device, two allocations, five of each kind, and at least one flush.
+    // The buffers have a device, two allocations, five records of each kind, and at least one flush.
     CHECK(std::atoi(said.text.c_str()) >= 1 + 2 + 5 * 5 + 1);
   });
 }
 
-TEST_CASE("a real libcuda has the functions that are called, and loads the recorder where there is no GPU") {
+TEST_CASE("a real libcuda has the functions that are called, and loads the recorder even if there is no GPU") {
   if (real_driver().empty()) return tests::skip("no libcuda.so.1 in " + installed() + kInstall);
   const ScratchFolder folder;
   const Said said = ask(TIDEPOOL_REAL_CUDA, "'" + real_driver() + "'",

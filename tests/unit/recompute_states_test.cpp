@@ -1,4 +1,4 @@
-// The search through the states of memory: closed forms, and the best of all schedules of tiny steps.
+// The search through the states of memory, in closed form and compared with the best schedules of tiny steps.
 #include "simulator/bounds/recompute_states.hpp"
 
 #include "simulator/bounds/bound.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kEnough = 1'000'000;
 
-/// a is made and then updated in place by an op that makes b, too; b is updated, and later a is read, and then b. All
-/// of 4 MiB; ops of 3, 2, 1, 1 and 3 ms.
+/// a is made, and then updated in place by an op that also makes b; b is updated; later a is read, and then b. Both
+/// have 4 MiB. The ops take 3, 2, 1, 1 and 3 ms.
 Trace updated_with_another_output() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
@@ -31,7 +31,7 @@ Trace updated_with_another_output() {
 }  // namespace
 
 TEST_CASE("the least recomputation of a short chain is revolve's") {
-  // As revolve: 4 layers in s slots beside x_0 take 3 - s more runs.
+  // As with revolve, 4 layers with s slots beside x_0 take 3 - s more runs.
   const Trace trace = tests::chain_trace(4);
   for (const std::int64_t slots : {2, 3}) {
     const RecomputeStates found = recompute_states(trace, Bytes{(3 + slots) * 1000}, kEnough);
@@ -40,7 +40,7 @@ TEST_CASE("the least recomputation of a short chain is revolve's") {
   }
 }
 
-TEST_CASE("a search that is cut short proves the length of the paths that it has expanded") {
+TEST_CASE("a search that ends early proves a bound: the length of the paths that it has expanded") {
   const Trace trace = updated_with_another_output();
   const RecomputeStates whole = recompute_states(trace, 8_MiB, kEnough);
   REQUIRE(whole.exact);
@@ -58,9 +58,9 @@ TEST_CASE("a search that is cut short proves the length of the paths that it has
   CHECK(partial > 0);
 }
 
-TEST_CASE("a step whose inputs no order of reruns can bring together is infeasible") {
-  // Op 2 leaves no room for both a and b, of 4 MiB each. Neither can be recomputed: a rerun of op 1 needs a source's
-  // output that op 1 has updated in place. To keep that output as well takes 4 MiB more.
+TEST_CASE("a step is infeasible if no order of reruns gives an op all its inputs at once") {
+  // Op 2 makes c, and a and b do not both fit beside it. Neither can be recomputed, since op 1 has updated a source's
+  // output in place. Keeping that output as well would take 4 MiB more. All buffers have 4 MiB.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
   build.run({.kind = OpKind::kSource, .duration = 1_ms}, {{a, Access::kWrite}});
@@ -72,7 +72,7 @@ TEST_CASE("a step whose inputs no order of reruns can bring together is infeasib
   build.run({.duration = 1_ms}, {{a}, {b}});
   const Trace trace = build.finish();
   CHECK_FALSE(recompute_states(trace, 11_MiB, kEnough).feasible);
-  // All three fit.
+  // In 12 MiB, all three buffers fit.
   const RecomputeStates fits = recompute_states(trace, 12_MiB, kEnough);
   CHECK(fits.exact);
   CHECK(fits.least == 0);

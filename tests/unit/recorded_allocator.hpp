@@ -1,4 +1,4 @@
-// Snapshots as PyTorch makes them: random programs under the model of its allocator, with every event recorded.
+// Snapshots like PyTorch's: random programs run with the model of its allocator, and every event is recorded.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace tidepool::testing {
 
-/// A program on a device of limited capacity. A snapshot of it has the events from any chosen event on.
+/// A program on a device of limited capacity. A snapshot of it has all events from a chosen one on.
 class RecordedAllocator final : public Device {
  public:
   RecordedAllocator(const CachingConfig& config, Bytes capacity, std::uint32_t seed)
       : config_{config}, memory_{capacity}, model_{config, *this, capacity}, random_{seed} {}
 
-  /// Makes requests and frees in waves on `streams` streams. One in `delay` frees waits for another stream; 0: none
-  /// waits.
+  /// Makes requests and frees in waves on `streams` streams. One of `delay` frees waits for another stream; with 0,
+  /// none waits.
   void run(int steps, std::uint32_t streams, std::uint32_t delay) {
     for (int i = 0; i < steps; ++i) {
       if (random_() % 1'000 == 0) model_.release_cached_blocks();
@@ -183,7 +183,7 @@ class RecordedAllocator final : public Device {
   std::vector<SnapshotEvent> events_;
   std::map<Bytes, Segment> segments_;
   std::vector<Live> live_, waiting_;
-  std::int64_t stream_ = 0;  // stream of the current request
+  std::int64_t stream_ = 0;  // the stream of the current request
   bool small_ = false;
 };
 

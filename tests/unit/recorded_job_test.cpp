@@ -32,7 +32,7 @@ RecordedJob join_logs(std::vector<raw::Log> logs) {
                        [](LoweredRank rank) { return rank; });
 }
 
-/// The begins of two ranks whose kernels are launched at 100 and 600.
+/// The begin times of two ranks whose kernels are launched at 100 and 600 ns.
 std::vector<Nanos> begins(const std::string& infos) {
   std::vector<raw::Log> logs;
   logs.push_back(log_of(0, 100, infos));
@@ -44,7 +44,7 @@ std::vector<Nanos> begins(const std::string& infos) {
 
 }  // namespace
 
-TEST_CASE("the ranks of a job begin when they did, also if their times are estimates; those of a dry run together") {
+TEST_CASE("the ranks of a job begin at their recorded times, even if these are estimates; those of a dry run at once") {
   const std::string estimated = "{'kind': 'info', 'key': 'time', 'value': 'estimated'}\n";
   CHECK(begins("") == std::vector{0_ns, 500_ns});
   CHECK(begins(estimated) == std::vector{0_ns, 500_ns});
@@ -52,7 +52,7 @@ TEST_CASE("the ranks of a job begin when they did, also if their times are estim
         std::vector{0_ns, 0_ns});
 }
 
-TEST_CASE("a group of some ranks is named by their numbers") {
+TEST_CASE("the name of a group of some ranks has their numbers") {
   const auto member = [](int own) {
     return fmt::format(
         "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
@@ -66,6 +66,6 @@ TEST_CASE("a group of some ranks is named by their numbers") {
   logs.push_back(log_of(2, 100, member(1)));
   const Job job = join_logs(std::move(logs)).job.job;
   REQUIRE(job.groups.size() == 1);
-  CHECK(job.groups[0].name == "0,2");  // "0-2" would read as all three
+  CHECK(job.groups[0].name == "0,2");  // "0-2" would mean all three ranks
   CHECK(job.groups[0].ranks == std::vector<std::size_t>{0, 2});
 }

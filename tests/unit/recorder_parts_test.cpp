@@ -1,4 +1,4 @@
-// The parts of the CUPTI recorder that decide, without CUPTI.
+// The parts of the CUPTI recorder that make decisions, tested without CUPTI.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 using namespace tidepool::cupti;
 
-TEST_CASE("driver calls are known by name, with or without per-thread streams") {
+TEST_CASE("driver calls are recognised by name, with or without per-thread streams") {
   CHECK(driver_call("cuLaunchKernel") == DriverCall::kLaunchKernel);
   CHECK(driver_call("cuLaunchKernelEx_ptsz") == DriverCall::kLaunchKernelEx);
   CHECK(driver_call("cuMemcpyHtoD_v2_ptds") == DriverCall::kCopy);
@@ -24,7 +24,7 @@ TEST_CASE("driver calls are known by name, with or without per-thread streams") 
   CHECK_FALSE(is_launch(DriverCall::kTensorMapEncode));
 }
 
-TEST_CASE("calls of the runtime that launch are outer calls, whatever their version") {
+TEST_CASE("calls of the runtime that launch work are outer calls, whatever their version") {
   for (const char* name :
        {"cudaLaunchKernel_v7000", "__cudaLaunchKernel_v13000", "___cudaLaunchKernel_v13000",
         "cudaLaunchKernelExC_ptsz_v11060", "cudaGraphLaunch_v10000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020"})
@@ -33,7 +33,7 @@ TEST_CASE("calls of the runtime that launch are outer calls, whatever their vers
   CHECK_FALSE(is_outer_call("cudaDeviceSynchronize_v3020"));
 }
 
-TEST_CASE("without a window everything is recorded") {
+TEST_CASE("without a window of iterations everything is recorded") {
   IterationWindow window{0, 0};
   CHECK(window.begun());
   CHECK(window.contains(1));
@@ -43,7 +43,7 @@ TEST_CASE("without a window everything is recorded") {
   CHECK_FALSE(window.ended());
 }
 
-TEST_CASE("a window of iterations holds the calls between its boundaries") {
+TEST_CASE("a window of iterations contains the calls between its boundaries") {
   IterationWindow window{1, 2};
   CHECK_FALSE(window.begun());
   CHECK_FALSE(window.boundary(100));  // iteration 0 is skipped
@@ -59,7 +59,7 @@ TEST_CASE("a window of iterations holds the calls between its boundaries") {
   CHECK_FALSE(window.contains(401));
 }
 
-TEST_CASE("a window is right across the wrap-around of correlation ids") {
+TEST_CASE("a window of iterations works across the wrap-around of correlation ids") {
   IterationWindow window{0, 1};
   window.boundary(0xfffffff0);
   CHECK(window.contains(0xfffffff1));
@@ -70,7 +70,7 @@ TEST_CASE("a window is right across the wrap-around of correlation ids") {
   CHECK_FALSE(window.contains(11));
 }
 
-TEST_CASE("record buffers are zero, used again, and refused above their limit") {
+TEST_CASE("record buffers are zeroed, reused, and refused above their limit") {
   BufferPool pool{4096, 1, 2};
   std::uint8_t* const first = pool.take();
   std::uint8_t* const second = pool.take();

@@ -1,4 +1,4 @@
-// Tests that imported traces contain no data about people and machines.
+// Tests that imported traces have no data about people and machines.
 #include "traces/redact.hpp"
 
 #include <string>
@@ -12,7 +12,7 @@
 using namespace tidepool;
 using namespace tidepool::literals;
 
-TEST_CASE("paths lose their folders, and people their addresses") {
+TEST_CASE("redaction removes the folders of paths and the addresses of people") {
   CHECK(redacted("/home/ada/net/train.py(12): step") == "train.py(12): step");
   CHECK(redacted("at C:\\Users\\ada\\net.py:3") == "at net.py:3");
   CHECK(redacted("~/net/train.py") == "train.py");
@@ -22,14 +22,14 @@ TEST_CASE("paths lose their folders, and people their addresses") {
   CHECK(redacted("/home/\xc3\xa4/x") == "x");
 }
 
-TEST_CASE("names of operators and kernels stay as they are") {
+TEST_CASE("names of operators and kernels are not redacted") {
   for (const char* name : {"aten::add.out", "model/dense/MatMul", "void at::native::f<float>(float*, int)", "x @ w",
                            "a / b", "kernel@sm_90", "1.5/2", "", "/", "encoder.layer.0.attention", "ProfilerStep#3",
                            "autograd::engine::evaluate_function: AddBackward0"})
     CHECK(redacted(name) == name);
 }
 
-TEST_CASE("a redacted trace is the same but for its texts") {
+TEST_CASE("a redacted trace differs only in its texts") {
   TraceBuilder build;
   build.meta()["command"] = "python /home/ada/train.py --key=secret";
   build.meta()["env.HOME"] = "/home/ada";
@@ -52,7 +52,7 @@ TEST_CASE("a redacted trace is the same but for its texts") {
   CHECK(again.hash() == trace.hash());
 }
 
-TEST_CASE("import redacts unless it is told not to") {
+TEST_CASE("import redacts unless an option says otherwise") {
   const ScratchFolder scratch;
   std::string text =
       "{'tidepool_raw': 1, 'process': 1, 'source': 'cupti', 'clock': 'monotonic_raw'}\n"

@@ -12,7 +12,7 @@ using tidepool::tests::refusal;
 
 namespace {
 
-/// Checks that names differ and are sorted, and that each registration has what users need to know.
+/// Checks that names differ and are sorted, and that each registration has all texts for users.
 template <class Info>
 void check_listed(const std::vector<const Info*>& infos) {
   for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -21,7 +21,7 @@ void check_listed(const std::vector<const Info*>& infos) {
     CHECK_FALSE(infos[i]->summary.empty());
     CHECK_FALSE(infos[i]->paper.empty());
     for (const OptionInfo& option : infos[i]->options) CHECK_FALSE(option.meaning.empty());
-    const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if a unit does not allow its default
+    const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if an option refuses its own default
     CHECK(infos[i]->make(defaults) != nullptr);
   }
 }
@@ -54,7 +54,7 @@ TEST_CASE("a registration that was built for another version is refused") {
   CHECK(all_policies().size() == before);
 }
 
-TEST_CASE("a file that is no shared library is no plug-in") {
+TEST_CASE("a file that is not a shared library is refused as a plug-in") {
   CHECK(refusal([] { load_plugin("/no/such/file.so"); }) ==
         "/no/such/file.so: no such file; expected a shared library with policies");
   const std::string text = std::string{TIDEPOOL_SOURCE_DIR} + "/LICENSE";

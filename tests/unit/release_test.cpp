@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The first match of a pattern with one group among the lines of a file below the root; "" if there is none.
+/// The match of a pattern's only group in the first line of a file below the root that matches; "" if none does.
 std::string first_match(const std::string& path, const std::string& pattern) {
   std::ifstream file{std::filesystem::path{TIDEPOOL_SOURCE_DIR} / path};
   const std::regex expression{pattern};

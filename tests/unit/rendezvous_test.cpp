@@ -18,7 +18,7 @@ JobTimes run(const LoadedJob& job, std::size_t threads = 1) {
   return simulate_job(job, "job.json", rank_programs(job, "job.json"), recorded_costs(job.job), threads);
 }
 
-// Rank 0: 10 us | C0 | 5 us | C1 | 20 us | C2.  Rank 1, which begins at 3 us: 4 us | C0 | 15 us | C1 | 1 us | C2.
+// Rank 0: 10 us | C0 | 5 us | C1 | 20 us | C2. Rank 1, which begins at 3 us: 4 us | C0 | 15 us | C1 | 1 us | C2.
 LoadedJob two_ranks() {
   return job_of({rank_of({10_us, 0_us, 5_us, 0_us, 20_us, 0_us}), rank_of({4_us, 0_us, 15_us, 0_us, 1_us, 0_us})},
                 {2_us, 3_us, 4_us}, {0_us, 3_us});
@@ -28,7 +28,7 @@ LoadedJob two_ranks() {
 
 TEST_CASE("a collective begins when the last rank has arrived, and ends for all ranks together") {
   const JobTimes times = run(two_ranks());
-  // C0: rank 0 at 10, rank 1 at 3 + 4 = 7.  C1: 12 + 5 = 17 and 12 + 15 = 27.  C2: 30 + 20 = 50 and 30 + 1 = 31.
+  // Arrivals in us. C0: rank 0 at 10, rank 1 at 3 + 4 = 7. C1: 12 + 5 = 17 and 12 + 15 = 27. C2: 30 + 20 = 50 and 31.
   const std::vector<CollectiveTimes> expected{{10_us, 12_us, 0}, {27_us, 30_us, 1}, {50_us, 54_us, 0}};
   REQUIRE(times.collectives.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("the critical path goes through the rank that arrives last") {
   CHECK(path.of_rank[0].collective == 7_us);
 }
 
-TEST_CASE("waits are listed by the waiting and by the late rank") {
+TEST_CASE("waits are counted for the rank that waits and for the rank that is late") {
   const LoadedJob job = two_ranks();
   const JobWaits waits = waits_of(job, run(job), rank_programs(job, "job.json"));
   CHECK(waits.by[0] == std::vector{0_us, 10_us});         // C1: 27 - 17
@@ -66,10 +66,10 @@ TEST_CASE("waits are listed by the waiting and by the late rank") {
   CHECK(waits.caused(1) == 10_us);
 }
 
-TEST_CASE("what the host launches after a wait moves with the end of the collective") {
-  // As recorded, the collective ended at 25 us, the host went on at 27 us and launched a kernel at 30 us, 6 us before
-  // it ran. Rank 1 arrives at 8 us and the collective takes 5 us: it ends at 13, the host goes on at 15 and launches at
-  // 18.
+TEST_CASE("launches of the host after a wait move with the end of the collective") {
+  // In the recording, the collective ended at 25 us, the host continued at 27 us and launched a kernel at 30 us, 6 us
+  // before it ran. Here rank 1 arrives at 8 us and the collective takes 5 us: it ends at 13 us, the host continues at
+  // 15 us and launches at 18 us.
   TraceBuilder build;
   build.run({.kind = OpKind::kCollective, .start = 5_us, .launch = 0_us, .duration = 20_us}, {});
   build.run({.kind = OpKind::kHostWait, .start = 25_us, .launch = 1_us, .duration = 2_us}, {});
@@ -82,19 +82,19 @@ TEST_CASE("what the host launches after a wait moves with the end of the collect
   CHECK(times.makespan == 28_us);
 }
 
-TEST_CASE("a rank whose own time is halved arrives earlier, and another one is waited for") {
+TEST_CASE("a rank whose own time is halved arrives earlier and waits for another rank") {
   const LoadedJob job = two_ranks();
   std::vector<RankProgram> programs = rank_programs(job, "job.json");
   programs[0] = scaled(std::move(programs[0]), 0.5, OwnTime::kAll);
-  // C0: 5 and 7, to 9.  C1: 9 + 2.5 and 24, to 27.  C2: 27 + 10 and 28, to 41.
+  // Arrivals and ends in us. C0: 5 and 7, to 9. C1: 9 + 2.5 and 24, to 27. C2: 27 + 10 and 28, to 41.
   const JobTimes times = simulate_job(job, "job.json", programs, recorded_costs(job.job), 1);
   CHECK(times.collectives[0].last == 1);
   CHECK(times.makespan == 41_us);
-  programs[0] = scaled(rank_programs(job, "job.json")[0], 0.5, OwnTime::kHost);  // its host takes no time
+  programs[0] = scaled(rank_programs(job, "job.json")[0], 0.5, OwnTime::kHost);  // no effect: its host takes no time
   CHECK(simulate_job(job, "job.json", programs, recorded_costs(job.job), 1).makespan == 54_us);
 }
 
-TEST_CASE("collectives in another order on another rank are named, unless they are on streams of their own") {
+TEST_CASE("collectives in different orders on two ranks are refused, unless they are on different streams") {
   const auto rank = [](std::size_t first, std::size_t second) {
     TraceBuilder build{{"0", "1"}};
     build.run({.stream = StreamId{first}, .kind = OpKind::kCollective}, {});
@@ -111,14 +111,14 @@ TEST_CASE("collectives in another order on another rank are named, unless they a
   CHECK(run(job).makespan == 2_us);
 }
 
-TEST_CASE("a collective that the job does not join is refused") {
+TEST_CASE("a collective that is missing in the job file is refused") {
   LoadedJob job = two_ranks();
   job.job.collectives.pop_back();
   CHECK(refusal([&] { run(job); }) ==
         "job.json: rank 0: op 5, '', is a collective of no group; expected all to be joined");
 }
 
-TEST_CASE("the times of a job are the same on any number of threads, and its critical path adds up to them") {
+TEST_CASE("a job has the same times on any number of threads, and its critical path adds up to its makespan") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     const LoadedJob job = random_job(seed);

@@ -1,4 +1,4 @@
-// Bounds on the mean time of a step that is repeated endlessly: closed forms, and runs that meet them.
+// Bounds on the mean time of a step that is repeated endlessly: closed forms, and runs that are as fast.
 #include <map>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 const Machine kMachine = tests::byte_per_nano();
 
-/// By name.
+/// The time of each bound, by its name.
 std::map<std::string, Nanos> bounds_of(const Trace& trace, Bytes capacity, bool steady = true, bool remat = false) {
   std::map<std::string, Nanos> bounds;
   for (const Bound& bound : compute_bounds(
@@ -45,8 +45,8 @@ Nanos steady_time(const Trace& trace, Bytes capacity, const std::string& policy,
 
 }  // namespace
 
-TEST_CASE("content that the first op of the next iteration reads may be absent until the end of this one") {
-  // A weight that only op 0 uses, by reading it. op 1 needs its room; op 2 hides a part of its copy back.
+TEST_CASE("content that the first op of an iteration reads may be absent until the end of the iteration before") {
+  // Only op 0 uses the weight, and reads it. op 1 needs its memory; op 2 hides a part of its swap-in.
   const auto step = [](bool activation) {
     TraceBuilder build;
     const BufferId weight = build.existing({.size = 1'000_B});
@@ -64,7 +64,7 @@ TEST_CASE("content that the first op of the next iteration reads may be absent u
     return build.finish();
   };
   const std::vector<Action> prefetch{{Verb::kSwapIn, OpId{2}, 0, {}, {}}};
-  // Of 1000 ns, op 2 hides 600, and by the window's bound op 1 another 10.
+  // Of the swap-in's 1000 ns, op 2 hides 600 ns; the window bound assumes that op 1 hides another 10 ns.
   const Trace weight = step(false);
   std::map<std::string, Nanos> bounds = bounds_of(weight, 1'000_B);
   CHECK(steady_time(weight, 1'000_B, "scripted+lru-swap", prefetch) == 620_ns + 400_ns);
@@ -72,17 +72,17 @@ TEST_CASE("content that the first op of the next iteration reads may be absent u
   CHECK(bounds["swap-fluid"] >= 620_ns + 398_ns);
   CHECK(bounds["swap-window"] <= 620_ns + 390_ns);
   CHECK(bounds["swap-window"] >= 620_ns + 388_ns);
-  CHECK(bounds_of(weight, 1'999_B)["swap-fluid"] == bounds["swap-fluid"]);  // no part of it stays by itself
+  CHECK(bounds_of(weight, 1'999_B)["swap-fluid"] == bounds["swap-fluid"]);  // a part of the weight cannot stay
   CHECK_FALSE(bounds_of(weight, 2'000_B).contains("swap-fluid"));
-  // No time is lost if op 2 hides the whole copy, and the activation that op 0 makes need not leave instead.
+  // No time is lost if op 2 hides the whole swap-in. The activation that op 0 makes need not leave instead.
   const Trace both = step(true);
   CHECK(steady_time(both, 2'000_B, "scripted+lru-swap", prefetch) == 1'230_ns);
   CHECK(bounds_of(both, 2'000_B) == std::map<std::string, Nanos>{{"critical-path", 1'230_ns}});
 }
 
-TEST_CASE("by the bounds, content that outlives the step may be recomputed before the step ends") {
-  // op 0 reads a buffer and op 1 overwrites it, or op 1 makes one that outlives the step; op 2 needs its room. A rerun
-  // of op 1 takes 100 ns, a copy out or in 1000 ns.
+TEST_CASE("bounds allow that content which outlives the step is recomputed before the step ends") {
+  // Either an op reads a buffer and op 1 overwrites it, or op 1 makes one that outlives the step. op 2 needs its
+  // memory. A rerun of op 1 takes 100 ns, a copy in either direction 1000 ns.
   for (const bool from_before : {false, true})
     for (const bool steady : {false, true}) {
       INFO("from before " << from_before << ", steady " << steady);
@@ -109,14 +109,14 @@ TEST_CASE("by the bounds, content that outlives the step may be recomputed befor
       CHECK(run.totals.makespan == work + 100_ns);
       std::map<std::string, Nanos> bounds = bounds_of(trace, 1'000_B, steady, true);
       CHECK(bounds["hybrid-fluid"] <= work + 100_ns);
-      CHECK(bounds["hybrid-fluid"] >= work + 80_ns);  // part of it may be copied meanwhile
+      CHECK(bounds["hybrid-fluid"] >= work + 80_ns);  // a part may be copied meanwhile
       CHECK(bounds["hybrid-window"] <= work + 100_ns);
       CHECK(bounds["hybrid-window"] >= work + 98_ns);
     }
 }
 
-TEST_CASE("content that was recomputed before the step ends is copied if it is absent when the next one begins") {
-  // A weight that op 2 writes and op 1 of the next iteration reads; op 0 needs its room.
+TEST_CASE("content that is recomputed before the step ends is still copied if it is absent when the next one begins") {
+  // op 2 writes the weight and op 1 of the next iteration reads it; op 0 needs its memory.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1'000_B});
   const auto needs_room = [&] {
@@ -129,7 +129,7 @@ TEST_CASE("content that was recomputed before the step ends is copied if it is a
   build.run({.duration = 100_ns}, {{weight, Access::kWrite}});
   build.run({.duration = 100_ns}, {});
   const Trace trace = build.finish();
-  // The copy out follows op 2, and op 3 hides 100 ns of it. The copy in follows op 0, with any reruns.
+  // The swap-out follows op 2, and op 3 hides 100 ns of it. The swap-in follows op 0, with any reruns.
   const VersionId written = trace.made(OpId{2})[0];
   const std::vector<Action> early{{Verb::kSwapOut, OpId{3}, written.value(), {}, {}}};
   CHECK(steady_time(trace, 1'000_B, "scripted+lru-swap", early) == 400_ns + 900_ns + 1'000_ns);
@@ -141,9 +141,9 @@ TEST_CASE("content that was recomputed before the step ends is copied if it is a
   }
 }
 
-TEST_CASE("waits before and after an op are not added up if one of them serves the next iteration") {
-  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs room for both, op 3 reads a. b must be back
-  // before the next op 1, and the next a must leave before it: one wait for both.
+TEST_CASE("waits before and after an op are not added up if one wait serves the next iteration, too") {
+  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs memory for both, op 3 reads a. b must be back
+  // before the next op 1, and the next a must leave before the next op 2: one wait for both.
   TraceBuilder build;
   const BufferId b = build.existing({.size = 60'000_B});
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -159,8 +159,8 @@ TEST_CASE("waits before and after an op are not added up if one of them serves t
   const std::vector<Action> script{{Verb::kSwapOut, OpId{1}, made.value(), {}, {}},
                                    {Verb::kSwapIn, OpId{3}, made.value(), {}, {}},
                                    {Verb::kSwapIn, OpId{3}, 0, {}, {}}};
-  // a and b in take 9000 ns from the end of op 2 on, of which op 0 and op 3 hide 5010 ns. After op 1 no wait is left,
-  // since a has left while b came in.
+  // The swap-ins of a and b take 61000 ns from the end of op 2 on, and op 3 and op 0 hide 50010 ns of them. There is no
+  // wait after op 1, since a leaves while b is swapped in.
   CHECK(steady_time(trace, 61'000_B, "scripted+lru-swap", script) == 20_ns + 61'000_ns);
   for (const bool remat : {false, true}) {
     std::map<std::string, Nanos> bounds = bounds_of(trace, 61'000_B, true, remat);
@@ -168,8 +168,8 @@ TEST_CASE("waits before and after an op are not added up if one of them serves t
       INFO(name);
       CHECK(bound <= 61'020_ns);
     }
-    // The window bound cannot rule out that op 2 hides 10 ns as well. Of a, z bytes may be computed again in 50 ns each
-    // while the rest comes in 10980 ns - z too late: at best for 10764 ns.
+    // The window bound cannot exclude that op 2 hides 10 ns as well. z bytes of a may be recomputed in 50 ns each,
+    // while the rest is swapped in 10980 ns - z too late: at best for 10764 ns.
     if (remat) CHECK(bounds["hybrid-window"] >= 50'030_ns + 10'764_ns - 2_ns);
     if (!remat) CHECK(bounds["swap-window"] >= 50'030_ns + 10'980_ns - 2_ns);
   }

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::uint32_t> letters_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-/// All runs by definition: for every period, the parts that cannot be extended, unless they also have a shorter period.
+/// All runs by definition: for every period, the parts that cannot be extended and have no shorter period.
 std::vector<PeriodicPart> by_definition(const std::vector<std::uint32_t>& text) {
   const auto n = static_cast<std::uint32_t>(text.size());
   std::vector<PeriodicPart> parts;
@@ -41,7 +41,7 @@ TEST_CASE("all runs of a word are found, also nested ones") {
   CHECK(periodic_parts(letters_of("aaaa")) == std::vector<PeriodicPart>{{0, 4, 1}});
   CHECK(periodic_parts(letters_of("mississippi")) ==
         std::vector<PeriodicPart>{{1, 8, 3}, {2, 4, 1}, {5, 7, 1}, {8, 10, 1}});
-  // Three times "xaab", then the beginning of a fourth.
+  // "xaab" three times, then the begin of a fourth.
   CHECK(periodic_parts(letters_of("xaabxaabxaabxa")) ==
         std::vector<PeriodicPart>{{0, 14, 4}, {1, 3, 1}, {5, 7, 1}, {9, 11, 1}});
 }

@@ -16,17 +16,17 @@ Occupant at(std::uint32_t buffer, std::int64_t offset, std::int64_t held, std::u
 
 }  // namespace
 
-TEST_CASE("the cheapest window is the one with the fewest bytes, then the latest next use") {
-  // 100 bytes: [0, 30) a, hole [30, 40), [40, 60) b, hole [60, 70), [70, 90) c, hole [90, 100).
+TEST_CASE("the cheapest window has the fewest bytes; of equal windows, its next use is the latest") {
+  // 100 B: a is at [0, 30), b at [40, 60), c at [70, 90); the rest is holes.
   std::vector<Occupant> occupants{at(0, 0, 30, 9), at(1, 40, 20, 5), at(2, 70, 20, 6)};
-  // 40 bytes: [30, 70) without b, [60, 100) without c: both 20 bytes, c is used later.
+  // For 40 B, either b leaves [30, 70) or c leaves [60, 100). Both have 20 B, and c is used later.
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{2}});
   occupants[1].next_use = OpId{};  // never
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{1}});
   occupants[1].needed = true;
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{2}});
   occupants[2].needed = true;
-  // 40 bytes before b: a is evicted, with 30 bytes.
+  // Only the 40 B before b are left: a (30 B) is evicted.
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{0}});
   CHECK(cheapest_window(occupants, 100_B, 40_B).held == 30_B);
   CHECK(cheapest_window(occupants, 100_B, 41_B).buffers.empty());
@@ -60,7 +60,7 @@ TEST_CASE("the cheapest window is as cheap as the best of all windows") {
   }
 }
 
-TEST_CASE("without addresses the smallest buffer that suffices goes, else the largest") {
+TEST_CASE("without addresses, the smallest buffer that is large enough is evicted; if none is, the largest") {
   const std::vector<Occupant> occupants{at(0, -1, 30, 9), at(1, -1, 20, 5), at(2, -1, 50, 6, true), at(3, -1, 5, 6)};
   CHECK(least_buffers(occupants, 15_B).buffers == std::vector{BufferId{1}});
   CHECK(least_buffers(occupants, 33_B).buffers == std::vector{BufferId{0}, BufferId{3}});
@@ -69,7 +69,7 @@ TEST_CASE("without addresses the smallest buffer that suffices goes, else the la
 }
 
 TEST_CASE("an autopsy names the request, the buffers by address, and the remedies") {
-  // Ten layers of 1000 bytes: x0 to x5 fit into 6000 bytes, op 5 requests x6.
+  // Ten layers of 1000 B: x0 to x5 fit into 6000 B, then op 5 requests x6.
   const Trace trace = tests::chain_trace(10);
   const RunSpec spec{.pool = "best-fit(alignment=8B)", .capacity = 6'000_B, .machine = find_machine("g10-a100")};
   const Result result = simulate(trace, spec, true);
@@ -82,11 +82,11 @@ TEST_CASE("an autopsy names the request, the buffers by address, and the remedie
   CHECK(autopsy->shortage.largest_hole == 0_B);
   REQUIRE(autopsy->occupants.size() == 6);
   CHECK(autopsy->needed == 1'000_B);                             // x5
-  CHECK(autopsy->eviction.buffers == std::vector{BufferId{0}});  // read last of all
+  CHECK(autopsy->eviction.buffers == std::vector{BufferId{0}});  // x0, which is read last
   REQUIRE(!autopsy->remedies.empty());
   CHECK(autopsy->remedies.front().outcome == Outcome::kOk);
   CHECK(autopsy->remedies.front().overhead > 0);
-  // x0 to x10 and the first gradient: 12000 bytes.
+  // x0 to x10 and the first gradient: 12000 B.
   CHECK(trace.ideal_peak() == 12'000_B);
   CHECK(autopsy->least_capacity == 12'000_B);
 

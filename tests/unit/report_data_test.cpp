@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// The bytes of a block as a browser gets them.
+/// The decoded bytes of a block, as in a browser.
 std::string block(const std::string& html, std::size_t number) {
   const std::string tag = "id=\"block-" + std::to_string(number) + "\">";
   const std::size_t begin = html.find(tag) + tag.size(), end = html.find('<', begin);
@@ -49,7 +49,7 @@ std::vector<std::int64_t> column(const std::string& raw, std::size_t at, std::si
 
 }  // namespace
 
-TEST_CASE("a table of a report reads back as it was written, and takes as few bytes as its numbers need") {
+TEST_CASE("a table of a report is read back unchanged, and takes no more bytes than its numbers need") {
   const std::vector<std::int64_t> wide{0, (std::int64_t{1} << 53) - 1, -5, 7, 0}, narrow{1, 2, 3, 2, 1};
   DataBlocks blocks;
   CHECK(blocks.add_text("names")["block"] == 0);
@@ -65,7 +65,7 @@ TEST_CASE("a table of a report reads back as it was written, and takes as few by
   CHECK(block(blocks.html(), 2).empty());
 }
 
-TEST_CASE("nothing in a report's data can end its script element") {
+TEST_CASE("no data of a report can end its script element") {
   const NamedTrace trace{"</script><b>.tide", tests::chain_trace(3)};
   ReportContent content{
       .command = "tidepool report '</script>'", .trace = &trace, .ideal_peak = {}, .runs = {}, .frontiers = {}};
@@ -75,7 +75,7 @@ TEST_CASE("nothing in a report's data can end its script element") {
   const Json json = Json::parse(page.substr(begin, end - begin));
   CHECK(json["trace"]["name"] == "</script><b>.tide");
   CHECK(json["command"] == "tidepool report '</script>'");
-  CHECK(page.find("http://") == page.find("http://www.w3.org"));  // a name of SVG's, not an address to load from
+  CHECK(page.find("http://") == page.find("http://www.w3.org"));  // SVG's namespace, which is not loaded
   CHECK(page.find("https://") == std::string::npos);
   CHECK(page.find("src=") == std::string::npos);
 }

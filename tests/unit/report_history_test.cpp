@@ -13,7 +13,7 @@ namespace {
 
 Trace sample(const std::string& name) { return load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/" + name + ".tide"); }
 
-/// Checks all facts that a history contains twice, or that the totals contain too.
+/// Checks all facts that a history contains twice, or that it shares with the totals.
 void check(const Trace& trace, const RunSpec& spec) {
   INFO(spec.policy.text << " on " << spec.pool.text << ", " << spec.machine.name << ", " << to_text(spec.capacity));
   const Result result = simulate(trace, spec, true);
@@ -44,7 +44,7 @@ void check(const Trace& trace, const RunSpec& spec) {
     CHECK(history.end - history.begin == result.totals.makespan);
   }
 
-  // Checks that no two stays overlap: in the order of time, with ends before beginnings, each stay finds its addresses
+  // Checks that no two stays overlap: in the order of time, with ends before begins, the addresses of each stay are
   // free.
   std::multimap<Nanos, const Stay*> ends;
   std::map<Bytes, Bytes> live;
@@ -88,8 +88,8 @@ TEST_CASE("a history of random programs with in-place writes agrees with the tot
   }
 }
 
-TEST_CASE("an evicted buffer says for whose place it went") {
-  // op0 makes a, op1 makes b, op2 reads a, and only one fits. b evicts a, and a's swap-in evicts b.
+TEST_CASE("an evicted buffer names the request for which it was evicted") {
+  // op0 makes a, op1 makes b, op2 reads a, and only one of them fits. b evicts a, and then a's swap-in evicts b.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_MiB});
   build.run({.duration = 1_ms}, {{a, Access::kWrite}});
@@ -108,14 +108,14 @@ TEST_CASE("an evicted buffer says for whose place it went") {
   CHECK(history.stays[1].room_for == a);
   CHECK(history.stays[2].arrival == Arrival::kCopiedIn);
   CHECK(history.stays[2].leaving == Leaving::kFreed);
-  // op1 waits until a has left, op2 until it is back.
+  // op1 waits until a has left, op2 until a is back.
   REQUIRE(history.copies.size() == 3);
   CHECK(history.runs[1].cause == Cause::kCopyOut);
   CHECK(history.runs[2].cause == Cause::kCopyIn);
 }
 
 TEST_CASE("if a trace has no durations, the time axis counts events") {
-  // Before the step: one buffer. Then alloc, run, alloc, free, free.
+  // One buffer exists before the step. The events are alloc, run, alloc, free, free.
   TraceBuilder build;
   build.existing({.size = 100_B});
   const BufferId a = build.alloc({.size = 200_B});

@@ -9,7 +9,7 @@ namespace {
 
 using Cells = std::set<std::pair<std::int64_t, std::int64_t>>;
 
-/// The pairs (cell of time, address) that tiles cover. A tile that covers a part of a cell covers it.
+/// The pairs (cell of time, address) that tiles cover. A cell that a tile covers partly counts as covered.
 Cells covered(std::span<const Tile> tiles, Nanos cell) {
   Cells all;
   for (const Tile& tile : tiles) {
@@ -50,17 +50,17 @@ TEST_CASE("a coarser level covers exactly the area of the finer one") {
   CHECK(below.size() < finest.size());
 }
 
-TEST_CASE("tiles that would be less than a pixel apart become one, of the larger one's kind") {
-  // Two that share a cell of 10 ns and overlap in address; one next to them that is low; one beyond a hole.
+TEST_CASE("tiles that would be less than a pixel apart become one tile, which has the kind of the larger one") {
+  // Two tiles share a cell of 10 ns and overlap in address; the next one beside them is low; the last is beyond a hole.
   const std::vector<Tile> tiles{
       {0_ns, 3_ns, 0_B, 8_B, 1}, {4_ns, 9_ns, 0_B, 8_B, 2}, {0_ns, 9_ns, 8_B, 10_B, 2}, {0_ns, 9_ns, 11_B, 12_B, 1}};
   CHECK(coarser(tiles, 10_ns, 4_B) == std::vector<Tile>{{0_ns, 10_ns, 0_B, 10_B, 2}, {0_ns, 10_ns, 11_B, 12_B, 1}});
-  // Neither is low: neighbours of one kind stay two.
+  // Neither of two neighbours of one kind is low, so they stay two tiles.
   const std::vector<Tile> high{{0_ns, 9_ns, 0_B, 8_B, 1}, {0_ns, 9_ns, 8_B, 16_B, 1}};
   CHECK(coarser(high, 10_ns, 4_B).size() == 2);
 }
 
-TEST_CASE("levels of a pyramid are nested, and few tiles are left at the top") {
+TEST_CASE("levels of a pyramid are nested, and the top level has few tiles") {
   std::vector<Tile> finest;
   for (std::int64_t i = 0; i < 50'000; ++i)
     finest.push_back({Nanos{i * 100}, Nanos{i * 100 + 90}, Bytes{i % 5 * 10}, Bytes{i % 5 * 10 + 10},
@@ -72,7 +72,7 @@ TEST_CASE("levels of a pyramid are nested, and few tiles are left at the top") {
     CHECK(levels[i].tiles.size() * 3 <= (i > 0 ? levels[i - 1].tiles.size() : finest.size()) * 2);
     CHECK(covered(levels[i].tiles, levels[i].cell) == covered(finest, levels[i].cell));
   }
-  // A cell has at most one tile at each of the five places, and one that crosses its border.
+  // A cell has at most one tile at each of the five places, and one tile that crosses its border.
   CHECK(levels.back().tiles.size() <= 6 * 1'024);
   CHECK(pyramid(std::span{finest}.first(4'000), Nanos{5'000'000}, 50_B).empty());
 }

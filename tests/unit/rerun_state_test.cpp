@@ -1,4 +1,4 @@
-// The state after many changes of choices, compared with a state made for these choices at once.
+// The state after many changes of choices, compared with a state that is made for the same choices at once.
 #include "policies/planning/search/rerun_state.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Held random_held(tests::Random& random, const RerunState::Interval& interval) {
   return {until, again, in(again, interval.to), random.chance(50)};
 }
 
-/// The memory of a schedule by its definition: a run's value is there until its last reader before the next run.
+/// The peak of a schedule by definition: a run's value is resident until its last reader before the next run.
 std::int64_t peak_of(const RerunProblem& problem, const std::vector<std::uint32_t>& runs) {
   std::vector<std::int64_t> bytes(runs.size() + 1);
   for (std::size_t p = 0; p < runs.size(); ++p) {
@@ -54,7 +54,7 @@ std::int64_t peak_of(const RerunProblem& problem, const std::vector<std::uint32_
 
 }  // namespace
 
-TEST_CASE("changed choices give the state that is built from them, and reversed changes give the state before") {
+TEST_CASE("changed choices give the state that is built for them, and reversed changes give the state before") {
   tests::Random random{3};
   int fitting = 0;
   for (int round = 0; round < 60; ++round) {

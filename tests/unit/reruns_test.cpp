@@ -1,4 +1,4 @@
-// Closed forms of the costs of dropping and recomputing content, with its cascades.
+// Costs of dropping and recomputing content, including the ops that must run again first, in closed form.
 #include "policies/planning/search/reruns.hpp"
 
 #include "tests/catch.hpp"
@@ -8,8 +8,8 @@ using namespace tidepool;
 
 namespace {
 
-/// Ops: 0 makes a from x (10 ns) | 1 makes b from a (20 ns) | 2 makes c from b (30 ns), b ends | 3 and 4 need nothing |
-/// 5 reads c | 6 reads a | 7 reads x. Sizes: x 1 B, a 10 B, b 100 B, c 1000 B.
+/// Ops: 0 makes a from x (10 ns) | 1 makes b from a (20 ns) | 2 makes c from b (30 ns), b is freed | 3 and 4 read
+/// nothing | 5 reads c | 6 reads a | 7 reads x. Sizes: x 1 B, a 10 B, b 100 B, c 1000 B.
 Trace chain() {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 1_B});
@@ -30,7 +30,7 @@ Trace chain() {
   return build.finish();
 }
 
-/// The gap of content made by an op.
+/// The gap of the content that an op makes.
 std::uint32_t gap_of(const Trace& trace, const std::vector<Gap>& gaps, std::size_t op) {
   for (std::uint32_t i = 0; i < gaps.size(); ++i)
     if (gaps[i].out == trace.made(OpId{op})[0] && !gaps[i].crosses) return i;
@@ -40,12 +40,12 @@ std::uint32_t gap_of(const Trace& trace, const std::vector<Gap>& gaps, std::size
 
 }  // namespace
 
-TEST_CASE("content that is dropped alone costs its op, and the ops of freed inputs") {
+TEST_CASE("dropping one version costs its op, and the ops of its freed inputs") {
   const Trace trace = chain();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const std::vector<Nanos> costs = Reruns{trace, gaps}.costs();
   CHECK(costs[gap_of(trace, gaps, 0)] == 10_ns);
-  CHECK(costs[gap_of(trace, gaps, 2)] == 50_ns);  // b must be recomputed, from a, which is resident
+  CHECK(costs[gap_of(trace, gaps, 2)] == 50_ns);  // b must be recomputed too, from a, which is resident
   for (std::size_t i = 0; i < gaps.size(); ++i)
     if (gaps[i].crosses || gaps[i].made == Gap::kBefore) CHECK(costs[i] == Reruns::kImpossible);
 }
@@ -58,13 +58,13 @@ TEST_CASE("dropped content is recomputed as soon as a rerun reads it, and stays"
   const auto follow = [&](std::vector<std::uint32_t> copied, std::vector<std::uint32_t> dropped) {
     return reruns.follow(copied, dropped);
   };
-  // Only a: for op 6, which reads it.
+  // If only a is dropped, it is recomputed for op 6, which reads it.
   Reruns::Effect effect = follow({}, {a});
   CHECK(effect.due[a] == 6);
   CHECK(effect.total == 10_ns);
   CHECK(effect.time[6] == 10_ns);
   CHECK(effect.held[6] == 0_B);
-  // Both: op 5 needs c, which is made from b, which is made from a. b has been freed, and is held only for this rerun.
+  // If both are dropped, op 5 needs c, c needs b, and b needs a. b has been freed, and is resident only for this rerun.
   effect = follow({}, {a, c});
   CHECK(effect.due[c] == 5);
   CHECK(effect.due[a] == 5);

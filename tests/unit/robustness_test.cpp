@@ -13,8 +13,8 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 writes a (1 MB, 1 ms each way) in 100 us | an op of 1001 us without a | b (1 MB) for 10 us | ops of 1 us and
-/// 1001 us | a is read in 50 us.
+/// op0 writes a (1 MB; a copy takes 1 ms) in 100 us | an op of 1001 us without a | b (1 MB) for 10 us | ops of 1 us and
+/// 1001 us | the last op reads a in 50 us.
 Trace barely_hidden() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
@@ -40,7 +40,7 @@ RunSpec room_for_one(std::string policy) {
 
 }  // namespace
 
-TEST_CASE("a scenario has other durations and rates within the share, the same ones for a seed") {
+TEST_CASE("a scenario has durations and rates that differ by at most the share, the same ones for the same seed") {
   const Trace trace = barely_hidden();
   RunSpec spec = room_for_one("tide");
   spec.machine.h2d.times = {{1'000_B, 3'000_ns}};
@@ -76,7 +76,7 @@ TEST_CASE("a scenario has other durations and rates within the share, the same o
   CHECK(other[5].trace.data() != scenarios[5].trace.data());
 }
 
-TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the least in the worst scenario") {
+TEST_CASE("tide takes the fastest plan, or with `robust` the plan that is slowed least in its worst scenario") {
   const Trace trace = barely_hidden();
   const Result fast = simulate(trace, room_for_one("tide"), true);
   REQUIRE(fast.outcome == Outcome::kOk);
@@ -84,7 +84,7 @@ TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the l
   CHECK(fast.totals.recompute_count == 0);
   const Result robust = simulate(trace, room_for_one("tide(robust=0.2)"), true);
   REQUIRE(robust.outcome == Outcome::kOk);
-  CHECK(robust.totals.makespan == 2'263_us);  // op0 once more
+  CHECK(robust.totals.makespan == 2'263_us);  // op0 runs once more
   CHECK(robust.totals.swap_out == 0_B);
   CHECK(simulate(trace, room_for_one("tide(robust=0.2)"), true).realised == robust.realised);
 
@@ -92,10 +92,10 @@ TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the l
   const std::vector<ScenarioCost> fragile = costs_in(scenarios, fast.realised),
                                   firm = costs_in(scenarios, robust.realised);
   CHECK(fragile[0].makespan == 2'163_us);
-  CHECK(fragile[1].makespan == 2'163_us + (1'250_us - 1'001_us) * 2);  // a link of 0.8 takes 1.25 ms
+  CHECK(fragile[1].makespan == 2'163_us + (1'250_us - 1'001_us) * 2);  // at 0.8 of the rate, a copy takes 1.25 ms
   CHECK(fragile[worst_of(fragile)].ratio > 1.2);
   CHECK(firm[1].makespan == 2'263_us);
-  CHECK(firm[worst_of(firm)].ratio < 1.07);  // at most 1.2 * 100 us of 0.8 * 2.163 ms
+  CHECK(firm[worst_of(firm)].ratio < 1.07);  // the rerun is at most 1.2 * 100 us of 0.8 * 2.163 ms
 }
 
 TEST_CASE("a plan can be executed in every scenario, whatever its policy, pool and machine") {
@@ -141,10 +141,10 @@ TEST_CASE("a link may lose almost all of its rate") {
   const Result result = simulate(trace, spec, true);
   REQUIRE(result.outcome == Outcome::kOk);
   const std::vector<ScenarioCost> costs = costs_in(scenarios_around(trace, spec, 0.99, 1), result.realised);
-  CHECK(costs[1].makespan - costs[0].makespan > 100'000_us);  // a copy each way takes 100 ms instead of 1
+  CHECK(costs[1].makespan - costs[0].makespan > 100'000_us);  // each copy takes 100 ms instead of 1 ms
 }
 
-TEST_CASE("a share that leaves a link no rate is refused") {
+TEST_CASE("a share that leaves a link without a rate is refused") {
   const Trace trace = barely_hidden();
   CHECK_THROWS_WITH(simulate(trace, room_for_one("tide(robust=1)")),
                     "tide: option 'robust' is '1'; expected 0 to 0.99");

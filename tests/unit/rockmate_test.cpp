@@ -1,4 +1,4 @@
-// Rockmate's options of blocks against all schedules of small graphs, and the policy on closed forms.
+// Rockmate's options of blocks compared with all schedules of small graphs, and the policy in closed form.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@ using tests::InnerTimes;
 
 namespace {
 
-/// The graph of random_graph() as a block: only the nodes behind those that can be rerun are planned.
+/// The graph of random_graph() as a block: only the nodes after the repeatable ones are planned.
 KeepGraph random_block(std::uint64_t seed) {
   KeepGraph graph = tests::random_graph(seed, 3);
   graph.first_planned = 3;
@@ -77,7 +77,7 @@ TEST_CASE("a block's program takes the least time of all schedules that keep bot
   CHECK(refused > 3);
 }
 
-TEST_CASE("a block's schedules need no more than without reruns, and one keeps nothing wherever that can be") {
+TEST_CASE("a block's schedules need no more memory than without reruns, and one keeps nothing if that is possible") {
   int keep_nothing = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const KeepGraph graph = random_block(seed);
@@ -102,7 +102,7 @@ TEST_CASE("a block's schedules need no more than without reruns, and one keeps n
   CHECK(keep_nothing > 2);
 }
 
-TEST_CASE("the nodes of a stage are its backward ops, and its values are those that only it reads") {
+TEST_CASE("the nodes of a stage are its backward ops, and its values are those that only this stage reads") {
   const Trace trace = tests::residual_trace({{}, {}, {}});
   const TraceChain chain = linearise(trace, 60);
   REQUIRE(chain.stages.size() == 4);  // the first op, and three blocks
@@ -111,8 +111,8 @@ TEST_CASE("the nodes of a stage are its backward ops, and its values are those t
   CHECK(stage.graph.first_planned == 2);
   CHECK(stage.graph.size == std::vector{1'000_B, 1'000_B});
   CHECK(stage.graph.time == std::vector{10'000_ns, 1'000_ns});
-  CHECK(stage.graph.again_inputs == std::vector<std::vector<std::uint32_t>>{{}, {0}});  // a is made of x, b of a
-  // Backward, the block first reads b, then a, then x; the next block's y is read before.
+  CHECK(stage.graph.again_inputs == std::vector<std::vector<std::uint32_t>>{{}, {0}});  // a is made from x, b from a
+  // In backward, the block reads b first, then a, then x. The y of the next block is read before.
   REQUIRE(stage.graph.nodes() == 5);
   CHECK(stage.groups[2].behind - stage.groups[2].first == 1);
   CHECK(stage.graph.inputs[2] == std::vector<std::uint32_t>{1});
@@ -121,8 +121,8 @@ TEST_CASE("the nodes of a stage are its backward ops, and its values are those t
   for (std::size_t t = 2; t < 5; ++t) CHECK(stage.graph.during[t] == 20_B);  // two gradients
 }
 
-TEST_CASE("where one value is too many, Rockmate runs a cheap op again, rotor a block") {
-  // Kept until the loss: x of block 0, and a, b and y of both blocks. The loss makes a gradient.
+TEST_CASE("if one value exceeds the memory, Rockmate runs a cheap op again, and rotor a whole block") {
+  // These are kept until the loss: x of block 0, and a, b and y of both blocks. The loss makes a gradient.
   const Trace trace = tests::residual_trace({{}, {}});
   REQUIRE(trace.ideal_peak() == 7'010_B);
   const Bytes capacity = trace.ideal_peak() - 1_B;
@@ -135,7 +135,7 @@ TEST_CASE("where one value is too many, Rockmate runs a cheap op again, rotor a 
   CHECK(rotor.totals.makespan == nothing.totals.makespan + 11_us);
 }
 
-TEST_CASE("blocks that differ only in times share the schedules of the first of them") {
+TEST_CASE("blocks that differ only in times share the schedules of the first one") {
   const auto keeps_of = [](InnerTimes third) {
     const Trace trace = tests::residual_trace({{}, {}, third, {}});
     TraceChain chain = linearise(trace, 60);
@@ -144,11 +144,11 @@ TEST_CASE("blocks that differ only in times share the schedules of the first of 
     for (const KeptOption& option : chain.stages[3].options) keeps.push_back(option.keeps);
     return keeps;
   };
-  // Alone, a block whose a is cheap and whose b is dear would rather give up a.
+  // By its own times, this block would drop a, which is cheap, and keep b, which is expensive.
   CHECK(keeps_of({1'000_ns, 10'000_ns}) == keeps_of({}));
 }
 
-TEST_CASE("a chain of blocks without values inside takes as long under Rockmate as under rotor") {
+TEST_CASE("a chain of blocks without inner values takes as long under Rockmate as under rotor") {
   const Trace trace = tests::chain_trace(16);
   const Bytes capacity = 1'000_B * (1 + 4 + 2);
   const Result rockmate = tests::exact_run_that_ends_well(trace, "rockmate", capacity);
@@ -156,7 +156,7 @@ TEST_CASE("a chain of blocks without values inside takes as long under Rockmate 
   CHECK(rockmate.totals.recompute_count > 0);
 }
 
-TEST_CASE("Rockmate refuses budgets that are no numbers of budgets") {
+TEST_CASE("Rockmate refuses a number of budgets outside its range") {
   const Trace trace = tests::chain_trace(4);
   CHECK_THROWS_WITH(tests::exact_run(trace, "rockmate(saves=1)"),
                     "rockmate: option 'saves' is '1'; expected a whole number from 2 to 100");

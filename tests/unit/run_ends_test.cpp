@@ -1,4 +1,4 @@
-// Every run ends, whatever a policy does and without an overhead limit.
+// Every run ends, whatever a policy does, and even without an overhead limit.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,7 +28,7 @@ class DropsAll final : public Policy {
   }
 };
 
-/// Makes room once, by copying version 0 to the host. From then on, its answer is to wait for that copy.
+/// Makes room once, by a swap-out of version 0. From then on, it answers that the run shall wait for that copy.
 class WaitsForEver final : public Policy {
  public:
   explicit WaitsForEver(int& answers) : answers_{answers} {}
@@ -42,11 +42,11 @@ class WaitsForEver final : public Policy {
 
 }  // namespace
 
-TEST_CASE("the number of runs, not their time, ends a run that recomputes without end") {
+TEST_CASE("a run that recomputes endlessly is ended by its number of reruns, not by their time") {
   if (!tests::optimised()) return;
-  // Op i reads the outputs of ops i - 1 and i - 3. When i - 1 has been recomputed, i - 3 has been dropped again. So
-  // each needs separate reruns, and their number grows like a power of i. Ops take no time, so no overhead limit ends
-  // the run.
+  // Op i reads the outputs of ops i - 1 and i - 3. When the first has been recomputed, the second has been dropped
+  // again. So each needs reruns of its own, and their number grows like a power of i. Ops take no time, so no overhead
+  // limit ends the run.
   constexpr std::int64_t kOps = 50;
   TraceBuilder build;
   std::vector<BufferId> made;
@@ -67,8 +67,8 @@ TEST_CASE("the number of runs, not their time, ends a run that recomputes withou
   CHECK_THAT(result.message, ContainsSubstring("ops have been run again 1002501 times before op"));
 }
 
-TEST_CASE("a policy that answers without making room is asked four times for each version at most") {
-  // op0 reads a, which existed before | op1 writes b | op2 reads a and b. Each of them fills the device.
+TEST_CASE("a policy that answers without making room is asked at most four times for each version") {
+  // op0 reads a, which existed before | op1 writes b | op2 reads a and b. Each buffer fills the device.
   TraceBuilder build;
   const BufferId a = build.existing({.size = 512_B});
   build.run({.duration = 1_us}, {{a}});
@@ -82,6 +82,6 @@ TEST_CASE("a policy that answers without making room is asked four times for eac
   policies.push_back(std::make_unique<WaitsForEver>(answers));
   const RunSpec spec{.pool = "ideal", .capacity = 512_B, .machine = tests::byte_per_nano(), .overhead_limit = {}};
   const Result result = simulate_under(trace, spec, std::move(policies), true);
-  CHECK(result.outcome == Outcome::kInfeasible);  // op2 needs both
+  CHECK(result.outcome == Outcome::kInfeasible);  // op2 needs both buffers
   CHECK(answers == 1 + 4 * 2 + 1);
 }

@@ -1,4 +1,4 @@
-// Memory that the runs of a plan on a device share.
+// Device memory that the runs of a plan share.
 #include "validator/cuda/run_memory.hpp"
 
 #include "tests/catch.hpp"
@@ -6,7 +6,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("runs that need no more than the one before use its memory, and larger ones replace it") {
+TEST_CASE("a run that needs no more memory than the one before uses its memory, and a larger one replaces it") {
   const tests::StandIn device{"memory=1048576,pinned=1048576"};
   const Bytes free = device.gpu().free_memory();
   cuda::RunMemory memory{device.gpu()};
@@ -17,7 +17,7 @@ TEST_CASE("runs that need no more than the one before use its memory, and larger
   CHECK(memory.arena(1'000_B) == arena);
   CHECK(memory.pinned(5_B) == pinned);
   CHECK(device.gpu().free_memory() == free - 600'000_B);
-  memory.arena(700'000_B);  // old and new memory together would not fit
+  memory.arena(700'000_B);  // the old and the new memory would not fit together
   memory.pinned(700'000_B);
   CHECK(device.gpu().free_memory() == free - 700'000_B);
   CHECK_THROWS_WITH(memory.arena(2_MiB), ContainsSubstring("the device has no 2 MiB for the arena; "));

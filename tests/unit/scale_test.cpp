@@ -31,7 +31,7 @@ struct Three {
 
 }  // namespace
 
-TEST_CASE("places share words exactly if they share addresses, however coarse the scale is") {
+TEST_CASE("places share words if and only if they share addresses, even on a coarse scale") {
   const Three three = Three::make(1_GiB);
   const Bytes apart = 1_GiB, together = 2_GiB - 1_B;
   const Plan plan = PlanWriter{three.trace}
@@ -40,7 +40,7 @@ TEST_CASE("places share words exactly if they share addresses, however coarse th
                         .alloc(three.made[2], together)
                         .plan();
   const Bytes size = 1_GiB;
-  // Pieces: [0, 1 GiB), [1 GiB, 2 GiB - 1), the one byte that two places share, and the rest of the third.
+  // The parts are [0, 1 GiB), [1 GiB, 2 GiB - 1), the one byte that two places share, and the rest of the third place.
   const Scale coarse{three.trace, plan, 32_B};
   CHECK(coarse.unit() == 1_GiB);
   CHECK(coarse.arena_words() == 4);

@@ -13,7 +13,7 @@ std::vector<Action>& script() {
 
 namespace {
 
-/// Drafts the actions of script(). With an empty script, it keeps everything.
+/// Drafts the actions of script(). With an empty script, it takes no action.
 class Scripted final : public Policy {
  public:
   std::vector<Action> plan(const Trace&, const RunSpec&) override { return script(); }

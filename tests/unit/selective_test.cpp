@@ -24,7 +24,7 @@ Nanos again(const SelectiveRegion& region, const Kept& kept) {
   return sum;
 }
 
-/// Checks the rules op by op.
+/// Whether a selection obeys the rules, checked op by op.
 bool obeys(const SelectiveRegion& region, const Kept& kept) {
   std::optional<bool> random;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -81,9 +81,9 @@ TEST_CASE("the best selection is the best of all subsets that obey the rules") {
   CHECK(infeasible > 0);
 }
 
-TEST_CASE("the greedy selection gives up most bytes per time first, and stops as soon as the rest fits") {
-  // 10, 6 and 5 bytes per ns. To get from 21 to 12 bytes, the first is dropped; 11 are left. The best choice within 10
-  // bytes keeps the first alone (1 ns of 3 kept). The greedy choice keeps the last (also 1 ns) and 5 bytes.
+TEST_CASE("the greedy selection drops the most bytes per time first, and stops as soon as the rest fits") {
+  // The ops have 10, 6 and 5 B for 1 ns each. Within 20 B, the first is dropped and 11 B are kept. Within 10 B, the
+  // best choice would keep the first op. The greedy choice keeps the last one, which also saves 1 ns, with 5 B.
   const SelectiveRegion region{.ops = {{.memory = 10_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 6_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 5_B, .runtime = 1_ns, .updates = {}}}};
@@ -94,7 +94,7 @@ TEST_CASE("the greedy selection gives up most bytes per time first, and stops as
   CHECK(keep_greedily(region, 4_B) == Kept{false, false, false});
 }
 
-TEST_CASE("greedily, ops without time go first, views are never kept, and groups go as one") {
+TEST_CASE("the greedy selection drops ops without time first, never keeps views, and drops groups as a whole") {
   const SelectiveRegion region{.ops = {{.memory = 1_B, .runtime = 0_ns, .updates = {}},
                                        {.memory = 100_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 0_B, .runtime = 9_ns, .view = true, .updates = {}},
@@ -104,7 +104,7 @@ TEST_CASE("greedily, ops without time go first, views are never kept, and groups
   CHECK(keep_greedily(region, 199_B) == Kept{false, false, false, false});
 }
 
-TEST_CASE("tensors that are always kept count twice against the limit of the greedy selection") {
+TEST_CASE("in the greedy selection, tensors that are always kept count twice against the limit") {
   const SelectiveRegion region{
       .ops = {{.memory = 10_B, .runtime = 1_ns, .updates = 0}, {.memory = 5_B, .runtime = 1_ns, .updates = {}}}};
   CHECK(keep_greedily(region, 25_B) == Kept{true, true});

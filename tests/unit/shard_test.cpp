@@ -40,7 +40,7 @@ bool identical(const std::vector<KeyedRow>& a, const std::vector<KeyedRow>& b) {
 
 }  // namespace
 
-TEST_CASE("shards that are merged, in any order, are the sweep") {
+TEST_CASE("shards give the whole sweep when they are merged, in any order") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> all = parts();
   Database whole{":memory:"};
@@ -68,7 +68,7 @@ TEST_CASE("shards that are merged, in any order, are the sweep") {
   CHECK(identical(rows(reversed), rows(whole)));
 }
 
-TEST_CASE("workers that did the same run must agree, and the error names their files") {
+TEST_CASE("workers that did the same run must agree; otherwise the error names their files") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> all = parts();
   const std::string a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
@@ -93,7 +93,7 @@ TEST_CASE("workers that did the same run must agree, and the error names their f
   CHECK(into.runs() == kRuns);
 }
 
-TEST_CASE("runs of two versions are merged only if that is wanted") {
+TEST_CASE("runs of two versions are merged only on request") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> all = parts();
   const std::string a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
@@ -132,7 +132,7 @@ TEST_CASE("a text that is no shard is refused") {
   CHECK_FALSE(shard.has("000000000000000a0000000000000000"));
 }
 
-TEST_CASE("an order comes back from its text, and all shards of one sweep are that sweep") {
+TEST_CASE("an order is read back from its text, and all shards of one sweep have the same sweep") {
   SweepOrder order{.traces = {"a \"b\".tide", "c"},
                    .hashes = {"1", "2"},
                    .grid = {.pool = "p", .policy = "q(x=1)", .capacity = "0.3x", .count_search = true},

@@ -1,4 +1,4 @@
-// Additions of a few 64-bit integers, which a dry run computes.
+// Additions of a few 64-bit integers, which a dry run computes on the host.
 #include "tracer/dry/size_addition.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ using Numbers = std::vector<std::int64_t>;
 
 std::uint64_t address(const Numbers& numbers) { return reinterpret_cast<std::uint64_t>(numbers.data()); }
 
-TEST_CASE("additions of 64-bit integers are known by their kernels' names") {
+TEST_CASE("additions of 64-bit integers are recognised by their kernels' names") {
   const std::string vectorized = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_";
   const std::string unrolled = "_ZN2at6native27unrolled_elementwise_kernelINS0_";
   CHECK(size_operands(vectorized + "21CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2EELb0EEEviT0_T1_") == Operands::kNumber);

@@ -1,4 +1,4 @@
-// The kernels that a dry run computes: reductions of a few 64-bit integers.
+// Reductions of a few 64-bit integers, which a dry run computes on the host.
 #include "tracer/dry/size_reduction.hpp"
 
 #include <array>
@@ -28,7 +28,7 @@ std::optional<SizeReduction> reduction(const Parameter& parameter, Operator what
   return size_reduction(what, {{0, sizeof parameter, {}}}, arguments);
 }
 
-TEST_CASE("reductions of 64-bit integers are known by their kernels' names") {
+TEST_CASE("reductions of 64-bit integers are recognised by their kernels' names") {
   const std::string begin = "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpI", end = "EEEEjlLi4ELi4EEEEEvT1_";
   CHECK(size_operator(begin + "lNS0_14func_wrapper_tIlNS0_13MaxNanFunctorIl" + end) == Operator::kMax);
   CHECK(size_operator(begin + "lNS0_14func_wrapper_tIlNS0_13MinNanFunctorIl" + end) == Operator::kMin);
@@ -55,7 +55,7 @@ TEST_CASE("a reduction of sizes is computed from the numbers that its parameter 
   }
 }
 
-TEST_CASE("reductions to several results, of many numbers or of other sizes are not computed") {
+TEST_CASE("reductions are not computed if they have several results, many numbers or numbers of another size") {
   CHECK(reduction({.inputs = 4096}));
   CHECK(!reduction({.inputs = 4097}));
   CHECK(!reduction({.outputs = 2}));

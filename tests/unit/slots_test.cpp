@@ -1,4 +1,4 @@
-// Closed forms of slots of fixed sizes and of swapping between them.
+// Slots of fixed sizes, and swapping between them, in closed form.
 #include "policies/planning/gaps/slot_demand.hpp"
 #include "policies/planning/gaps/slot_pool.hpp"
 #include "simulator/run.hpp"
@@ -23,7 +23,8 @@ class NoDevice final : public Device {
   void unmap(Bytes, Bytes, Bytes) override {}
 };
 
-/// Ops 0 and 1 make a (100 B) and b (60 B) | op 2 | op 3 makes and frees p (50 B) | ops 4 and 5 | op 6 reads b, op 7 a.
+/// Ops 0 and 1 make a (100 B) and b (60 B) | op 2 | op 3 makes and frees p (50 B) | ops 4, 5 | op 6 reads b, op 7 reads
+/// a.
 Trace two_sizes() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
@@ -45,7 +46,7 @@ Trace two_sizes() {
 
 }  // namespace
 
-TEST_CASE("a pool of slots serves the lowest free slot of the class that a size is in, or none") {
+TEST_CASE("a pool of slots gives the lowest free slot of a size's class, or none") {
   SlotPool pool{{{10_B, 2}, {30_B, 1}}};
   NoDevice device;
   const Trace trace = two_sizes();
@@ -56,7 +57,7 @@ TEST_CASE("a pool of slots serves the lowest free slot of the class that a size 
   CHECK(first == Block{0_B, 10_B});
   CHECK(second == Block{10_B, 10_B});
   CHECK(third == Block{20_B, 30_B});
-  CHECK_FALSE(place(5_B).has_value());  // although a larger slot is free
+  CHECK_FALSE(place(5_B).has_value());  // although a slot of another class was larger
   CHECK_FALSE(place(31_B).has_value());
   CHECK(pool.largest_hole() == 0_B);
   pool.release(*second);
@@ -65,10 +66,10 @@ TEST_CASE("a pool of slots serves the lowest free slot of the class that a size 
   CHECK(pool.largest_hole() == 10_B);
 }
 
-TEST_CASE("a step demands slots for the storages that its ops use at once and for the live ones") {
+TEST_CASE("a step needs slots for the storages that one op uses, and for all storages that are live") {
   const Trace trace = two_sizes();
   const SlotDemand demand{trace, {}, 20_B};
-  CHECK(demand.sizes() == std::vector<Bytes>{60_B, 100_B});  // p takes a slot of 60 as well
+  CHECK(demand.sizes() == std::vector<Bytes>{60_B, 100_B});  // p takes a slot of 60 B as well
   const SlotClasses apart{{60_B, 0}, {100_B, 0}}, together{{100_B, 0}};
   CHECK(demand.least(apart) == std::vector<std::uint32_t>{1, 1});
   CHECK(demand.least(together) == std::vector<std::uint32_t>{1});
@@ -78,7 +79,7 @@ TEST_CASE("a step demands slots for the storages that its ops use at once and fo
   CHECK(demand.live(together)[0] == std::vector<Bytes>{1_B, 2_B, 2_B, 3_B, 3_B, 2_B, 2_B, 2_B});
 }
 
-TEST_CASE("the storage of a full class that is used last is evicted, and comes back when a slot is free") {
+TEST_CASE("if a class is full, the storage with the latest next use is evicted, and swapped in when a slot is free") {
   // There is one slot of 60 B and one of 100 B. p takes the slot of b, although a is used after b.
   const Trace trace = two_sizes();
   const auto run = [&](Bytes capacity) {
@@ -104,7 +105,7 @@ TEST_CASE("the storage of a full class that is used last is evicted, and comes b
   CHECK(run(220_B).totals.swap_out == 0_B);
 }
 
-TEST_CASE("a longer search over allocations does not find worse ones") {
+TEST_CASE("a longer search over allocations does not find a worse one") {
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/unet.tide");
   Nanos before{1'000'000'000'000}, first;
   for (const int effort : {1, 8, 40}) {

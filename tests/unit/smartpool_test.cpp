@@ -17,7 +17,7 @@ Events sizes(const std::vector<std::int64_t>& signature) {
   return events;
 }
 
-/// The authors' search, restricted to positions inside the string.
+/// The authors' search, limited to positions inside the string.
 SmartPoolPeriod by_all_pairs(const Events& events) {
   SmartPoolPeriod found;
   for (std::size_t i = 0; i < events.size(); ++i)
@@ -30,7 +30,7 @@ SmartPoolPeriod by_all_pairs(const Events& events) {
   return found;
 }
 
-/// Mallocs and frees by block number: +3 allocates block 3 (of `size` bytes), -3 frees it.
+/// Mallocs and frees by block number: {3, size} allocates block 3, {-3, 0} frees it.
 Events string_of(const std::vector<std::pair<int, std::int64_t>>& steps) {
   Events events;
   std::vector<std::size_t> begun(100);
@@ -51,7 +51,7 @@ Bytes offset_of(const SmartPoolPlan& plan, std::size_t malloc) {
   throw std::logic_error{"no such slot"};
 }
 
-/// Requests like those of a training loop: in each iteration, `blocks` of 1, 2, ... KiB are allocated and freed.
+/// Requests like those of a training loop: each iteration allocates and frees `blocks` blocks of 1, 2, ... KiB.
 class Loop {
  public:
   explicit Loop(SmartPool& pool) : pool_{pool} { pool.start(trace_, kNoLimit, device); }
@@ -72,13 +72,13 @@ class Loop {
 
 }  // namespace
 
-TEST_CASE("SmartPool compares all but the last event of a part") {
+TEST_CASE("SmartPool compares the events of a part except the last one") {
   CHECK(longest_repetition(sizes({9, 1, 2, 3, 1, 2, 4})) == SmartPoolPeriod{1, 3});
   CHECK(longest_repetition(sizes({9, 1, 2, 3, 1, 5, 4})) == SmartPoolPeriod{});
   CHECK(longest_repetition({}) == SmartPoolPeriod{});
 }
 
-TEST_CASE("SmartPool's repetition is found where its authors' search finds it") {
+TEST_CASE("SmartPool finds the same repetition as its authors' search") {
   tests::Random random{7};
   for (int round = 0; round < 300; ++round) {
     Events events;
@@ -89,19 +89,19 @@ TEST_CASE("SmartPool's repetition is found where its authors' search finds it") 
   }
 }
 
-TEST_CASE("SmartPool takes an iteration of more than 100 events and cuts one that repeats more than 50") {
+TEST_CASE("SmartPool takes an iteration of more than 100 events, and cuts it where a part of more than 50 repeats") {
   for (const auto& [length, found] : {std::pair{100, 0}, std::pair{101, 101}}) {
     Events events;
     for (int i = 0; i < 2 * length; ++i) events.push_back({i % length + 1});
     CHECK(find_smartpool_period(events).length == static_cast<std::size_t>(found));
   }
-  Events two;  // 120 events, twice in a part of 240, which comes twice
+  Events two;  // 120 events come twice in a part of 240, which comes twice
   for (int i = 0; i < 480; ++i) two.push_back({i % 240 == 239 ? 1'000 : i % 120});
   CHECK(find_smartpool_period(two) == SmartPoolPeriod{0, 120});
 }
 
-TEST_CASE("SmartPool puts blocks that live into the next iteration below all others, twice") {
-  // Block 1 of 5 B is never freed, blocks 2 and 3 never meet.
+TEST_CASE("SmartPool places two copies of the blocks that live into the next iteration below all others") {
+  // Block 1 (5 B) is never freed; blocks 2 and 3 are never live together.
   const Events events = string_of({{1, 5}, {2, 7}, {-2, 0}, {3, 6}, {-3, 0}});
   const SmartPoolPlan plan = plan_smartpool(events, {0, 5}, SmartPoolFit::kBest);
   CHECK(plan.cross == 5_B);
@@ -111,9 +111,9 @@ TEST_CASE("SmartPool puts blocks that live into the next iteration below all oth
   CHECK(offset_of(plan, 3) == 10_B);
 }
 
-TEST_CASE("SmartPool's best fit overlooks the lowest hole where there are two") {
-  // 1 (10 B) at 0 ends; 2 (9 B) on top of it; 3 (8 B) above 2 ends; 4 (7 B) above that. Then 5 (2 B) meets 2 and 4: the
-  // holes are [0, 10) and [19, 27). Without block 4 there is one range, and the lowest hole is seen.
+TEST_CASE("if there are two holes, SmartPool's best fit overlooks the lowest one") {
+  // Block 1 (10 B) is at 0, 2 (9 B) above it, 3 (8 B) above 2, 4 (7 B) above 3. 1 and 3 are freed. Then 5 (2 B) is live
+  // with 2 and 4: the holes are [0, 10) and [19, 27). Without 3 and 4 there is one hole, and it is found.
   const Events events =
       string_of({{1, 10}, {2, 9}, {3, 8}, {4, 7}, {-1, 0}, {-3, 0}, {5, 2}, {-5, 0}, {-2, 0}, {-4, 0}});
   CHECK(offset_of(plan_smartpool(events, {0, 10}, SmartPoolFit::kFirst), 6) == 0_B);
@@ -122,10 +122,10 @@ TEST_CASE("SmartPool's best fit overlooks the lowest hole where there are two") 
   CHECK(offset_of(plan_smartpool(fewer, {0, 6}, SmartPoolFit::kBest), 3) == 0_B);
 }
 
-TEST_CASE("SmartPool serves an iteration from its pool once it has seen it twice") {
+TEST_CASE("SmartPool serves iterations from its pool after it has seen two of them") {
   SmartPool pool{SmartPoolFit::kBest};
   Loop loop{pool};
-  for (int i = 0; i < 2; ++i) loop.iteration(60);  // 240 events, the search is at 300
+  for (int i = 0; i < 2; ++i) loop.iteration(60);  // 240 events; the search begins after 300
   CHECK(pool.report().period == SmartPoolPeriod{});
   for (int i = 0; i < 10; ++i) loop.iteration(60);
   const SmartPoolReport report = pool.report();
@@ -138,7 +138,7 @@ TEST_CASE("SmartPool serves an iteration from its pool once it has seen it twice
   CHECK(loop.device.most_reserved() == 60_KiB);
 }
 
-TEST_CASE("SmartPool finds wrong slots for ever after one additional event") {
+TEST_CASE("after one additional event, SmartPool finds wrong slots for the rest of the job") {
   SmartPool pool{SmartPoolFit::kBest};
   Loop loop{pool};
   for (int i = 0; i < 13; ++i) loop.iteration(60);
@@ -149,7 +149,7 @@ TEST_CASE("SmartPool finds wrong slots for ever after one additional event") {
   CHECK(pool.report().misses == misses + 300);
 }
 
-TEST_CASE("SmartPool takes one request of another size for a miss, and goes on") {
+TEST_CASE("SmartPool counts one request of another size as a miss, and continues") {
   SmartPool pool{SmartPoolFit::kBest};
   Loop loop{pool};
   for (int i = 0; i < 13; ++i) loop.iteration(60);

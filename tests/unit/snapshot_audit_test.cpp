@@ -12,7 +12,7 @@ struct Kind {
   const char* name;
   bool expandable;
   Bytes max_split_size;
-  std::uint32_t delay;  // one in this many frees waits for another stream
+  std::uint32_t delay;  // one of `delay` frees waits for another stream; 0: none
 
   CachingConfig config() const {
     CachingConfig config;
@@ -36,7 +36,7 @@ std::string describe(const DeviceAudit& audit) {
 
 }  // namespace
 
-TEST_CASE("a log from its first event on is explained to the last") {
+TEST_CASE("a log that begins with the first event is explained completely") {
   for (const Kind& kind : kKinds)
     for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
       RecordedAllocator recorded{kind.config(), 500_MiB, seed};
@@ -51,13 +51,13 @@ TEST_CASE("a log from its first event on is explained to the last") {
     }
 }
 
-TEST_CASE("a log that begins anywhere is explained from there on") {
+TEST_CASE("a log that begins at any event is explained from there on") {
   for (const Kind& kind : kKinds)
     for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
       RecordedAllocator recorded{kind.config(), 500_MiB, seed};
       recorded.run(2'000, 2, kind.delay);
       for (std::size_t first = 1; first < recorded.events(); first += 97) {
-        // With a split limit, the memory that a refused request has released cannot be distinguished from half of it.
+        // With a split limit, the memory that a refused request has released cannot be distinguished from a half of it.
         while (kind.max_split_size != CachingConfig::kUnlimited && !recorded.begins_request(first)) ++first;
         const DeviceAudit total = audit(recorded.snapshot(first)).total();
         INFO("seed " << seed << kind.name << "from " << first << ": " << describe(total));
@@ -66,7 +66,7 @@ TEST_CASE("a log that begins anywhere is explained from there on") {
     }
 }
 
-TEST_CASE("a damaged log ends in a result, not in an endless search") {
+TEST_CASE("the audit of a damaged log ends with a result, not in an endless search") {
   for (const Kind& kind : kKinds)
     for (std::uint32_t seed = 1; seed <= 40; ++seed) {
       RecordedAllocator recorded{kind.config(), 500_MiB, seed};
@@ -104,7 +104,7 @@ TEST_CASE("a damaged log ends in a result, not in an endless search") {
     }
 }
 
-TEST_CASE("a log of more streams than a program can have is refused") {
+TEST_CASE("a log with more streams than a program can have is refused") {
   TorchSnapshot snapshot;
   auto& events = snapshot.device_traces.emplace_back();
   for (std::int64_t stream = 0; stream < 1'001; ++stream)

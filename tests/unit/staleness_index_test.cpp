@@ -1,4 +1,4 @@
-// The staleness index against its definition, and division against exact arithmetic.
+// The staleness index compared with its definition, and division compared with exact arithmetic.
 #include "policies/planning/eviction/staleness_index.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Candidate {
   std::uint32_t order;
 };
 
-/// A scan in order that keeps the last minimum and stops at the first zero.
+/// A scan in the order of the candidates; it takes the last minimum and stops at the first zero.
 std::uint32_t scan(const std::vector<std::optional<Candidate>>& slots, Nanos now) {
   std::vector<std::uint32_t> in_order;
   for (std::uint32_t i = 0; i < slots.size(); ++i)
@@ -46,7 +46,7 @@ TEST_CASE("an exact division rounds once") {
   CHECK(quotient(1, 3) == 1.0 / 3.0);
   CHECK(quotient(0, 7) == 0);
   CHECK(quotient(-6, 4) == -1.5);
-  const std::int64_t odd = (std::int64_t{1} << 53) + 1;  // halfway between two doubles: the even one
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;  // halfway between two doubles: rounds to the even one
   CHECK(quotient(odd, 1) == std::ldexp(1.0, 53));
   CHECK(quotient(odd + 2, 1) == std::ldexp(1.0, 53) + 4);
   const Int128 wide = static_cast<Int128>(1) << 100;
@@ -56,9 +56,9 @@ TEST_CASE("an exact division rounds once") {
   CHECK(quotient(std::numeric_limits<std::int64_t>::max(), 1) == std::ldexp(1.0, 63));
 }
 
-TEST_CASE("the version with the largest staleness per cost wins once its line has crossed the other's") {
-  // a: 10 bytes, 5 ns, last used at 0: height 2 t.  b: 30 bytes, 5 ns, last used at 60: height 6 (t - 60).
-  // They meet at t = 90; b is evicted from there on, as it has the larger order.
+TEST_CASE("the version with the largest staleness per cost wins from the time on at which its line crosses the other") {
+  // a: 10 B, 5 ns, last used at 0: height 2 t. b: 30 B, 5 ns, last used at 60 ns: height 6 (t - 60). They meet at t =
+  // 90. From then on b is evicted: at the meeting point, because its order is larger.
   StalenessIndex index;
   index.reset(2);
   index.set(0, 5_ns, 10_B, 0_ns, 1);
@@ -73,18 +73,18 @@ TEST_CASE("the version with the largest staleness per cost wins once its line ha
   CHECK(index.least(1_ms) == StalenessIndex::kNone);
 }
 
-TEST_CASE("of equal costs the last goes, of zero costs the first, and infinite ones come last") {
+TEST_CASE("of equal costs the last wins, of zero costs the first, and infinite costs come last") {
   StalenessIndex index;
   index.reset(4);
   index.set(0, 5_ns, 10_B, 0_ns, 7);
   index.set(1, 10_ns, 20_B, 0_ns, 9);
   CHECK(index.least(50_ns) == 1);
-  index.set(2, 0_ns, 10_B, 50_ns, 5);  // free, but just used: infinite
+  index.set(2, 0_ns, 10_B, 50_ns, 5);  // its cost is 0, but it has just been used: infinite
   CHECK(index.least(50_ns) == 1);
   CHECK(index.least(51_ns) == 2);
   index.set(3, 0_ns, 10_B, 0_ns, 4);
   CHECK(index.least(52_ns) == 3);
-  index.set(3, -4_ns, 10_B, 0_ns, 6);  // below zero, but behind the zero that ends the scan
+  index.set(3, -4_ns, 10_B, 0_ns, 6);  // below zero, but after the zero at which the scan stops
   CHECK(index.least(53_ns) == 2);
   index.set(3, -4_ns, 10_B, 0_ns, 3);
   CHECK(index.least(54_ns) == 3);
@@ -94,7 +94,7 @@ TEST_CASE("of equal costs the last goes, of zero costs the first, and infinite o
   CHECK(index.least(9_ns) == 1);
 }
 
-TEST_CASE("the index answers as a scan does, whatever changes in between") {
+TEST_CASE("the index gives the answers of a scan, whatever changes in between") {
   tests::Random random{11};
   for (int round = 0; round < 30; ++round) {
     const std::size_t slots = 1 + random.below(40);

@@ -1,4 +1,4 @@
-// STAlloc's memory layers and its reuse of idle ranges, against layouts derived by hand.
+// STAlloc's memory layers and its reuse of idle ranges, compared with layouts that are derived by hand.
 #include <limits>
 
 #include "policies/pool/stalloc/stalloc_plan.hpp"
@@ -25,21 +25,21 @@ std::vector<Bytes> offsets_of(const std::vector<Life>& lives) { return plan(live
 
 }  // namespace
 
-TEST_CASE("STAlloc stacks blocks that live all the time, then layers of equal size, the largest first") {
-  // The weight lives from the first position to the last. The blocks of 8 B take turns in one layer.
+TEST_CASE("STAlloc stacks blocks that live all the time, and above them layers of equal sizes, the largest first") {
+  // The weight lives from the first position to the last. The two blocks of 8 B share a layer, one after the other.
   CHECK(offsets_of({{8_B, 2, 4}, {3_B, 0, 9}, {8_B, 5, 8}, {4_B, 2, 8}}) == std::vector{3_B, 0_B, 3_B, 11_B});
 }
 
 TEST_CASE("a block joins the layer whose last block ended latest") {
-  // Layers end at 3 and at 5 when the third block begins at 6: it joins the second one, so the first is idle from 3 on.
-  // The small block fits there, above nothing.
+  // When the third block begins at 6, the layers have ended at 3 and at 5. It joins the second one, so the first is
+  // idle from 3 on. The small block fits at the bottom of the first one.
   CHECK(offsets_of({{8_B, 1, 3}, {8_B, 2, 5}, {8_B, 6, 9}, {4_B, 4, 8}, {1_B, 0, 10}}) ==
         std::vector{1_B, 9_B, 9_B, 1_B, 0_B});
 }
 
 TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes below them") {
-  // All three fit into the 8 B before position 10: 3 B, and 3 B above it. The last one does not use the hole below the
-  // second after the first has ended, and lies above the second.
+  // All three fit into the 8 B before position 10: 3 B, and 3 B above that. When the last one begins, the first has
+  // ended; the last one does not use the hole below the second, but lies above it.
   CHECK(offsets_of({{8_B, 10, 12}, {3_B, 1, 4}, {3_B, 2, 8}, {2_B, 5, 7}, {1_B, 0, 13}}) ==
         std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
 }
@@ -51,24 +51,25 @@ TEST_CASE("in a layer, a block may begin where another one ends, but not end whe
   CHECK(plan({{8_B, 4, 6}, {4_B, 6, 8}, {1_B, 0, 9}}).height == 9_B);
 }
 
-TEST_CASE("STAlloc's plans hold at the first and the last position that there is") {
+TEST_CASE("STAlloc's plans work with the first and the last possible position") {
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min(),
                          kLast = std::numeric_limits<std::int64_t>::max();
-  // Two layers of 8 B, and 4 B that live with both, so no places may be shared.
+  // Two layers of 8 B, and a block of 4 B that is live with both, so it needs a place of its own.
   CHECK(plan({{8_B, kFirst, kFirst + 5}, {8_B, kFirst, kFirst + 9}, {4_B, kFirst, kFirst + 7}}).height == 16_B + 4_B);
   CHECK(plan({{8_B, kLast - 9, kLast}, {8_B, kLast - 5, kLast}, {4_B, kLast - 7, kLast}}).height == 16_B + 4_B);
 }
 
-TEST_CASE("rehearsals move positions of blocks that no layer took to the front of the order") {
-  // One layer of 8 B, idle until 9. Of five blocks of 5 B in it, rows by first fit are {0, 3, 4}, {1}, {2}: the order
-  // is 0 3 4 1 2. In a rehearsal, blocks 0, 3 and 4 are taken. Positions 3 and 4 of the order, which have blocks 1 and
-  // 2, are not taken and move to the front. So block 1 is placed first, and 0 and 2 need new layers.
+TEST_CASE("rehearsals move the positions of blocks that no layer took to the front of the order") {
+  // One layer of 8 B is idle until 20. For the five blocks of 5 B, first fit gives the rows {0, 3, 4}, {1}, {2}, so the
+  // order is 0 3 4 1 2. In a rehearsal, the layer takes blocks 0, 3 and 4. The positions 3 and 4 of the order, with
+  // blocks 1 and 2, are not taken and move to the front. So block 1 is placed first, and blocks 0 and 2 need new
+  // layers.
   const std::vector<Life> lives{{8_B, 20, 22}, {5_B, 1, 3},   {5_B, 2, 4}, {5_B, 2, 5},
                                 {5_B, 6, 8},   {5_B, 10, 12}, {1_B, 0, 30}};
   CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});
 }
 
-TEST_CASE("STAlloc's pool serves planned places from one segment, and others from PyTorch's allocator") {
+TEST_CASE("STAlloc's pool gives planned places in one segment; other requests go to PyTorch's allocator") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
   build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{a, Access::kWrite}});
@@ -85,13 +86,13 @@ TEST_CASE("STAlloc's pool serves planned places from one segment, and others fro
   const Request first{.size = 4_MiB, .version = trace.first_version(a), .before = OpId{0U}};
   const Block planned = pool->place(first).value();
   CHECK(planned.size == 4_MiB);
-  // The planned place is in use, and no range of the segment is free: PyTorch's allocator reserves 20 MiB for less
-  // than 10 MiB.
+  // The planned place is in use, and no range of the segment is free. So PyTorch's allocator reserves 20 MiB for the
+  // request, which is below 10 MiB.
   const Block other = pool->place(first).value();
   CHECK((other.offset + other.size <= planned.offset || planned.offset + planned.size <= other.offset));
   pool->release(other);
   pool->release(planned);
-  // Before op 1, b will need the segment's first 2 MiB. A request that is not in the plan gets the addresses above
+  // From op 1 on, b needs the first 2 MiB of the segment. A request that is not in the plan gets the addresses above
   // them.
   const Block dynamic = pool->place({.size = 1_MiB, .version = {}, .before = OpId{1U}}).value();
   const Block second = pool->place({.size = 2_MiB, .version = trace.first_version(b), .before = OpId{1U}}).value();
@@ -104,7 +105,7 @@ TEST_CASE("STAlloc's pool serves planned places from one segment, and others fro
   CHECK(counts[2].value == 1);  // by PyTorch's allocator
 }
 
-TEST_CASE("without memory for its plan, STAlloc's pool is PyTorch's allocator") {
+TEST_CASE("without memory for its plan, STAlloc's pool works like PyTorch's allocator") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
   build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{a, Access::kWrite}});

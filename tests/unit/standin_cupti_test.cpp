@@ -1,4 +1,4 @@
-// The stand-in for CUPTI and its driver refuse the same calls as NVIDIA's, and deliver records at equally late times.
+// The stand-ins for CUPTI and its driver refuse the same calls as NVIDIA's, and deliver records as late as NVIDIA's.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -20,7 +20,7 @@ constexpr int kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400, kI
 constexpr int kCaptureUnsupported = 900;
 constexpr int kInvalidParameter = 1, kWrongSize = 10;
 
-/// The line of a script that the driver must refuse with the number.
+/// A script's line that the driver must refuse with this status.
 std::string refused(int number, const std::string& line) { return fmt::format("refused {} {}\n", number, line); }
 
 void play(const std::string& script) {
@@ -34,14 +34,14 @@ const std::string kMemory = "alloc a 4096\nalloc b 4096\n";
 
 }  // namespace
 
-TEST_CASE("the stand-in for CUPTI's driver ends a job whose call is not answered as expected") {
+TEST_CASE("a script on the stand-in for CUPTI's driver fails if a call has another status than expected") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kMemory + refused(kInvalidValue, "copy a b 64"));
   CHECK(job.code == 99);
   CHECK_THAT(job.err, ContainsSubstring("job: refused 1 copy a b 64: error 0\n"));
 }
 
-TEST_CASE("the stand-in for CUPTI's driver knows handles only until they are given back") {
+TEST_CASE("the stand-in for CUPTI's driver accepts handles only until they are released") {
   play(kMemory + "stream s\nevent e\nrecord e s\nwait e s\ndestroy-event e\n" + refused(kInvalidHandle, "record e s") +
        refused(kInvalidHandle, "wait e s") + refused(kInvalidHandle, "destroy-event e") +
        "launch add a b 1 on s\ndestroy-stream s\n" + refused(kInvalidHandle, "launch add a b 1 on s") +
@@ -51,7 +51,7 @@ TEST_CASE("the stand-in for CUPTI's driver knows handles only until they are giv
        refused(kInvalidHandle, "graph x") + refused(kInvalidHandle, "set-node x n add b a 1"));
 }
 
-TEST_CASE("the stand-in for CUPTI's driver serves threads that have made its context current") {
+TEST_CASE("the stand-in for CUPTI's driver serves only threads that have made its context current") {
   play(kMemory + "no-context\n" + refused(kInvalidContext, "alloc c 64") +
        refused(kInvalidContext, "launch add a b 1") + refused(kInvalidContext, "stream s") +
        "context\nlaunch add a b 1\nstream s\n");
@@ -71,7 +71,7 @@ TEST_CASE("the stand-in for CUPTI's driver keeps the rules of captures") {
        "launch add a b 1 on s\nend-capture g\nsynchronize\nalloc c 64\n");
 }
 
-TEST_CASE("the stand-in for CUPTI takes attributes of the right size only") {
+TEST_CASE("the stand-in for CUPTI accepts only attributes of the right size") {
   play("attribute 5 1\nattribute 0 8\n" + refused(kWrongSize, "attribute 5 8") + refused(kWrongSize, "attribute 8 4") +
        refused(kWrongSize, "attribute 0 4") + refused(kInvalidParameter, "attribute 77 8"));
 }
@@ -91,7 +91,7 @@ TEST_CASE("kernels that end after the recorded iterations have their times, and 
       CHECK(kernel.end - kernel.start == (ended ? std::int64_t{1'000'000} * slow_ms : 0));
       CHECK((kernel.start != 0) == ended);
     }
-    if (ended) CHECK(job.log().kernels[1].start == job.log().kernels[0].end);  // of one stream
+    if (ended) CHECK(job.log().kernels[1].start == job.log().kernels[0].end);  // both are on one stream
   }
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("work that a job waited for before it ended has its times") {
   for (const raw::Kernel& kernel : job.log().kernels) CHECK(kernel.end - kernel.start == 40'000'000);
 }
 
-TEST_CASE("a function with the handle of one that was unloaded is described anew") {
+TEST_CASE("a function that has the handle of an unloaded one is described again") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kMemory +
                                        "launch add a b 1\nunload add\nfunction late _Z4latePKfPf 4@0 8@8 8@16\n"

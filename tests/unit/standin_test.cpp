@@ -1,5 +1,5 @@
-// The stand-in for a driver refuses the same calls as NVIDIA's driver, so that mistakes in the code that calls it are
-// found without a GPU.
+// The stand-in for a driver refuses the same calls as NVIDIA's driver, so that mistakes of its callers are found
+// without a GPU.
 #include "tests/standin.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ constexpr Status kInvalid = 1, kInvalidContext = 201, kInvalidHandle = 400, kIll
 constexpr Status kCaptureUnsupported = 900, kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
                  kCapturedEvent = 907;
 
-/// Waits for a stream. @return the device's last answer
+/// Waits for a stream. @return the last answer of the device
 Status wait(const Driver& driver, Stream stream) {
   Status status = kErrorNotReady;
   for (int i = 0; i < 100 && status == kErrorNotReady; ++i) status = driver.stream_query.status(stream);
@@ -31,7 +31,7 @@ Status wait(const Driver& driver, Stream stream) {
 
 }  // namespace
 
-TEST_CASE("the stand-in knows handles only until they are given back") {
+TEST_CASE("the stand-in accepts handles only until they are released") {
   const StandIn device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   Event event = nullptr;
@@ -53,7 +53,7 @@ TEST_CASE("the stand-in knows handles only until they are given back") {
   CHECK(driver.module_function.status(&function, nullptr, "tidepool_absent") == 500);
 }
 
-TEST_CASE("the stand-in serves threads that have made its context current") {
+TEST_CASE("the stand-in serves only threads that have made its context current") {
   const StandIn device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   std::thread{[&] {
@@ -68,7 +68,7 @@ TEST_CASE("the stand-in serves threads that have made its context current") {
   }}.join();
 }
 
-TEST_CASE("the stand-in copies only within allocations, and a host reaches no device memory") {
+TEST_CASE("the stand-in copies only within allocations, and the host cannot access device memory") {
   const StandIn device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   const Owned<Stream> stream = make_stream(device.gpu());
@@ -91,7 +91,7 @@ TEST_CASE("the stand-in copies only within allocations, and a host reaches no de
   close(ends[0]), close(ends[1]);
 }
 
-TEST_CASE("the stand-in ends a kernel that leaves its memory, and then the device") {
+TEST_CASE("the stand-in stops a kernel that accesses other memory, and then the device fails") {
   for (const std::uint64_t words : {512U, 513U}) {
     const StandIn device{"seed=1"};
     const Driver& driver = device.gpu().driver();
@@ -124,7 +124,7 @@ TEST_CASE("the stand-in keeps the rules of captures") {
   CHECK(driver.capture_end.status(second.get(), &graph) == kCaptureUnmatched);
   driver(driver.event_record, within.get(), first.get());
   CHECK(driver.event_query.status(within.get()) == kCapturedEvent);
-  driver(driver.stream_wait, second.get(), within.get(), 0U);  // the second stream takes part now
+  driver(driver.stream_wait, second.get(), within.get(), 0U);  // the second stream joins the capture
   driver(driver.copy_within, memory.get(), memory.get() + 2048, std::size_t{8}, second.get());
   CHECK(driver.capture_end.status(first.get(), &graph) == kCaptureUnjoined);
   float time = 0;

@@ -13,8 +13,8 @@ SnapshotEvent event(SnapshotAction action, std::int64_t address, Bytes size) {
   return {.action = action, .address = address, .size = size, .pool = {}};
 }
 
-/// A large native segment of 40 MiB at 0, nothing of which is in use at the end. When the trace begins, a block of 4
-/// MiB is in use at 0, and one of 4 MiB at `next`.
+/// A large native segment of 40 MiB at 0. At the end, no block of it is in use. At the begin of the trace, a block of
+/// 4 MiB at 0 and one of 4 MiB at `next` are in use.
 TorchSnapshot with_two_blocks(std::int64_t next, std::vector<SnapshotEvent> between) {
   TorchSnapshot snapshot;
   snapshot.segments.push_back({.size = 40_MiB, .pool = {}, .blocks = {{0, 40_MiB, {}, BlockState::kInactive}}});
@@ -28,7 +28,7 @@ StartState state_of(const TorchSnapshot& snapshot) { return start_state(snapshot
 
 }  // namespace
 
-TEST_CASE("up to 1 MiB behind a block of a large segment can only be its slack") {
+TEST_CASE("a gap of up to 1 MiB behind a block of a large segment can only be slack of the block") {
   const StartState state = state_of(with_two_blocks(5 * kMiB, {}));
   REQUIRE(state.segments.size() == 1);
   REQUIRE(state.segments[0].used.size() == 2);
@@ -36,19 +36,19 @@ TEST_CASE("up to 1 MiB behind a block of a large segment can only be its slack")
   CHECK(state.segments[0].used[0].most_slack == 0_B);
 }
 
-TEST_CASE("with more than 1 MiB behind it the slack of a block is unknown, as far as what remains is more than 1 MiB") {
+TEST_CASE("if the gap behind a block is larger than 1 MiB, its slack is unknown, but more than 1 MiB must remain") {
   StartState state = state_of(with_two_blocks(5 * kMiB + 1'024, {}));
   CHECK(state.segments[0].used[0].size == 4_MiB);
   CHECK(state.segments[0].used[0].most_slack == 512_B);
-  CHECK(state.ambiguous().size() == 2);  // the second has 31 MiB - 1 KiB behind it
+  CHECK(state.ambiguous().size() == 2);  // behind the second are 31 MiB - 1 KiB
   CHECK(state.ambiguous()[1] == AmbiguousBlock{5 * kMiB + 1'024, 4_MiB, 1_MiB});
   CHECK(state.text() == "ambiguous: 2 blocks, first at 0x0");
   state = state_of(with_two_blocks(5 * kMiB + 512, {}));
   CHECK(state.text() == "ambiguous: 1 block, first at 0x500200");
 }
 
-TEST_CASE("an allocation right behind a block tells its slack") {
-  // 4 MiB + 1,024 B is where the free block begins, since its low part is taken first.
+TEST_CASE("an allocation directly behind a block shows its slack") {
+  // The free block begins at 4 MiB + 1,024 B, since its lower part is taken first.
   const StartState state =
       state_of(with_two_blocks(16 * kMiB, {event(SnapshotAction::kAlloc, 4 * kMiB + 1'024, 2_MiB),
                                            event(SnapshotAction::kFreeCompleted, 4 * kMiB + 1'024, 2_MiB)}));
@@ -56,9 +56,9 @@ TEST_CASE("an allocation right behind a block tells its slack") {
   CHECK(state.text() == "ambiguous: 1 block, first at 0x1000000");
 }
 
-TEST_CASE("a slack is set if the model's answer would be wrong without it") {
-  // Free: 8 MiB from 4 MiB on, less the slack of the first block, and 24 MiB from 16 MiB on. A request of 8 MiB - 512 B
-  // was placed at 16 MiB, so the first free block was too small.
+TEST_CASE("a block gets a slack if the model's answer would be wrong without it") {
+  // Free are 8 MiB from 4 MiB on, less the slack of the first block, and 24 MiB from 16 MiB on. A request of 8 MiB -
+  // 512 B was placed at 16 MiB, so the first free block was too small for it.
   TorchSnapshot snapshot;
   snapshot.segments.push_back({.size = 40_MiB, .pool = {}, .blocks = {{12 * kMiB, 4_MiB, {}, BlockState::kActive}}});
   snapshot.device_traces.push_back({event(SnapshotAction::kAlloc, 16 * kMiB, 8_MiB - 512_B),
@@ -70,8 +70,8 @@ TEST_CASE("a slack is set if the model's answer would be wrong without it") {
   CHECK(report.devices[0].ambiguous[0] == AmbiguousBlock{0, 4_MiB + 1_KiB, 1_MiB - 1_KiB});
 }
 
-TEST_CASE("an audit says the most memory that was allocated and reserved, slack included") {
-  // As above: 4 MiB in use to the end, 4 MiB + 1 KiB at 0 to the last event, and 8 MiB - 512 B besides.
+TEST_CASE("an audit gives the peaks of allocated and of reserved memory, with slack") {
+  // As above: 4 MiB until the end, 4 MiB + 1 KiB at 0 until the last event, and 8 MiB - 512 B in between.
   TorchSnapshot snapshot;
   snapshot.segments.push_back({.size = 40_MiB, .pool = {}, .blocks = {{12 * kMiB, 4_MiB, {}, BlockState::kActive}}});
   snapshot.device_traces.push_back({event(SnapshotAction::kAlloc, 16 * kMiB, 8_MiB - 512_B),
@@ -82,7 +82,7 @@ TEST_CASE("an audit says the most memory that was allocated and reserved, slack 
   CHECK(report.devices[0].peaks->allocated == 16_MiB + 512_B);
   CHECK(report.devices[0].peaks->reserved == 40_MiB);
 
-  snapshot.device_traces[0][0].address = 1;  // no allocator does this
+  snapshot.device_traces[0][0].address = 1;  // no allocator gives this address
   CHECK_FALSE(audit_snapshot(snapshot, {}).devices[0].peaks);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("blocks of small segments have no slack") {
   CHECK(state.segments[0].used[0].size == 512_B);
 }
 
-TEST_CASE("events that cannot have led to the final state are named") {
+TEST_CASE("events that contradict the final state are reported") {
   TorchSnapshot snapshot = with_two_blocks(16 * kMiB, {event(SnapshotAction::kAlloc, 8 * kMiB, 2_MiB)});
   CHECK(state_of(snapshot).text() == "contradiction: trace entry 0: nothing says what became of the block at 0x800000");
   snapshot = with_two_blocks(0, {});
@@ -106,7 +106,7 @@ TEST_CASE("events that cannot have led to the final state are named") {
   CHECK(state_of(snapshot).text() == "contradiction: the block at 0x0 overlaps the next or its segment's end");
 }
 
-TEST_CASE("the trace entry that the model cannot explain is named, with both answers") {
+TEST_CASE("the trace entry that the model cannot explain is reported, with both answers") {
   TorchSnapshot snapshot;
   auto& events = snapshot.device_traces.emplace_back();
   events.push_back(event(SnapshotAction::kSegmentAlloc, 0, 2_MiB));

@@ -9,8 +9,8 @@ using namespace tidepool;
 
 namespace {
 
-/// The answer. Checks that its plan replays, that the last cycle takes the reported time, and that it reads the right
-/// bytes.
+/// The optimum. Checks that its plan replays, that the last cycle takes the reported time, and that the plan reads the
+/// right bytes.
 SteadyOptimum answer_of(const OptimumQuery& query) {
   const SteadyOptimum found = find_steady_optimum(query);
   CHECK(found.exact);
@@ -38,7 +38,7 @@ Trace weight_and_more(Access use) {
 }  // namespace
 
 TEST_CASE("a weight that does not change and cannot stay is swapped in once an iteration") {
-  // Memory for one: b is freed for w. w's copy from the host takes 1 us, and w needs no copy out: 1000 + 100 + 300.
+  // With memory for one, b is freed for w. The swap-in of w takes 1 us, and w needs no swap-out: 1000 + 100 + 300 ns.
   const Trace trace = weight_and_more(Access::kRead);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
@@ -48,17 +48,18 @@ TEST_CASE("a weight that does not change and cannot stay is swapped in once an i
 }
 
 TEST_CASE("a weight that is updated and cannot stay is swapped out and in once an iteration") {
-  // b begins when w has left, and w comes in when b has ended: 100 + 1000 + 300 + 1000 in each iteration. One step
-  // alone begins with w on the host. Its copy out is the same, but no copy follows b.
+  // b begins when w has left, and w is swapped in when b has ended: 100 + 1000 + 300 + 1000 ns in each iteration. A
+  // single step would begin with w on the host and swap it out just the same, but would not swap it in after b.
   const Trace trace = weight_and_more(Access::kReadWrite);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
   CHECK(answer_of({trace, machine, 1'000_B, true, false}).mean() == 2'400_ns);
 }
 
-TEST_CASE("a swap-in continues across the boundary of two iterations") {
-  // w, of 8, must be absent while op 3 makes d. Its swap-in takes 16 ms; the host keeps its copy for ever. The swap-in
-  // begins when d has ended, and op 4 hides 6 ms of it. op 0 of the next iteration waits for the other 10: 22 + 10.
+TEST_CASE("a swap-in continues from one iteration into the next") {
+  // w (8 MiB) must be absent while op 3 makes d. Its swap-in takes 16 ms; the host always keeps its copy. The swap-in
+  // begins when d has ended, and op 4 hides 6 ms of it. op 0 of the next iteration waits for the other 10 ms: 22 + 10
+  // ms.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 8_MiB});
   const BufferId a = build.alloc({.size = 2_MiB});
@@ -79,8 +80,8 @@ TEST_CASE("a swap-in continues across the boundary of two iterations") {
   CHECK(found.mean() == 32_ms);
 }
 
-TEST_CASE("the search for a cycle gives up where an iteration may begin in too many ways") {
-  TraceBuilder build;  // eight weights anywhere in sixteen places
+TEST_CASE("the search for a cycle gives up if an iteration may begin in too many states") {
+  TraceBuilder build;  // eight weights, each at any of sixteen places
   std::vector<TraceBuilder::Touch> uses;
   for (int i = 0; i < 8; ++i) uses.push_back({build.existing({.size = 1'000_B})});
   build.run({.duration = 100_ns}, uses);

@@ -1,4 +1,4 @@
-// Closed forms of runs that settle: the iterations that repeat, and the means of times and counts.
+// Runs that settle, in closed form: the iterations that repeat, and the means of times and counts.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
+/// 1 GB/s each way without latency: 1 B takes 1 ns.
 const Machine kMachine = tests::byte_per_nano();
 
 RunSpec steady(std::string policy, Bytes capacity, Machine machine = kMachine) {
@@ -34,7 +34,7 @@ RunSpec steady(std::string policy, Bytes capacity, Machine machine = kMachine) {
           .iterations = kUsualIterations};
 }
 
-/// A weight of 100 B that op 0 uses in 10 ns; op 1 needs its room for 1000 ns; op 2 is busy for `last`.
+/// Op 0 uses a weight of 100 B in 10 ns; op 1 needs its memory for 1000 ns; op 2 takes `last`.
 Trace weight_in_the_way(Access access, Nanos last = 0_ns) {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_B});
@@ -66,8 +66,7 @@ Result run(const Trace& trace, const RunSpec& spec) {
   return result;
 }
 
-/// Copies the only weight out when a place is needed. Copies it back before op 2 only if the iteration began without
-/// it.
+/// Swaps the only weight out when a place is needed. Swaps it in before op 2 only if the iteration began without it.
 class EveryOtherTime final : public Policy {
  public:
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
@@ -86,8 +85,8 @@ class EveryOtherTime final : public Policy {
 
 }  // namespace
 
-TEST_CASE("a weight that must leave costs its copies back and out in every iteration but the first") {
-  // First: op0 0-10, out 10-110, op1 110-1110. Then: in 0-100, op0 100-110, out 110-210, op1 210-1210.
+TEST_CASE("a weight that must leave costs a swap-in and a swap-out in every iteration but the first") {
+  // In ns. First: op0 0-10, out 10-110, op1 110-1110. Later: in 0-100, op0 100-110, out 110-210, op1 210-1210.
   const Trace trace = weight_in_the_way(Access::kReadWrite);
   const Result result = run(trace, steady("lru-swap", 100_B));
   CHECK(result.cycle.first_iteration == 1'110_ns);
@@ -102,8 +101,8 @@ TEST_CASE("a weight that must leave costs its copies back and out in every itera
   CHECK(result.realised.cycle == 1);
 }
 
-TEST_CASE("a weight that is only read is copied out once and then only back") {
-  // First: op0 0-10, out 10-110, op1 110-1110. Then: in 0-100, op0 100-110, op1 110-1110; its copy is still there.
+TEST_CASE("a weight that is only read is swapped out once and then only swapped in") {
+  // In ns. First: op0 0-10, out 10-110, op1 110-1110. Later: in 0-100, op0 100-110, op1 110-1110; the host has a copy.
   const Result result = run(weight_in_the_way(Access::kRead), steady("lru-swap", 100_B));
   CHECK(result.totals.makespan == 1'110_ns);
   CHECK(result.totals.swap_in == 100_B);
@@ -111,9 +110,9 @@ TEST_CASE("a weight that is only read is copied out once and then only back") {
 }
 
 TEST_CASE("a run that alternates between two kinds of iterations takes their mean") {
-  // If the weight is resident at the begin: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; the weight is absent at
-  // the end. Otherwise: in 0-100, op0 100-110, out 110-210, op1 210-1210, op2 1210-1710, and the weight comes back
-  // during op2.
+  // In ns. If the weight is resident at the begin: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; at the end it is
+  // absent. Otherwise: in 0-100, op0 100-110, out 110-210, op1 210-1210, op2 1210-1710, and it is swapped in during
+  // op2.
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   for (const int tried : {3, 4, 5, 8, 16}) {
     INFO(tried);
@@ -121,7 +120,7 @@ TEST_CASE("a run that alternates between two kinds of iterations takes their mea
     spec.iterations = tried;
     const Result result = run_under<EveryOtherTime>(trace, spec);
     CHECK(result.cycle.iterations == 2);
-    CHECK(result.cycle.lead_in == 1);  // it begins without a copy on the host, and never does so again
+    CHECK(result.cycle.lead_in == 1);  // only the first iteration begins without a copy on the host
     CHECK(result.cycle.first_iteration == 1'610_ns);
     CHECK(result.totals.makespan == (1'610_ns + 1'710_ns) / 2);
     CHECK(result.totals.swap_in == (0_B + 200_B) / 2);
@@ -138,7 +137,7 @@ TEST_CASE("a run that alternates between two kinds of iterations takes their mea
   }
 }
 
-TEST_CASE("a run of too few iterations to settle says so and takes the mean of the last half, of two at least") {
+TEST_CASE("a run of too few iterations to settle says so and takes the mean of the last half, but of at least two") {
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   for (const auto& [tried, mean] : {std::pair{1, 1'610_ns}, std::pair{2, (1'610_ns + 1'710_ns) / 2}}) {
     INFO(tried);
@@ -155,7 +154,7 @@ void add(Confirmation& to, const Action& action) {
   to.add(action.verb, action.before, action.subject, action.offset, action.size);
 }
 
-TEST_CASE("every iteration of a run is executed once more, and compared with what the run says") {
+TEST_CASE("every iteration of a run is executed again, and the result is compared with the run's") {
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   const RunSpec spec = steady("none", 100_B);
   const Plan plan = run_under<EveryOtherTime>(trace, spec).realised;
@@ -185,7 +184,7 @@ TEST_CASE("actions that may be discarded are executed only when they are part of
     const std::size_t half = plan.actions.size() / 2;
     for (std::size_t i = 0; i < half; ++i) add(confirmation, plan.actions[i]);
     confirmation.hold();
-    add(confirmation, {Verb::kNext, OpId{}, 1, {}, {}});  // refused here
+    add(confirmation, {Verb::kNext, OpId{}, 1, {}, {}});  // would be refused here
     confirmation.execute();
     confirmation.drop_held();
     confirmation.hold();
@@ -198,7 +197,7 @@ TEST_CASE("actions that may be discarded are executed only when they are part of
   }
 }
 
-TEST_CASE("a step that fits is run once") {
+TEST_CASE("a step that fits is run only once") {
   for (const char* pool : {"ideal", "best-fit", "first-fit"})
     for (const char* policy : {"none", "dtr", "lru-swap", "tide"}) {
       INFO(pool << " " << policy);
@@ -214,7 +213,7 @@ TEST_CASE("a step that fits is run once") {
     }
 }
 
-TEST_CASE("a pool that keeps its segments takes them from the device in the first iteration only") {
+TEST_CASE("a pool that keeps its segments requests them from the device only in the first iteration") {
   Machine machine = kMachine;
   machine.segment_alloc = 10_us;
   RunSpec spec = steady("none", 1_GiB, machine);
@@ -227,23 +226,23 @@ TEST_CASE("a pool that keeps its segments takes them from the device in the firs
 }
 
 TEST_CASE("a host that is ahead of the device delays nothing") {
-  // The host launches an op in 100 ns. In the first iteration, op 0 waits for its launch; later the host is ahead of
+  // The host launches an op in 100 ns. In the first iteration, op 0 waits for its launch. Later the host is ahead of
   // all ops.
   Machine machine = kMachine;
   machine.launch = 100_ns;
   const Trace trace = weight_in_the_way(Access::kRead);
   const Result result = run(trace, steady("none", 1_GiB, machine));
-  CHECK(result.cycle.first_iteration == 100_ns + 10_ns + 90_ns + 1'000_ns);  // op 1 is launched at 200
+  CHECK(result.cycle.first_iteration == 100_ns + 10_ns + 90_ns + 1'000_ns);  // op 1 is launched at 200 ns
   CHECK(result.totals.makespan == 1'010_ns);
   CHECK(result.baseline == 1'010_ns);
   CHECK(result.cycle.lead_in == 1);
-  // If launches take longer than the ops, they are the time of an iteration.
+  // If launches take longer than ops, they determine the time of an iteration.
   machine.launch = 600_ns;
   CHECK(run(trace, steady("none", 1_GiB, machine)).totals.makespan == 1'200_ns);
 }
 
-TEST_CASE("a first step says what it began with on the host") {
-  // Only one of two weights finds a place at the beginning.
+TEST_CASE("a first step reports the bytes that it began with on the host") {
+  // Only one of two weights fits at the begin.
   TraceBuilder build;
   const BufferId a = build.existing({.size = 100_B}), b = build.existing({.size = 60_B});
   build.run({.duration = 10_ns}, {{a}});
@@ -253,17 +252,18 @@ TEST_CASE("a first step says what it began with on the host") {
   first.steady = false;
   first.iterations = 1;
   const Result result = run(trace, first);
-  // op0 0-10, a leaves 10-110, b comes 110-170, op1 170-1170, b goes, a comes back: it was there when the step began.
+  // In ns: op0 0-10, a leaves 10-110, b in 110-170, op1 170-1170, b is dropped, a in. a was resident at the begin.
   CHECK(result.cycle.start_on_host == 60_B);
   CHECK(result.totals.swap_in == 160_B);
   const Result settled = run(trace, steady("lru-swap", 100_B));
   CHECK(settled.cycle.start_on_host == 60_B);
   CHECK(settled.totals.swap_in == 160_B);
-  CHECK(settled.totals.swap_out == 0_B);  // neither is ever changed
+  CHECK(settled.totals.swap_out == 0_B);  // neither weight is ever changed
 }
 
 TEST_CASE("tide begins with a weight on the host if the weight does not fit on the device") {
-  // Of 10 MiB, op 0 needs 8 for 5 ms, then op 1 updates a weight of 8 MiB. A copy out takes 10.5 ms, one in 1 ms.
+  // Of 10 MiB, op 0 needs 8 MiB for 5 ms, then op 1 updates a weight of 8 MiB. A swap-out takes 10.5 ms, a swap-in 1
+  // ms.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 8_MiB}), room = build.alloc({.size = 8_MiB});
   build.run({.duration = 5_ms}, {{room, Access::kWrite}});
@@ -279,7 +279,7 @@ TEST_CASE("tide begins with a weight on the host if the weight does not fit on t
     RunSpec spec = steady(policy, 10_MiB, machine);
     const Result settled = run(trace, spec);
     CHECK(settled.cycle.start_on_host == 8_MiB);
-    CHECK(settled.totals.makespan == 5_ms + 1_ms + 5_ms + Nanos{10'500'000});  // op 2 runs while the copy leaves
+    CHECK(settled.totals.makespan == 5_ms + 1_ms + 5_ms + Nanos{10'500'000});  // op 2 runs during the swap-out
     spec.steady = false;
     spec.iterations = 1;
     const Result first = run(trace, spec);
@@ -290,7 +290,8 @@ TEST_CASE("tide begins with a weight on the host if the weight does not fit on t
 }
 
 TEST_CASE("streams that follow each other overlap from one iteration to the next") {
-  // Stream a 0-100, then stream b 100-160, while a begins the next iteration: 100-200, and b 200-260.
+  // In ns: stream a 0-100, then stream b 100-160. Meanwhile a begins the next iteration, 100-200, and b follows,
+  // 200-260.
   TraceBuilder build{{"a", "b"}};
   const BufferId weight = build.existing({.size = 100_B});
   build.run({.stream = StreamId{0}, .duration = 100_ns}, {{weight}});
@@ -329,7 +330,7 @@ TEST_CASE("means are rounded to the nearest whole number, halves up") {
   CHECK(sum_of(all).actions == 30);
 }
 
-TEST_CASE("a state recurs if all clocks do, and a host that nothing waits for may be further ahead") {
+TEST_CASE("a state recurs if all clocks do; a host for which no action waits may be further ahead") {
   const auto boundary = [](std::int64_t state, Nanos lead = 0_ns, bool delayed = false) {
     return Boundary{{state}, {}, lead, delayed};
   };
@@ -341,11 +342,11 @@ TEST_CASE("a state recurs if all clocks do, and a host that nothing waits for ma
   CHECK(cycle({boundary(1), boundary(1, 0_ns, true)}) == 1);
   CHECK(cycle({boundary(1), boundary(2), boundary(1)}) == 2);
   CHECK(cycle({boundary(1), boundary(1, 5_ns, true)}) == 0);  // an action waited for the host
-  CHECK(cycle({boundary(1), boundary(1, 5_ns)}) == 1);        // no action waited, and none will
+  CHECK(cycle({boundary(1), boundary(1, 5_ns)}) == 1);        // no action waited for the host, and none will
   CHECK(cycle({boundary(1, 5_ns), boundary(1)}) == 0);        // the host falls behind
 }
 
-TEST_CASE("if addresses do not recur, costs must be the same twice, or the longest cycle counts") {
+TEST_CASE("if addresses do not recur, a cycle must have the same costs twice; otherwise the longest cycle counts") {
   const auto boundary = [](std::int64_t state, std::int64_t place) { return Boundary{{state}, {place}, 0_ns, false}; };
   const auto costs = [](std::vector<Nanos> times) {
     std::vector<Totals> all(times.size());
@@ -364,7 +365,7 @@ TEST_CASE("if addresses do not recur, costs must be the same twice, or the longe
   CHECK(longest_cycle({{boundary(1, 1), boundary(2, 2), boundary(3, 3)}}) == 0);
 }
 
-TEST_CASE("a grid is of the steady state if the step repeats, and of one step if that is requested") {
+TEST_CASE("a grid is of the steady state if the step repeats, and of one step on request") {
   const Trace repeated = weight_in_the_way(Access::kRead);
   TraceBuilder build;
   build.free([&] {
@@ -391,9 +392,9 @@ TEST_CASE("a grid is of the steady state if the step repeats, and of one step if
                     "--first: one step alone; expected no --iterations beside it");
 }
 
-TEST_CASE("the step whose last iteration was faster than any mean takes its mean") {
-  // Op 0 reads a weight of 8 MiB and makes 2 MiB that op 2 updates; op 3 makes 6 MiB that cannot be made again. At
-  // 10 MiB iterations of 22 and 48 ms can alternate, of which the last one alone says 22; none repeats in less than 28.
+TEST_CASE("a step whose last iteration is faster than any possible mean takes the mean") {
+  // Op 0 reads a weight of 8 MiB and makes 2 MiB, which op 2 updates; op 3 makes 6 MiB that cannot be recomputed. With
+  // 10 MiB, iterations of 22 and 48 ms can alternate, and the last one may take 22 ms. No cycle has a mean below 28 ms.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 8_MiB}), one = build.alloc({.size = 2_MiB});
   build.run({.duration = 3_ms}, {{weight}, {one, Access::kWrite}});

@@ -17,7 +17,7 @@ namespace {
 
 using Steps = std::vector<FoundStep>;
 
-/// Each character is an op.
+/// The steps of a string in which each character is an op.
 Steps find(std::string_view ops, std::span<const std::int64_t> live = {}) {
   const std::vector<std::uint32_t> names(ops.begin(), ops.end());
   return find_steps(names, live);
@@ -29,7 +29,7 @@ std::string times(int count, std::string_view part) {
   return text;
 }
 
-/// Steps of one length, from `first` on.
+/// Steps of equal length, from `first` on.
 Steps equal_steps(std::size_t count, std::size_t length, std::size_t first = 0) {
   Steps steps;
   for (std::size_t i = 0; i < count; ++i) steps.push_back({first + i * length, first + (i + 1) * length});
@@ -41,7 +41,7 @@ const std::string kAccumulated = times(4, kMicroBatch) + "xyzxz";  // 93 ops
 
 }  // namespace
 
-TEST_CASE("a loop's rounds are the steps, and what comes before and after belongs to none") {
+TEST_CASE("the iterations of a loop are the steps, and ops before and after the loop belong to none") {
   CHECK(find(times(5, "abc")) == equal_steps(5, 3));
   CHECK(find("pqrst" + times(4, "abacdefe") + "vw") == equal_steps(4, 8, 5));
 }
@@ -63,7 +63,7 @@ TEST_CASE("a first step that makes the optimizer's state is a step like the othe
   CHECK(find(first + times(3, kAccumulated)) == steps);
 }
 
-TEST_CASE("a first step of which most is different is left out") {
+TEST_CASE("a first step that is mostly different is left out") {
   const std::string first = "jklmnjklopqrstu" + times(4, "GHI") + "xyzxz";
   CHECK(find(first + times(3, kAccumulated)).size() == 3);
 }
@@ -76,8 +76,8 @@ TEST_CASE("a program that never repeats, or runs its step once, has no steps") {
   CHECK(find(times(12, "abcd") + "efghijkl" + times(12, "mnop") + "qrstuvw").empty());
 }
 
-TEST_CASE("layers are no steps, however much of the job they are, since they fill or empty the memory") {
-  // 12 layers forward, each of which leaves 10 bytes, and 12 backward, each of which frees them.
+TEST_CASE("layers are no steps, even if they are most of the job, since they fill or empty the memory") {
+  // 12 layers forward, which leave 10 B each, and 12 layers backward, which free them.
   const std::string job = "s" + times(12, "abcd") + "t" + times(12, "efgh") + "u";
   std::vector<std::int64_t> live;
   for (std::size_t i = 0; i < job.size(); ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("layers are no steps, however much of the job they are, since they fil
   CHECK(find(times(12, "abcd"), std::vector<std::int64_t>(48, 7)).size() == 12);
   CHECK(find(times(12, "abcd"), {live.data(), 48}).empty());
   CHECK(find(job, live).empty());
-  std::vector<std::int64_t> vast;  // each layer leaves a quarter of what 64 bits can count
+  std::vector<std::int64_t> vast;  // each layer leaves 2^61 B
   for (std::int64_t i = 0; i < 16; ++i) vast.push_back(i / 4 << 61);
   CHECK(find(times(4, "abcd"), vast).empty());
 }
@@ -101,7 +101,7 @@ TEST_CASE("a step begins where few bytes are live") {
   CHECK(find(job, live) == equal_steps(4, 8, 5));
 }
 
-TEST_CASE("a log every ten steps makes no longer step of ten") {
+TEST_CASE("a log after every ten steps does not make ten steps into one") {
   const std::string step = times(30, "abcd") + times(30, "efgh") + "xyz";
   const std::string ten = times(10, step) + "L";
   const Steps steps = find(times(4, ten));
@@ -117,7 +117,7 @@ TEST_CASE("fifty steps and a test are an epoch, not a step") {
   CHECK(steps[49] == FoundStep{392, 400});
 }
 
-TEST_CASE("ops that are missing, added or others here and there hide no step") {
+TEST_CASE("missing, additional or different ops here and there do not hide a step") {
   for (const unsigned seed : {1U, 2U, 3U, 4U, 5U}) {
     std::mt19937 random{seed};
     std::string job;
@@ -137,7 +137,7 @@ TEST_CASE("ops that are missing, added or others here and there hide no step") {
   }
 }
 
-TEST_CASE("the steps that are found by names alone in a real report are those of its ranges") {
+TEST_CASE("in a real report, the steps found by names alone are those of its ranges") {
   const auto path = tests::shared_data("nsys/nsys_cs336_jsun.sqlite.gz");
   if (!path) return;
   const Trace trace = load_trace(*path);
@@ -153,7 +153,7 @@ TEST_CASE("the steps that are found by names alone in a real report are those of
     const std::string_view name = trace.text(trace.op(OpId{trace.steps()[i].id}).name);
     names.push_back(ids.try_emplace(name, static_cast<std::uint32_t>(ids.size())).first->second);
   }
-  REQUIRE(ranges.size() == 6);  // five, and the ops after them
+  REQUIRE(ranges.size() == 6);  // five steps, and the ops after them
   const Steps steps = find_steps(names);
   REQUIRE(steps.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) CHECK(steps[i].last == ranges[i + 1]);

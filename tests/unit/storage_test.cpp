@@ -1,4 +1,4 @@
-// The tier beyond the host, by hand.
+// The storage tier beyond the host, computed by hand.
 #include "simulator/bounds/bound.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -13,7 +13,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// op0 writes a and b (1000 bytes each), 10 ns | op1 is busy for 100 ns | op2 reads both, 10 ns.
+/// op0 writes a and b (1000 B each), 10 ns | op1 takes 100 ns | op2 reads both, 10 ns.
 struct Example {
   VersionId a, b;
   Trace trace = make();
@@ -29,7 +29,7 @@ struct Example {
     return build.finish();
   }
 
-  /// Both leave after op0 and are back for op2.
+  /// a and b are swapped out after op0 and swapped in for op2.
   Plan plan() const {
     PlanWriter plan{trace};
     plan.alloc(a, 0_B).alloc(b, 1000_B).run(OpId{0}).swap_out(a).swap_out(b).drop(a).drop(b).run(OpId{1});
@@ -37,7 +37,7 @@ struct Example {
   }
 };
 
-/// A byte takes 1 ns to the host and back; 2 ns to storage, and 4 ns back.
+/// Per byte, copies take 1 ns to the host and back, 2 ns to storage, and 4 ns back from storage.
 Machine tiers(Bytes host, Bytes storage) {
   Machine machine = tests::byte_per_nano();
   machine.host.capacity = host;
@@ -56,32 +56,32 @@ RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string&
 
 }  // namespace
 
-TEST_CASE("versions that do not fit on the host go to storage, in queues of their own") {
+TEST_CASE("versions that do not fit on the host go to storage, whose copies have their own queues") {
   const Example example;
   const auto run = [&](Bytes host) { return replay(example.trace, on(tiers(host, 2000_B)), example.plan()); };
-  // Both to the host: a is back when b has left.
+  // Both go to the host: a is back when b has left.
   CHECK(run(2000_B).makespan == 10_ns + 2000_ns + 1000_ns + 10_ns);
   CHECK(run(2000_B).host_peak == 2000_B);
   CHECK(run(2000_B).storage_peak == 0_B);
-  // a to the host and back beside b, which takes 2 us out and 4 us back.
+  // a goes to the host and back beside b, which takes 2 us to storage and 4 us back.
   CHECK(run(1999_B).makespan == 10_ns + 2000_ns + 4000_ns + 10_ns);
   CHECK(run(1999_B).host_peak == 1000_B);
   CHECK(run(1999_B).storage_peak == 1000_B);
   CHECK(run(1999_B).swap_out == 2000_B);
   CHECK(run(1999_B).swap_in == 2000_B);
-  // Both to storage.
+  // Both go to storage.
   CHECK(run(999_B).makespan == 10_ns + 4000_ns + 8000_ns - 2000_ns + 10_ns);  // a is read while b is written
   CHECK(run(999_B).storage_peak == 2000_B);
 }
 
-TEST_CASE("copies that share a link with others leave storage alone") {
+TEST_CASE("copies that share the link to the host do not slow those to storage") {
   const Example example;
   Machine machine = tiers(1999_B, 2000_B);
   machine.h2d.duplex_ppm = machine.d2h.duplex_ppm = 500'000;
   CHECK(replay(example.trace, on(machine), example.plan()).makespan == 10_ns + 2000_ns + 4000_ns + 10_ns);
 }
 
-TEST_CASE("a copy that fits neither on the host nor in storage is refused with what both hold") {
+TEST_CASE("a copy that fits neither on the host nor in storage is refused with the bytes in use of both") {
   const Example example;
   CHECK_THROWS_WITH(
       replay(example.trace, on(tiers(1000_B, 999_B)), example.plan()),
@@ -108,8 +108,8 @@ TEST_CASE("a copy that fits neither on the host nor in storage is refused with w
   CHECK(execute_on_host(trace, stored.realised).outcome == HostOutcome::kOk);
 }
 
-TEST_CASE("bounds allow the rates of both tiers together") {
-  // 1000 bytes must be absent during an op of 0 ns: out at 1 + 0.5 bytes per ns, back at 1 + 0.25.
+TEST_CASE("bounds add the rates of both tiers") {
+  // 1000 B must be absent during an op of 0 ns. They leave at 1 + 0.5 B per ns and come back at 1 + 0.25 B per ns.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -128,8 +128,9 @@ TEST_CASE("bounds allow the rates of both tiers together") {
   }
 }
 
-TEST_CASE("the first copy that ends makes room, not the first that was issued") {
-  // op 0 writes a (1500 B) and b (1000 B) | op 1 writes c (1000 B) | op 2 reads b | op 3 reads a. Of 2500 B.
+TEST_CASE("memory is freed by the copy that ends first, not by the one that was issued first") {
+  // op 0 writes a (1500 B) and b (1000 B) | op 1 writes c (1000 B) | op 2 reads b | op 3 reads a. The capacity is 2500
+  // B.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1500_B}), b = build.alloc({.size = 1000_B});
   const auto made = build.run({.duration = 10_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
@@ -140,8 +141,8 @@ TEST_CASE("the first copy that ends makes room, not the first that was issued") 
   build.run({.duration = 10_ns}, {{a}});
   build.free(a), build.free(b);
   const Trace trace = build.finish();
-  // a is too large for the host and takes 3 us to storage. b, issued after it, takes 1 us to the host. Then op 1 begins
-  // and b comes back in 1 us. a is needed again before it has left, so it stays.
+  // a is too large for the host and takes 3 us to storage. b is issued later and takes 1 us to the host. Then op 1
+  // begins, and b is swapped in in 1 us. a is needed again before it has left, so it stays.
   tests::script() = {{Verb::kSwapOut, OpId{1}, made[0].value(), {}, {}},
                      {Verb::kSwapOut, OpId{1}, made[1].value(), {}, {}}};
   const RunSpec spec = on(tiers(1000_B, 2000_B), 2500_B, "scripted");
@@ -149,6 +150,6 @@ TEST_CASE("the first copy that ends makes room, not the first that was issued") 
   tests::script().clear();
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(result.totals.stall.compute == 1000_ns + 1000_ns);
-  CHECK(result.totals.makespan == 10_ns + 3000_ns);  // the ops have ended by 2040
+  CHECK(result.totals.makespan == 10_ns + 3000_ns);  // the ops have ended by 2040 ns
   CHECK(replay(trace, spec, result.realised) == result.totals);
 }
