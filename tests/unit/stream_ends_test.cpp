@@ -8,8 +8,8 @@ using namespace tidepool;
 
 namespace {
 
-/// x (position 0) is written on the compute stream and read by a copy on the side stream; the host frees it (1) and
-/// makes a (2), b (4) and c (6), each freed at once, for kernels of the compute stream.
+/// x (position 0) is written on the compute stream and read by a copy on the side stream. The host frees it (1). Then
+/// it allocates a (2), b (4) and c (6) for kernels of the compute stream, and frees each one at once.
 struct SideCopy {
   TraceBuilder build{{"compute", "side"}};
   OpId copy;
@@ -35,7 +35,7 @@ struct SideCopy {
 
 }  // namespace
 
-TEST_CASE("a buffer of one stream ends where the host frees it") {
+TEST_CASE("a buffer that only one stream uses ends where the host frees it") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 1_KiB});
   build.run({}, {{.buffer = x, .access = Access::kWrite}});
@@ -45,17 +45,17 @@ TEST_CASE("a buffer of one stream ends where the host frees it") {
   CHECK(stream_ends(build.finish(), 0) == std::vector<std::int64_t>{1, -1});
 }
 
-TEST_CASE("a buffer that another stream reads ends where the later users are ordered behind it") {
+TEST_CASE("a buffer that another stream reads ends where the later users are ordered after that read") {
   SideCopy trace;
   trace.next();
   const OpId waits = trace.next();
   trace.next();
   trace.build.order(trace.copy, waits);
-  // The wait follows the alloc of b, at position 5. So a and b may not have x's place, but c may.
+  // The wait follows the allocation of b and is at position 5. So a and b must not have x's place, but c may.
   CHECK(trace.ends() == std::vector<std::int64_t>{5, 3, 5, 7});
 }
 
-TEST_CASE("a buffer that another stream reads ends with the last later buffer if nothing waits") {
+TEST_CASE("a buffer that another stream reads ends with the last later buffer if no stream waits for the read") {
   SideCopy trace;
   trace.next();
   trace.next();
@@ -65,11 +65,11 @@ TEST_CASE("a buffer that another stream reads ends with the last later buffer if
 
 TEST_CASE("a stream that uses no later buffer need not wait") {
   SideCopy trace;
-  trace.next(1);  // only the side stream continues: it is ordered after its own copy, which is ordered after the write
+  trace.next(1);  // only the side stream continues; its own copy comes after the write
   CHECK(trace.ends() == std::vector<std::int64_t>{1, 3});
 }
 
-TEST_CASE("waiting for an op is waiting for what its stream had waited for") {
+TEST_CASE("a wait for an op is also a wait for everything that the op's stream had waited for") {
   TraceBuilder build{{"compute", "copy", "third"}};
   const auto run = [&](std::size_t stream, BufferId buffer, Access access) {
     build.run({.stream = StreamId{stream}}, {{.buffer = buffer, .access = access}});
@@ -79,17 +79,17 @@ TEST_CASE("waiting for an op is waiting for what its stream had waited for") {
   const BufferId signal = build.alloc({.size = 1_KiB});  // 1
   const OpId reads = run(2, x, Access::kRead);
   build.free(x);                                       // 2
-  const OpId middle = run(1, signal, Access::kWrite);  // ordered behind the third stream's read
+  const OpId middle = run(1, signal, Access::kWrite);  // ordered after the read of the third stream
   build.order(reads, middle);
   const BufferId early = build.alloc({.size = 1_KiB});  // 3
   run(0, early, Access::kWrite);
-  run(0, signal, Access::kRead);                       // reads what the middle made
+  run(0, signal, Access::kRead);                       // reads the output of `middle`
   const BufferId late = build.alloc({.size = 1_KiB});  // 4
   run(0, late, Access::kWrite);
   CHECK(stream_ends(build.finish(), 0) == std::vector<std::int64_t>{4, -1, -1, -1});
 }
 
-TEST_CASE("planners see the ends of the streams") {
+TEST_CASE("planners use the ends by streams") {
   SideCopy trace;
   trace.next();
   const Instance instance = lifetimes_of(trace.build.finish(), 0, 512_B);
@@ -98,11 +98,11 @@ TEST_CASE("planners see the ends of the streams") {
   CHECK(load_of(instance) == 2_KiB);
 }
 
-TEST_CASE("a buffer from before the step that ends first has lived, and shares memory with no buffer of that time") {
+TEST_CASE("a buffer from before the step that is freed first has a lifetime, and shares memory with no buffer of it") {
   TraceBuilder build;
   const BufferId old = build.existing({.size = 1_KiB});
   build.existing({.size = 512_B});
-  build.free(old);  // gradients of the step before, as zero_grad() lets them go
+  build.free(old);  // like gradients of the step before, which zero_grad() frees
   const BufferId next = build.alloc({.size = 1_KiB});
   build.run({.duration = 1_us}, {{next, Access::kWrite}});
   const Instance instance = lifetimes_of(build.finish(), 0, 512_B);

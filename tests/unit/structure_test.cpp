@@ -1,4 +1,4 @@
-// The rules of the tree itself: allowed includes, lengths of files, files at the top.
+// Rules of the source tree: allowed includes, lengths of files, and files at the top.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -17,8 +17,8 @@ const fs::path kRoot{TIDEPOOL_SOURCE_DIR};
 const std::set<std::string> kParts{"traces", "simulator", "policies", "tracer", "validator", "notebooks", "tests"};
 
 struct Source {
-  std::string path;  ///< below the root
-  std::string part;  ///< its first folder
+  std::string path;  ///< relative to the root
+  std::string part;  ///< the first folder of the path
   std::vector<std::string> lines;
 };
 
@@ -55,13 +55,13 @@ std::string included_file(const std::string& line) {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-/// A folder of `part`, or the part itself for a file at its top.
+/// The folder of `part` that has the file, or the part itself for a file at its top.
 std::string room_of(const std::string& path) {
   const std::size_t first = path.find('/'), second = path.find('/', first + 1);
   return path.substr(0, second == std::string::npos ? first : second);
 }
 
-/// A file that registers a pool or a policy: everything in policies/ that is neither planning nor a command.
+/// Whether a file registers a pool or a policy: all files of policies/ except planning and commands.
 bool registers(const std::string& path) {
   if (!path.starts_with("policies/") || !path.ends_with(".cpp")) return false;
   if (path.starts_with("policies/planning/") || path.starts_with("policies/commands/")) return false;
@@ -70,7 +70,7 @@ bool registers(const std::string& path) {
   return !has_folder || file.stem() == file.parent_path().filename();
 }
 
-/// Characters of a line in UTF-8.
+/// The number of characters of a line in UTF-8.
 std::ptrdiff_t width(const std::string& line) {
   return std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
@@ -95,7 +95,7 @@ TEST_CASE("each part includes only headers that it may include") {
       }
 }
 
-TEST_CASE("nothing includes a policy, and only its own folder what a pool is made of") {
+TEST_CASE("no file includes a policy, and only files of a pool's folder include its parts") {
   for (const Source& source : sources())
     for (const std::string& line : source.lines)
       if (const std::string file = included_file(line); file.starts_with("policies/")) {
@@ -106,14 +106,14 @@ TEST_CASE("nothing includes a policy, and only its own folder what a pool is mad
       }
 }
 
-TEST_CASE("the folders of a part include each other in one direction") {
+TEST_CASE("two folders of a part never include each other") {
   std::map<std::string, std::set<std::string>> sees;  // by room
   for (const Source& source : sources())
     for (const std::string& line : source.lines)
       if (const std::string file = included_file(line);
           file.starts_with(source.part + "/") && room_of(file) != room_of(source.path))
         sees[room_of(source.path)].insert(room_of(file));
-  // The tops of these parts have the contracts, and the files that join the folders.
+  // The files at the top of these parts are contracts, and files that join the folders.
   const std::set<std::string> tops{"simulator", "validator"};
   for (const auto& [room, others] : sees)
     for (const std::string& other : others) {
@@ -123,7 +123,7 @@ TEST_CASE("the folders of a part include each other in one direction") {
     }
 }
 
-TEST_CASE("the top of the simulator is a reading list") {
+TEST_CASE("the top of the simulator has few files: those to read first") {
   const auto loose = std::count_if(fs::directory_iterator{kRoot / "simulator"}, fs::directory_iterator{},
                                    [](const fs::directory_entry& entry) { return entry.is_regular_file(); });
   CHECK(loose <= 20);
@@ -204,7 +204,7 @@ TEST_CASE("the top of the tree has the agreed entries and no other") {
   }
 }
 
-TEST_CASE("no two headers define a type of one name in one namespace") {
+TEST_CASE("no two headers define types with the same name in one namespace") {
   // The linker would keep one of the two, and users of the other type would run the wrong code.
   std::map<std::string, std::string> defined_in;
   for (const Source& source : sources()) {

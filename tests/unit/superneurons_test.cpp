@@ -1,4 +1,4 @@
-// SuperNeurons in closed form: runs and peaks of segments, the tensor cache, prefetching.
+// SuperNeurons in closed form: reruns and peaks of segments, the tensor cache, prefetching.
 #include <fmt/format.h>
 
 #include <tuple>
@@ -19,7 +19,7 @@ Result under(const Trace& trace, const std::string& options, Bytes capacity = kN
   return tests::exact_run_that_ends_well(trace, fmt::format("superneurons({})", options), capacity);
 }
 
-/// A convolution, `cheap` activations and a convolution, all of 1000 B and 100 ns.
+/// A convolution, `cheap` activations and a convolution. Each takes 100 ns and makes 1000 B.
 Trace segment_of(std::size_t cheap) {
   std::vector<tests::ChainLayer> layers(cheap + 2, {"relu", 100_ns, 100_ns, 1000_B});
   layers.front().name = layers.back().name = "conv";
@@ -29,65 +29,65 @@ Trace segment_of(std::size_t cheap) {
 }  // namespace
 
 TEST_CASE(
-    "a segment of m layers is run again once, which takes m runs, or for every layer, which takes m (m + 1) / 2") {
+    "a segment of m layers runs again once, which takes m runs, or for every layer, which takes m (m + 1) / 2 runs") {
   for (std::int64_t m = 1; m <= 8; ++m) {
     INFO(m);
     const Trace trace = segment_of(static_cast<std::size_t>(m));
     CHECK(under(trace, "when=always,recompute=off").totals.recompute_count == 0);
     CHECK(under(trace, "when=always,recompute=speed").totals.recompute_count == m);
     CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == m * (m + 1) / 2);
-    // A layer's backward uses three buffers, so the bottleneck is three; the segment keeps m.
+    // A layer's backward uses three buffers, so the limit is three; a segment that runs again once keeps m buffers.
     CHECK(under(trace, "when=always").totals.recompute_count == (m <= 3 ? m : m * (m + 1) / 2));
   }
 }
 
-TEST_CASE("peaks are those of liveness, of the segment run again at once, and of the largest layer") {
+TEST_CASE("the peak is that of keeping all, of a segment that runs again once, or of the largest layer") {
   for (std::int64_t m = 2; m <= 8; ++m) {
     INFO(m);
     const Trace trace = segment_of(static_cast<std::size_t>(m));
-    // The last convolution backward: x_0, all that is kept, and two gradients.
+    // In the backward of the last convolution: x_0, all that is kept, and two gradients.
     CHECK(under(trace, "when=always,recompute=off").totals.peak == 1000_B * (1 + (m + 1) + 2));
     CHECK(under(trace, "when=always,recompute=speed").totals.peak == 1000_B * (1 + (m + 1) + 2));
-    // The checkpoint, the layer's input and two gradients.
+    // The checkpoint, the layer's input, its recomputed output and two gradients.
     CHECK(under(trace, "when=always,recompute=memory").totals.peak == 1000_B * (1 + 1 + 1 + 2));
   }
 }
 
-TEST_CASE("the forward phase of a speed-centric step keeps only its checkpoints") {
-  // Four segments of three activations: the sum of all x is 17000 B, that of the checkpoints 5000.
+TEST_CASE("with recompute=speed, the forward phase keeps only its checkpoints") {
+  // Four segments of three activations. All x have 17000 B, the checkpoints 5000 B.
   std::vector<tests::ChainLayer> layers(17, {"relu", 100_ns, 100_ns, 1000_B});
   for (std::size_t i = 0; i < layers.size(); i += 4) layers[i].name = "conv";
   const Trace trace = layer_trace(layers, 1000_B);
   CHECK(under(trace, "when=always,recompute=off").totals.peak == 1000_B * (1 + 16 + 2));
-  // The last convolution backward: x_0, four checkpoints, its segment of three, two gradients.
+  // In the backward of the last convolution: x_0, four checkpoints, its segment of three, two gradients.
   CHECK(under(trace, "when=always,recompute=speed").totals.peak == 1000_B * (1 + 4 + 3 + 2));
   CHECK(under(trace, "when=always,recompute=memory").totals.peak == 1000_B * (1 + 4 + 1 + 2));
 }
 
-TEST_CASE("if everything fits, the cache copies nothing, and the unified pool still copies") {
+TEST_CASE("if everything fits, the tensor cache copies nothing, but unconditional offloading still copies") {
   const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, 100_B}), 100_B);
   CHECK(under(trace, "when=always").totals.swap_out == 0_B);
   CHECK(under(trace, "when=always,offload=always").totals.swap_out == 400_B);
-  CHECK(under(trace, "offload=always").totals.swap_out == 0_B);  // all fits, and when=short
-  // 700 B are live at most: 50 less, and one x must go.
+  CHECK(under(trace, "offload=always").totals.swap_out == 0_B);  // all fits, and the default is when=short
+  // At most 700 B are live. With 50 B less, one x must leave.
   REQUIRE(trace.ideal_peak() == 700_B);
   CHECK(under(trace, "", 700_B).totals.swap_out == 0_B);
   CHECK(under(trace, "", 650_B).totals.swap_out == 100_B);
 }
 
-TEST_CASE("a convolution's inputs are requested when the next convolution begins backward") {
+TEST_CASE("a convolution's inputs are requested when the backward of the next convolution begins") {
   for (const auto& [size, back, late] : {std::tuple{100_B, 4, 0}, std::tuple{130_B, 3, 30}}) {
     const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, size}), size);
     const Result result = under(trace, "when=always,offload=always");
-    // x_4 comes back on demand, or stays if it has not left when it is read. x_3 to x_1 come back during one layer
-    // each.
+    // x_4 is swapped in on demand, or stays if it has not left when it is read. x_3 to x_1 are swapped in beside one
+    // layer each.
     CHECK(result.totals.swap_in == size * back);
     CHECK(result.totals.stall.h2d.count() == (back - 3) * size.count() + late * 3);
   }
 }
 
-TEST_CASE("tensors that several layers read are kept, so that a joint needs no rerun from before the branch") {
-  // conv | a = relu (read by relu and by the joint) | b = relu | c = a + b | conv reads c.
+TEST_CASE("tensors that several layers read are kept, so that a sum of branches needs no rerun from before them") {
+  // conv | a = relu (read by the next relu and by the sum) | b = relu | c = a + b | conv reads c.
   TraceBuilder build;
   const BufferId x = build.existing({.size = 1000_B});
   std::vector<BufferId> made;
@@ -116,5 +116,5 @@ TEST_CASE("tensors that several layers read are kept, so that a joint needs no r
   const std::vector<Segment> segments = find_segments(trace, layers, LayerKind::kConvolution);
   REQUIRE(segments.size() == 1);
   CHECK(segments[0].kept == 2000_B);                                                // b and c
-  CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == 3);  // b and c, then b
+  CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == 3);  // b and c, then b again
 }

@@ -1,4 +1,4 @@
-// Closed forms of planning again with the waits of the last plan.
+// Planning again with the waits of the last plan, in closed form.
 #include <algorithm>
 
 #include "policies/planning/gaps/peak_selection.hpp"
@@ -30,7 +30,7 @@ Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size, std::uint32
   return {VersionId{version}, VersionId{version}, Bytes{size}, release, due, false};
 }
 
-/// A step in which no op waited for a copy.
+/// A realised step in which no op waited for a copy.
 RealisedStep at_leisure(const StepCircle& circle) {
   return {circle, std::vector<bool>(circle.size()), std::vector<bool>(circle.size())};
 }
@@ -48,7 +48,7 @@ TEST_CASE("a copy that an op waited for is exposed, and op starts leave out wait
   build.free(a);
   const Trace trace = build.finish();
   const RunSpec spec{.pool = "ideal", .policy = "none", .capacity = 150_B, .machine = kMachine};
-  // The capacity holds one of the two: a is swapped out from 100 to 200, b is written until 300, a is swapped in until
+  // Only one of the two fits. In ns: a is swapped out from 100 to 200, b is written until 300, a is swapped in until
   // 400.
   const Result run = judge(trace, spec, follow_draft({}, OnDemand::kCopy), true);
   REQUIRE(run.outcome == Outcome::kOk);
@@ -58,7 +58,7 @@ TEST_CASE("a copy that an op waited for is exposed, and op starts leave out wait
   CHECK(step.exposed_out == std::vector<bool>{false, true, false});
   CHECK(step.exposed_in == std::vector<bool>{false, false, true});
   CHECK(clock_of_plan(trace, spec, run.realised) == std::vector<Nanos>{0_ns, 200_ns, 400_ns, 500_ns});
-  // If a is dropped instead, it is made again from 200 to 300. The clock leaves that out.
+  // If a is dropped instead, it is recomputed from 200 to 300 ns. The clock leaves this out.
   const Result reran = judge(trace, spec, follow_draft({}, OnDemand::kDrop), true);
   REQUIRE(reran.totals.makespan == 400_ns);
   CHECK(clock_of_plan(trace, spec, reran.realised) == std::vector<Nanos>{0_ns, 100_ns, 200_ns, 300_ns});
@@ -84,15 +84,15 @@ TEST_CASE("copies that ops wait for have a price; other copies and those of the 
   CHECK(by_length[1] < by_length[0]);
 }
 
-TEST_CASE("a selection for peaks relieves the highest slot with the cheapest gap that contains it") {
+TEST_CASE("a selection for peaks lowers the highest slot by the cheapest gap that contains it") {
   const StepCircle circle = circle_of({10, 40, 60, 40, 10});
-  // Only slot 2 is above 40. The gap of price 0 contains only slot 3; the cheaper of the other two is enough.
+  // Only slot 2 is above 40 B. The gap of price 0 contains only slot 3; the cheaper one of the other two is enough.
   const std::vector<Gap> gaps{gap(2, 4, 20, 0), gap(0, 4, 20, 1), gap(1, 3, 20, 2)};
   const Selection one = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 40_B));
   CHECK(one.gaps == std::vector<std::uint32_t>{2});
   CHECK(one.peak == 40_B);
   CHECK(one.fits);
-  // With a limit of 20, slots 1 to 3 exceed it equally after that pick. The first of them is relieved next.
+  // With a limit of 20 B, slots 1 to 3 are equally above it after that pick. The first of them is lowered next.
   const Selection all = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 20_B));
   CHECK(all.gaps == std::vector<std::uint32_t>{2, 1});
   CHECK(all.peak == 20_B);
@@ -100,7 +100,7 @@ TEST_CASE("a selection for peaks relieves the highest slot with the cheapest gap
   CHECK_FALSE(select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 5_B)).fits);
 }
 
-TEST_CASE("a selection for peaks leaves out gaps that ops wait for if a smaller selection is enough") {
+TEST_CASE("a selection for peaks omits a gap that ops wait for if a smaller selection is enough") {
   const StepCircle circle = circle_of({10, 40, 60, 40, 10});
   const auto picked = [&](const std::vector<Gap>& gaps, const std::vector<double>& prices) {
     const Selection selection = select_for_peaks(circle, gaps, prices, SlotLimits(5, 40_B));
@@ -109,14 +109,14 @@ TEST_CASE("a selection for peaks leaves out gaps that ops wait for if a smaller 
     return selection.gaps;
   };
   using Gaps = std::vector<std::uint32_t>;
-  // The gap of 20 bytes is enough. It is taken at a higher price for each byte, but not at 1.5 times the price.
+  // The gap of 20 B is enough. It is taken although its price per byte is higher, but not at 1.5 times the price.
   const std::vector<Gap> gaps{gap(1, 3, 30, 0), gap(1, 3, 20, 1)};
   CHECK(picked(gaps, {1, 1.4}) == Gaps{1});
   CHECK(picked(gaps, {1, 1.5}) == Gaps{0});
-  // The first pick is not needed after the second one.
+  // After the second pick, the first one is not needed any more.
   const std::vector<Gap> both{gap(1, 3, 10, 0), gap(1, 3, 20, 1)};
   CHECK(picked(both, {1, 1.1}) == Gaps{1});
-  // A gap that no op waits for is not left out.
+  // A gap that no op waits for is not omitted.
   CHECK(picked(both, {0.001, 1.1}) == Gaps{0, 1});
 }
 
@@ -124,12 +124,13 @@ TEST_CASE("content from before the step begins on the host if its swap-in ends i
   const RealisedStep leisure = at_leisure(circle_of({10, 10, 10, 10, 10, 10}));
   RealisedStep step = leisure;
   step.exposed_out[2] = step.exposed_out[3] = true;
-  // Version 0 is read by ops 1 and 5, version 1 by ops 2 and 5. Their swap-ins take 90 and 120 ns.
+  // Ops 1 and 5 read version 0, ops 2 and 5 read version 1. The swap-ins take 90 and 120 ns.
   Gap soon = gap(5, 7, 90, 0), later = gap(5, 8, 120, 1);
   soon.crosses = later.crosses = true;
   soon.made = later.made = Gap::kUnchanged;
   const std::vector<Gap> gaps{soon, later, gap(1, 5, 90, 0), gap(2, 5, 120, 1)};
-  // The first swap-in ends at 90, before op 1 starts at 100. The second then ends at 210, but op 2 starts at 200.
+  // The first swap-in ends at 90 ns, before op 1 starts at 100 ns. The second ends at 210 ns, but op 2 starts at 200
+  // ns.
   CHECK(with_begun_on_host(step, gaps, kMachine, {2, 3}) == std::vector<std::uint32_t>{2, 3, 0});
   const std::vector<double> prices = copy_prices(step, gaps, kMachine, AmongLike::kFirstReleased);
   CHECK(prices[2] < 1);
@@ -139,7 +140,7 @@ TEST_CASE("content from before the step begins on the host if its swap-in ends i
 }
 
 TEST_CASE("a lane that becomes free during an op takes a copy that was requested before the op") {
-  // All are written by op 0 and released by op 4. They are copied one after the other: from 100 to 130, to 170, to 230.
+  // Op 0 writes all and op 4 releases them. They are copied one after the other: from 100 to 130 ns, to 170, to 230.
   std::vector<Gap> gaps{gap(4, 7, 30, 0), gap(4, 7, 40, 1), gap(4, 7, 60, 2), gap(4, 7, 10, 3)};
   for (Gap& each : gaps) each.made = 0;
   std::vector<PlannedGap> planned{{0, 6, 0}, {1, 6, 0}, {2, 6, 0}, {3, 6, 0}};
@@ -148,7 +149,7 @@ TEST_CASE("a lane that becomes free during an op takes a copy that was requested
 }
 
 TEST_CASE("versions released in this iteration are copied before those released in the next one") {
-  // Both are written by op 2. One is released by op 5, the other one by op 1 of the next iteration.
+  // Op 2 writes both. Op 5 releases one, and op 1 of the next iteration releases the other one.
   Gap now = gap(5, 7, 50, 0), next = gap(0, 2, 50, 1);
   now.made = 2;
   next.renewed = VersionId{2};
@@ -161,7 +162,7 @@ TEST_CASE("versions released in this iteration are copied before those released 
   CHECK(leaving == std::vector<Bytes>(8));  // both copies end long before the releases
 }
 
-TEST_CASE("a realised step is in program order, also if ops of several streams wait at the same time") {
+TEST_CASE("a realised step is in program order, even if ops of several streams wait at the same time") {
   int waiting = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO(seed);

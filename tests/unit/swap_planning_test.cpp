@@ -1,4 +1,4 @@
-// Closed forms of gaps, their selection and their schedules.
+// Gaps, their selection and their schedules, in closed form.
 #include "policies/planning/gaps/gap.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/selection.hpp"
@@ -13,11 +13,11 @@ using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
+/// 1 GB/s each way without latency: 1 B takes 1 ns.
 const Machine kMachine = tests::byte_per_nano();
 
-/// Ops of 100 ns each: 0 writes a (50 B) | 1 writes b (30 B) | 2 reads weight (20 B) | 3 reads b | 4 changes weight and
-/// reads a; a and b end, c (7 B) is born and outlives the step; d (7 B) of before it is read in op 2.
+/// Ops of 100 ns each: 0 writes a (50 B) | 1 writes b (30 B) and c (7 B) | 2 reads weight (20 B) and d (7 B), which is
+/// then freed | 3 reads b | 4 changes weight and reads a | 5 uses nothing. d is from before the step; c outlives it.
 Trace five_ops() {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 20_B});
@@ -58,7 +58,7 @@ std::vector<std::uint32_t> picked(GapScore score, const StepCircle& circle, cons
 
 }  // namespace
 
-TEST_CASE("gaps are intervals between two uses, also across the boundary of the step") {
+TEST_CASE("gaps are intervals between two uses, also from one iteration to the next") {
   const Trace trace = five_ops();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const auto made = [&](std::size_t op, std::size_t index) { return trace.made(OpId{op})[index]; };
@@ -97,7 +97,7 @@ TEST_CASE("a step that is run once copies nothing for the next one, and finds no
   }
 }
 
-TEST_CASE("the circle of a step has what is live while its ops run") {
+TEST_CASE("the circle of a step has the bytes that are live while each op runs") {
   const StepCircle circle = step_circle(five_ops());
   CHECK(circle.period() == 600_ns);
   CHECK(circle.at(8) == 800_ns);
@@ -107,16 +107,16 @@ TEST_CASE("the circle of a step has what is live while its ops run") {
   CHECK(after_frees.load == std::vector<Bytes>{77_B, 114_B, 114_B, 107_B, 77_B, 27_B});
 }
 
-TEST_CASE("scores rank gaps as their papers define them") {
+TEST_CASE("scores rank gaps by the definitions of their papers") {
   const StepCircle circle = circle_of({90, 90, 100, 100, 90, 10, 10, 10, 10, 10});
-  // Releases are 100 ns behind the start of their ops. Spare times: 300 - 20, 100 - 120, 300 - 2.
+  // Releases are 100 ns after the starts of their ops. Spare times in ns: 300 - 20, 100 - 120, 300 - 2.
   const std::vector<Gap> gaps{gap(0, 4, 10), gap(1, 3, 60), gap(4, 8, 1)};
   const SlotLimits limits(circle.size(), 95_B);
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kDoa, limits) == std::vector<double>{280, -20, 298});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kAoa, limits) == std::vector<double>{2800, -20.0 / 60, 298});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kWdoa, limits) == std::vector<double>{29000, 10000, 3000});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kExcess, limits) == std::vector<double>{1000, 500, 0});
-  // The third gap lasts only while the load is within the limit, so it is never taken. The first one frees 10, which is
+  // During the third gap, the load is within the limit, so it is never taken. The first one frees 10 B, which is
   // enough.
   CHECK(picked(GapScore::kDoa, circle, gaps, 95) == std::vector<std::uint32_t>{0});
   CHECK(picked(GapScore::kDoa, circle, gaps, 90) == std::vector<std::uint32_t>{0});
@@ -125,48 +125,48 @@ TEST_CASE("scores rank gaps as their papers define them") {
 }
 
 TEST_CASE("a submodular score counts only the load that earlier picks have left") {
-  // The areas are 20000 for each of the first two and 19500 for the last. After one of the first two is picked, the
-  // other's area is 2 * 50 * 100.
+  // Areas in B ns: 20000 for each of the first two gaps, 19500 for the last. After one of the first two is picked, the
+  // other one's area is 2 * 50 * 100.
   const StepCircle circle = circle_of({0, 100, 100, 97, 98, 0});
   const std::vector<Gap> gaps{gap(0, 3, 50), gap(0, 3, 49), gap(2, 5, 60)};
   CHECK(picked(GapScore::kWdoa, circle, gaps, 45) == std::vector<std::uint32_t>{0, 1, 2});
   CHECK(picked(GapScore::kSwdoa, circle, gaps, 45) == std::vector<std::uint32_t>{0, 2, 1});
 }
 
-TEST_CASE("a copy back is issued as late as it can be, and earlier only as far as there is room") {
-  // 150 B take 150 ns: due at op 6, at 600 ns, the copy must begin at 450, so in front of op 4.
+TEST_CASE("a swap-in is issued as late as possible, and earlier only as far as there is memory") {
+  // 150 B take 150 ns. They are due at op 6, at 600 ns, so the swap-in must begin at 450 ns: it is issued before op 4.
   const std::vector<Gap> gaps{gap(0, 6, 150)};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
   CHECK(schedule_late(circle, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 4, 0}});
-  // It does not fit in slot 4, so it begins before op 5 instead.
+  // In slot 4 there is no memory for it, so it is issued before op 5.
   const StepCircle full = circle_of({200, 200, 200, 200, 201, 200, 200, 200});
   CHECK(schedule_late(full, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 5, 0}});
 }
 
-TEST_CASE("copies back that are due early in the step wait for those of the previous step") {
-  // Two copies of 250 ns are due at op 1 of the next iteration (at 900 ns): they begin at 650 and at 400.
+TEST_CASE("swap-ins that are due early in a step are issued in the step before, one after the other") {
+  // Two swap-ins of 250 ns are due at op 1 of the next iteration, at 900 ns: they begin at 650 and 400 ns.
   const std::vector<Gap> gaps{gap(1, 9, 250), gap(2, 9, 250)};
   const StepCircle circle = circle_of({500, 500, 500, 500, 500, 500, 500, 500});
   CHECK(schedule_late(circle, gaps, {0, 1}, kMachine, 1000_B) == std::vector<PlannedGap>{{1, 6, 0}, {0, 4, 0}});
 }
 
-TEST_CASE("bytes under way are those that leave and those that come back") {
-  // 150 B leave from 100 to 250, slots 1 and 2, and come back from 450 to 600, slots 4 and 5.
+TEST_CASE("bytes under way are those that are being swapped out or in") {
+  // 150 B leave from 100 to 250 ns, in slots 1 and 2, and are swapped in from 450 to 600 ns, in slots 4 and 5.
   const std::vector<Gap> gaps{gap(0, 6, 150)};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
   CHECK(bytes_under_way(circle, gaps, {0}, kMachine, CopyOut::kAtRelease) ==
         std::vector<Bytes>{0_B, 150_B, 150_B, 0_B, 150_B, 150_B, 0_B, 0_B});
 }
 
-TEST_CASE("a draft swaps out behind the release and back at the issue point, and begins on the host if it crosses") {
+TEST_CASE("a draft swaps out after the release and in at the issue point; a gap across steps begins on the host") {
   const std::vector<Gap> gaps{{VersionId{7}, VersionId{3}, 10_B, 5, 9, true}, gap(1, 4, 10)};
   const std::vector<Action> draft = draft_of(gaps, {{0, 8, 0}, {1, 3, 0}}, 8);
   CHECK(draft == std::vector<Action>{act(Verb::kSwapOut, 0, 3), act(Verb::kSwapIn, 0, 3), act(Verb::kSwapOut, 2, 1),
                                      act(Verb::kSwapIn, 3, 1), act(Verb::kSwapOut, 6, 7)});
 }
 
-TEST_CASE("a copy out may begin when the lane is free, and only once for all gaps of a version") {
-  // Made by op 0, read by op 3 and by op 6: absent from 400 to 600, and from 700 on to op 2 of the next iteration.
+TEST_CASE("a swap-out may begin when the lane is free, and happens only once for all gaps of a version") {
+  // Made by op 0, read by ops 3 and 6. Absent from 400 to 600 ns, and from 700 ns on until op 2 of the next iteration.
   Gap first = gap(3, 6, 150), second = gap(6, 10, 150);
   first.out = first.in = second.out = VersionId{0};
   second.in = VersionId{1};
@@ -174,7 +174,7 @@ TEST_CASE("a copy out may begin when the lane is free, and only once for all gap
   first.made = second.made = 0;
   const std::vector<Gap> gaps{first, second};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
-  // The copy takes from 100 to 250, long before op 3 releases it. Back: from 450 to 600, and from 850 to 1000.
+  // The swap-out is from 100 to 250 ns, long before op 3 releases it; the swap-ins from 450 to 600 and 850 to 1000 ns.
   CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kWhenFree) ==
         std::vector<Bytes>{150_B, 150_B, 0_B, 0_B, 150_B, 150_B, 0_B, 0_B});
   CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kAtRelease) ==
@@ -186,9 +186,9 @@ TEST_CASE("a copy out may begin when the lane is free, and only once for all gap
                                                               act(Verb::kSwapOut, 4, 0), act(Verb::kSwapIn, 4, 0)});
 }
 
-TEST_CASE("content that the step changes at its end is copied for the next iteration when the lane is free") {
-  // Content from before is absent from op 2 to op 4 and changed by op 5. It is copied from 600 on, so it needs no copy
-  // at op 2.
+TEST_CASE("content that the end of a step changes is swapped out for the next iteration when the lane is free") {
+  // Content from before is absent from op 2 to op 4, and op 5 changes it. It is swapped out from 600 ns on, so that the
+  // next op 2 needs no copy.
   Gap weight = gap(1, 4, 150);
   weight.renewed = VersionId{9};
   weight.renewed_by = 5;
@@ -198,12 +198,12 @@ TEST_CASE("content that the step changes at its end is copied for the next itera
   CHECK(planned == std::vector<PlannedGap>{{0, 2, 6}});
   CHECK(draft_of({weight}, planned, 8) == std::vector<Action>{act(Verb::kSwapOut, 2, 1), act(Verb::kSwapIn, 2, 1),
                                                               act(Verb::kSwapOut, 6, 9), act(Verb::kSwapIn, 6, 9)});
-  // It comes back from 250 to 400, in slots 2 and 3, and nothing is leaving.
+  // It is swapped in from 250 to 400 ns, in slots 2 and 3; nothing is swapped out then.
   CHECK(bytes_under_way(circle, {weight}, {0}, kMachine, CopyOut::kWhenFree) ==
         std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
 }
 
-TEST_CASE("of failed runs, the one that ran more of the program is better; any run that ends well is better still") {
+TEST_CASE("of two failed runs, the one that ran more of the program is better; a run that ends well is better still") {
   const auto run = [](Outcome outcome, Nanos makespan, Nanos stalled, Nanos recompute, Bytes copied = {}) {
     Result result;
     result.outcome = outcome;

@@ -1,4 +1,4 @@
-// SwapAdvisor's search over the order of ops together with the slots of memory, on a step with two orders.
+// SwapAdvisor's joint search for the order of ops and the slots of memory, on a step with two orders.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -17,8 +17,8 @@ RunSpec spec_of(const char* policy, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("SwapAdvisor finds the order that needs no copies") {
-  // 70 B are two slots for the weights and one for gradients. Recorded, the first gradient leaves for the second, and
-  // the second one for the first at its update.
+  // 70 B are two slots for the weights and one for gradients. In the recorded order, the first gradient is swapped out
+  // for the second one, and the second one for the first one's update.
   const Trace trace = two_updates();
   const Result fixed = simulate(trace, spec_of("swapadvisor(granule=10B,with=swap)", 70_B));
   REQUIRE(fixed.outcome == Outcome::kOk);
@@ -30,7 +30,7 @@ TEST_CASE("SwapAdvisor finds the order that needs no copies") {
   CHECK(result.totals.swap_out == 0_B);
   CHECK(result.totals.makespan == result.baseline);
   REQUIRE(result.realised.order);
-  // Either gradient may come first, and its update next.
+  // Either gradient may come first, directly followed by its update.
   const std::vector<std::uint32_t> order = result.realised.order->ops;
   CHECK((order == std::vector<std::uint32_t>{0, 2, 1, 3} || order == std::vector<std::uint32_t>{1, 3, 0, 2}));
   CHECK(replay(trace, spec, result.realised) == result.totals);
@@ -38,10 +38,10 @@ TEST_CASE("SwapAdvisor finds the order that needs no copies") {
   CHECK((report.outcome == HostOutcome::kOk && report.corrupt == 0_B));
 }
 
-TEST_CASE("SwapAdvisor keeps the recorded order where the step fits in it, or no allocation does") {
+TEST_CASE("SwapAdvisor keeps the recorded order if the step fits in it, or if no allocation of slots fits") {
   const Trace trace = two_updates();
   CHECK_FALSE(simulate(trace, spec_of("swapadvisor(granule=10B)", 120_B), true).realised.order);
-  // An update needs 60 B, so that Belady's rule on the run's own pool can do with them; slots would be 50 + 2 * 10.
+  // An update needs 60 B, which are enough for Belady's rule on the run's own pool; slots would need 50 + 2 * 10 B.
   const Result tight = simulate(trace, spec_of("swapadvisor(granule=10B)", 60_B), true);
   CHECK(tight.outcome == Outcome::kOk);
 }

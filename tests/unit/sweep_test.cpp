@@ -27,7 +27,7 @@ std::vector<SweepPart> parts(const GridText& text) {
   return all;
 }
 
-/// Every row of the parts' runs that the database has, in their order, without what tells wall time.
+/// Every row that the database has for the parts' runs, in their order, without the columns of wall time.
 std::vector<Row> rows_of(std::span<const SweepPart> all, const Database& database) {
   std::vector<Row> rows;
   for (const SweepPart& part : all)
@@ -79,7 +79,7 @@ TEST_CASE("a sweep gives the same rows on any number of threads") {
   }
 }
 
-TEST_CASE("a sweep does what the database does not have yet") {
+TEST_CASE("a sweep does only the runs that the database does not have") {
   const ScratchFolder scratch;
   const std::string path = scratch.file("r.sqlite");
   GridText half = kText;
@@ -100,7 +100,7 @@ TEST_CASE("a sweep does what the database does not have yet") {
   CHECK(rows_of(all, database) == rows_of(all, at_once));
 }
 
-TEST_CASE("a sweep that is told to stop keeps what was done and goes on later") {
+TEST_CASE("a sweep that is told to stop keeps its finished runs, and can be continued later") {
   const std::vector<SweepPart> all = parts(kText);
   Database database{":memory:"};
   const std::atomic<bool> stop = true;
@@ -108,7 +108,7 @@ TEST_CASE("a sweep that is told to stop keeps what was done and goes on later") 
   CHECK(sweep(all, database, {.threads = 2}).done == kRuns);
 }
 
-TEST_CASE("a policy that fails is a row with its message and loses no other run") {
+TEST_CASE("a policy that fails gives a row with its message, and no other run is lost") {
   const std::vector<SweepPart> all = parts({.policy = "scripted,lru", .capacity = "none,0.5x"});
   Database database{":memory:"};
   tests::script() = {{.verb = Verb::kDrop, .before = OpId{0}, .subject = 4'000'000'000}};
@@ -132,7 +132,7 @@ TEST_CASE("a policy that fails is a row with its message and loses no other run"
   CHECK(mended.failed == 0);
 }
 
-TEST_CASE("a row is read back from the database as it was written") {
+TEST_CASE("a row that is written to the database is read back unchanged") {
   const NamedTrace trace{"a \"name\"", random_trace(2, 60)};
   const RunSpec spec{.capacity = trace.trace.ideal_peak(), .overhead_limit = 2.5};
   const Row row = make_row(trace, trace.trace.ideal_peak(), spec, try_simulate(trace.trace, spec), std::nullopt);
@@ -144,7 +144,7 @@ TEST_CASE("a row is read back from the database as it was written") {
   CHECK_FALSE(database.outcome("other"));
 }
 
-TEST_CASE("a run is told apart by everything that may change its result") {
+TEST_CASE("two runs have different keys if anything differs that may change the result") {
   const Trace trace = random_trace(1, 30), other = random_trace(2, 30);
   const RunSpec spec;
   std::vector<std::string> keys{run_key(trace, spec), run_key(other, spec)};
@@ -171,7 +171,7 @@ TEST_CASE("a run is told apart by everything that may change its result") {
   CHECK(run_key(trace, same) == keys[0]);
 }
 
-TEST_CASE("a file that holds something else is left alone") {
+TEST_CASE("a file with other content is refused and not changed") {
   const ScratchFolder scratch;
   const std::string text = scratch.file("notes.txt"), foreign = scratch.file("foreign.sqlite"),
                     later = scratch.file("later.sqlite");
@@ -183,7 +183,7 @@ TEST_CASE("a file that holds something else is left alone") {
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
   CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 5");
-  run_sql(later, "PRAGMA user_version = 4");  // times of first steps, which are not mixed with those of steady states
+  run_sql(later, "PRAGMA user_version = 4");  // has times of first steps, not to be mixed with these
   CHECK(refusal(later) == later + ": schema version 4; this tidepool reads and writes version 5");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");

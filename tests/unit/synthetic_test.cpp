@@ -14,10 +14,10 @@ TEST_CASE("a layer adds 30 ops and the memory of its weights and saved activatio
   shape.layers = 4;
   const Trace four = gpt_step(shape);
   CHECK(four.ops().size() - three.ops().size() == 10 + 14 + 6);
-  // 12 h^2 + 4 h weights of 2 B, with moments of 8 B and a master copy of 4 B.
+  // 12 h^2 + 4 h weights; each has 2 B, moments of 8 B and a master copy of 4 B.
   const std::int64_t weights = 12 * 64 * 64 + 4 * 64, tokens = 2 * 32;
-  // Saved for each token: the input, both norms, queries, keys and values, the attention's output, the middle, and 4 h
-  // twice, in all 16 h of 2 B; and in 4 B, two statistics twice and one sum for each head.
+  // Saved for each token: the input, both norms, queries, keys and values, the attention's output, the middle, and
+  // twice 4 h: 16 h numbers of 2 B. Numbers of 4 B are two statistics for each norm, and one sum for each head.
   const std::int64_t saved = tokens * (16 * 64 * 2 + 4 * 4 + 4 * 4);
   const auto before = [](const Trace& trace) {
     Bytes bytes;
@@ -33,7 +33,7 @@ TEST_CASE("a micro-batch of a GPT-like step adds to the gradients of the one bef
   const Trace one = gpt_step(shape);
   shape.micro_batches = 3;
   const Trace three = gpt_step(shape);
-  const auto updates = static_cast<std::size_t>(6 * 2 + 3);  // of weights
+  const auto updates = static_cast<std::size_t>(6 * 2 + 3);  // the number of updates of weights
   CHECK(three.ops().size() - updates == 3 * (one.ops().size() - updates));
   std::size_t gradients = 0;
   for (const Buffer& buffer : three.buffers()) gradients += buffer.kind == BufferKind::kGradient ? 1 : 0;
@@ -42,7 +42,7 @@ TEST_CASE("a micro-batch of a GPT-like step adds to the gradients of the one bef
   CHECK(gradients - updates == 3 * (of_one - updates));
 }
 
-TEST_CASE("an op takes the longer of its arithmetic and its traffic, and no less than the least") {
+TEST_CASE("an op takes the longer one of its arithmetic and its memory traffic, and at least the least time") {
   StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}, .least = 5_ns}, "test"};
   const BufferId a = write.existing(100_B, BufferKind::kParameter);
   write.op("nothing", 0, {});
@@ -59,26 +59,26 @@ TEST_CASE("an op takes the longer of its arithmetic and its traffic, and no less
 
 TEST_CASE("six layers add a block to each stage of a ResNet-like step") {
   const auto ops = [](std::int64_t layers) { return resnet_step({.layers = layers, .batch = 2}).ops().size(); };
-  // Forward 7; backward 9: both ReLUs, normalisations, kernels' and inputs' gradients, the sum; update 4 weights.
+  // 7 ops forward, 9 backward (2 ReLUs, 2 normalisations, 2 gradients of kernels, 2 of inputs, the sum), 4 updates.
   CHECK(ops(20) - ops(14) == 3 * (7 + 9 + 4));
   CHECK(ops(14) - ops(8) == ops(20) - ops(14));
   CHECK_THROWS_MATCHES(ops(112), InputError, Catch::Matchers::Message("112 layers; expected 6 n + 2, as 110"));
 }
 
-TEST_CASE("a ResNet-like step is of images whose sides can be halved twice") {
+TEST_CASE("the sides of a ResNet-like step's images must be divisible by four") {
   const auto step = [](std::int64_t image) { return resnet_step({.layers = 8, .image = image, .batch = 2}); };
   CHECK(step(4).ops().size() == step(8).ops().size());
   for (const std::int64_t image : {1, 2, 6})
     CHECK_THROWS_WITH(step(image), fmt::format("image of {} pixels; expected a multiple of 4", image));
 }
 
-TEST_CASE("attention heads of a GPT-like step are of one width") {
+TEST_CASE("the attention heads of a GPT-like step must have equal widths") {
   CHECK(gpt_step({.layers = 1, .hidden = 100, .heads = 5}).ops().size() > 30);
   CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = 100, .heads = 7}),
                     "7 heads; expected a divisor of the width, 100");
 }
 
-TEST_CASE("a synthetic step that is too large to be counted is refused") {
+TEST_CASE("a synthetic step whose bytes exceed the largest size is refused") {
   constexpr std::int64_t kMost = 1'000'000;
   CHECK(checked_size({std::int64_t{1} << 30, std::int64_t{1} << 31}).count() == std::int64_t{1} << 61);
   CHECK_THROWS_WITH(checked_size({std::int64_t{1} << 30, std::int64_t{1} << 31, 2}),
@@ -89,7 +89,7 @@ TEST_CASE("a synthetic step that is too large to be counted is refused") {
                     "the sizes add up to more than 2305843009213693952");
 
   constexpr Bytes kPart{std::int64_t{1} << 60};
-  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 each ns
+  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 flop per ns
   const BufferId first = write.existing(kPart, BufferKind::kParameter);
   const BufferId second = write.alloc(kPart);
   CHECK_THROWS_WITH(write.alloc(1_B), "the sizes add up to more than 2305843009213693952");

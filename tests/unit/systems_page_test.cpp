@@ -1,4 +1,4 @@
-// The guide's page of published systems, compared with the registered pools and policies.
+// The guide's page about published systems, compared with the registered pools and policies.
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -29,7 +29,7 @@ std::multiset<std::string> names_on_page() {
 
 }  // namespace
 
-TEST_CASE("the page of published systems names each pool and policy at most once, and all that have a paper") {
+TEST_CASE("the page about published systems names each pool and policy at most once, and all that have a paper") {
   std::set<std::string> known, published;
   const auto add = [&](const std::string& name, const std::string& paper) {
     known.insert(name);
@@ -37,7 +37,7 @@ TEST_CASE("the page of published systems names each pool and policy at most once
   };
   for (const PoolInfo* info : all_pools()) add(info->name, info->paper);
   for (const PolicyInfo* info : all_policies())
-    if (info->name != "scripted") add(info->name, info->paper);  // only this test program has it
+    if (info->name != "scripted") add(info->name, info->paper);  // only this test program registers it
   const std::multiset<std::string> all = names_on_page();
   const std::set<std::string> named{all.begin(), all.end()};
   CHECK(named.size() == all.size());

@@ -1,4 +1,4 @@
-// Transformer Engine's activation offloading by layers in closed form: its waits, and when layers come back.
+// Transformer Engine's activation offloading by layers in closed form: its waits, and the begins of its swap-ins.
 #include "tests/blocks_trace.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
@@ -8,31 +8,31 @@ using namespace tidepool;
 using tests::blocks_of_two;
 using tests::exact_run_that_ends_well;
 
-// Of four blocks of 100 ns, y_i (100 B) is saved at 100 i + 100, x_i (10 B) by the next block, at 100 i + 60.
+// Four blocks of 100 ns. y_i (100 B) is saved at 100 i + 100 ns; the next block saves x_i (10 B), at 100 i + 60 ns.
 
-TEST_CASE("the first layers leave the device before more layers than may stay run") {
-  // Two of four are offloaded. The copy of y_0 runs from 100 to 200, when block 2 should run. Those of x_1, which block
-  // 1 saves at 160, and y_1 run until 310, and block 3 should run at 300.
+TEST_CASE("a layer must have left the device before so many later layers run that more than allowed would stay") {
+  // Two of four layers are offloaded. The copy of y_0 runs from 100 to 200 ns, and then block 2 begins. The copies of
+  // x_1, which block 1 saves at 160 ns, and y_1 run until 310 ns, but block 3 could begin at 300 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
   CHECK(result.totals.swap_out == 210_B);
   CHECK(result.totals.stall.d2h == 10_ns);
-  // Small tensors stay: without x_1, the copy of y_1 ends at 300.
+  // If small tensors stay, the copy of y_1 ends at 300 ns, without x_1.
   const Result large = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=100B)");
   CHECK(large.totals.swap_out == 200_B);
   CHECK(large.totals.stall.d2h == 0_ns);
 }
 
-TEST_CASE("a layer comes back when the layer after which it left begins backward") {
-  // Block 1 (110 B) is requested when block 2's backward (100 ns) begins, and awaited before its own ops: 10. Block 0
-  // is requested then, and its copy is hidden.
+TEST_CASE("a layer is swapped in when the backward begins of the layer after which it left") {
+  // Block 1 (110 B) is requested when block 2's backward (100 ns) begins. Its own backward waits 10 ns for it. Block 0
+  // is requested at that time, and its copy is hidden.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
   CHECK(result.totals.swap_in == 210_B);
   CHECK(result.totals.stall.h2d == 10_ns);
 }
 
-TEST_CASE("if all layers but the last are offloaded, each comes back at its own backward") {
-  // The default. In the forward phase, the whole copies of y_0, y_1 and y_2 are awaited before the next block; the last
-  // one is awaited after block 3. In backward, x_2 is requested with y_2, x_1 with y_1.
+TEST_CASE("if all layers but the last are offloaded, each is swapped in at its own backward") {
+  // The default. In forward, all of each copy of y_0, y_1 and y_2 is waited for before the next block; the last copy is
+  // waited for after block 3. In backward, x_2 is requested with y_2, x_1 with y_1.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
   CHECK(result.totals.swap_out == 300_B);
   CHECK(result.totals.stall.d2h == 300_ns);

@@ -13,8 +13,8 @@ using tests::layer_trace;
 
 namespace {
 
-/// The forward ops of layers 1 to 5 are at levels 0 to 4, the loss at 5 and 6, the backward ops at 7 to 11. x_i,
-/// written at level i - 1, is read again at level 11 - i: 12 - 2 i levels later.
+/// The forward ops of layers 1 to 5 are at levels 0 to 4, the loss at 5, its backward at 6, the backward ops at 7 to
+/// 11. x_i is written at level i - 1 and read again at level 11 - i, which is 12 - 2 i levels later.
 Trace five_layers() { return layer_trace(std::vector<tests::ChainLayer>(5, {"op", 100_ns, 100_ns, 100_B}), 100_B); }
 
 }  // namespace
@@ -30,9 +30,9 @@ TEST_CASE("edges longer than the threshold are cut") {
   }
 }
 
-TEST_CASE("a swap-in is triggered more than `ahead` levels before its reader, or with sync=2 not before it") {
-  // x_4, for the backward op of layer 5, is copied after the loss (two levels before); the loss's backward op hides
-  // 10 ns of it. A layer's backward op hides each of x_3 to x_1.
+TEST_CASE("a swap-in is triggered more than `ahead` levels before its reader, or with sync=2 only at the reader") {
+  // The backward of layer 5 reads x_4, whose swap-in begins after the loss, two levels before. The loss's backward
+  // hides 10 ns of it. The backward of one layer hides each swap-in of x_3 to x_1.
   const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.d2h == 0_ns);

@@ -1,4 +1,4 @@
-// Properties of tide besides finding good plans: when it plans at all, and how often.
+// Properties of tide other than finding good plans: when and how often it plans.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 
 Trace gpt2() { return load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide"); }
 
-/// On best-fit and an A100, at a share of the trace's peak in percent.
+/// A run on best-fit and an A100, with `percent` % of the trace's peak.
 RunSpec setting(const Trace& trace, int percent, std::string policy = "none") {
   RunSpec spec{
       .pool = "best-fit", .policy = std::move(policy), .capacity = trace.ideal_peak() * std::int64_t{percent} / 100};
@@ -31,7 +31,7 @@ RunSpec setting(const Trace& trace, int percent, std::string policy = "none") {
 
 }  // namespace
 
-TEST_CASE("the answer of a planner repeats its run without another search") {
+TEST_CASE("a planner's answer gives the planner's run again, without another search") {
   const Trace trace = gpt2();
   const RunSpec spec = setting(trace, 60);
   for (const char* name : {"tide-fold", "tide-remat"}) {
@@ -57,7 +57,7 @@ TEST_CASE("tide tries no plan if a bound says that none exists") {
   CHECK(result.cost_evaluations == judge(trace, spec, follow_draft(nothing, OnDemand::kCopyOrDrop)).cost_evaluations);
 }
 
-TEST_CASE("content that begins on the host and is needed late leaves the device only if the step is repeated") {
+TEST_CASE("only in a repeated step, content that begins on the host and is needed late leaves the device") {
   TraceBuilder build;
   const BufferId state = build.existing({.size = 8_MiB, .kind = BufferKind::kOptimizerState});
   const BufferId activation = build.alloc({.size = 8_MiB, .kind = BufferKind::kActivation});

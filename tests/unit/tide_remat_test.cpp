@@ -16,8 +16,8 @@ namespace {
 
 using Touch = TraceBuilder::Touch;
 
-/// A chain of layers whose outputs the backward phase reads from the last to the first, with a skip over every fourth
-/// layer. Sizes 1 to 5 KiB, times 10 to 70 us.
+/// A chain of layers. Backward reads their outputs from the last to the first. A skip connection passes over every
+/// fourth layer. Sizes are 1 to 5 KiB, times 10 to 70 us.
 Trace network(int layers) {
   TraceBuilder builder;
   std::vector<BufferId> outputs;
@@ -53,8 +53,8 @@ RunSpec spec_of(const Trace& trace, const std::string& policy, const std::string
 
 }  // namespace
 
-TEST_CASE("a drop moves to the first request after the last use, and the life ends there") {
-  // Requests 0 to 4 are for a to e. Op 2 reads a; b is not read again. Both are dropped for request 4.
+TEST_CASE("a drop moves to the first request after the last use, and the lifetime ends there") {
+  // Requests 0 to 4 are for a to e. Op 2 reads a; no later op reads b. Both are dropped for request 4.
   TraceBuilder builder;
   builder.only_given_outputs();
   std::vector<BufferId> buffers;
@@ -90,8 +90,8 @@ TEST_CASE("a drop moves to the first request after the last use, and the life en
   CHECK(log.lives[2].end == PlaceLog::kNever);
 }
 
-TEST_CASE("places are shared by lives that do not meet, and by no others") {
-  // 0 lives during requests 0 to 1, 1 from 1 on, 2 from 2 on: 2 can have the place of 0, 1 cannot.
+TEST_CASE("lifetimes share a place only if they do not overlap") {
+  // 0 lives during requests 0 and 1, 1 from request 1 on, 2 from request 2 on: 2 can have the place of 0, 1 cannot.
   PlaceLog log;
   log.lives = {{.size = 512_B, .end = 2}, {.size = 512_B}, {.size = 512_B}};
   const FoundPlaces places = find_places(log, 512_B, 1'024_B, 0);
@@ -100,10 +100,10 @@ TEST_CASE("places are shared by lives that do not meet, and by no others") {
   CHECK(places.offsets[0] != places.offsets[1]);
 }
 
-TEST_CASE("a cycle has the same places at its beginning and its end") {
-  // The cycle is requests 2 to 5. Buffer a has life 0 when the cycle begins and life 4 when it ends; b is live all the
-  // time. 0 ends when 2 has its place, so 3 fits only in the place of 0, until 4 begins. Without the cycle, 4 could
-  // have the place of 2.
+TEST_CASE("a cycle ends with the places with which it began") {
+  // The cycle has requests 2 to 5. Buffer a has lifetime 0 when the cycle begins and lifetime 4 when it ends; b is
+  // always live. 0 ends after 2 has got its place, so 3 fits only in the place of 0, until 4 begins. Without the cycle,
+  // 4 could have the place of 2.
   PlaceLog log;
   log.lives = {{.size = 512_B, .end = 3}, {.size = 512_B}, {.size = 512_B, .end = 4},
                {.size = 512_B, .end = 4}, {.size = 512_B}, {.size = 512_B}};
@@ -118,7 +118,7 @@ TEST_CASE("a cycle has the same places at its beginning and its end") {
   CHECK(places.offsets[3] == places.offsets[0]);
   CHECK(std::set<Bytes>{places.offsets[0], places.offsets[1], places.offsets[2]}.size() == 3);
 
-  // The cycle repeats. Requests that only begin the run, and those after the cycle, are not repeated.
+  // The cycle repeats. Requests before and after the cycle are not repeated.
   const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, 4);
   CHECK(answers[a.index()].answers.size() == 2);
   CHECK(answers[a.index()].again == 1);
@@ -128,8 +128,8 @@ TEST_CASE("a cycle has the same places at its beginning and its end") {
   CHECK(answers[c.index()].again == 0);
 }
 
-TEST_CASE("lives that had places keep their order, and new lives are placed above them") {
-  // Placed in order, 0 would be below 1; in the earlier run, 1 was below 0. 2 is new, and all are live together.
+TEST_CASE("lifetimes that had places keep their order, and new ones are placed above them") {
+  // By their numbers, 0 would be below 1; in the earlier run, 1 was below 0. 2 is new, and all are live together.
   PlaceLog earlier;
   earlier.lives = {{.size = 512_B}, {.size = 1'024_B}};
   earlier.answers = {{VersionId{5}, true}, {VersionId{6}, false}, {VersionId{6}, true}};
@@ -147,7 +147,7 @@ TEST_CASE("tide-remat is never slower than the policies that it tries") {
     for (const int percent : {30, 50, 70, 90}) {
       const Result ours = simulate(trace, spec_of(trace, "tide-remat(effort=10)", pool, percent));
       for (const char* part : {"next-use", "next-use(distance=0.5)", "dtr-eq", "msps", "coop"}) {
-        if (std::string{pool} == "ideal" && std::string{part} == "coop") continue;  // it uses addresses
+        if (std::string{pool} == "ideal" && std::string{part} == "coop") continue;  // coop needs addresses
         INFO(pool << " " << percent << " % " << part);
         const Result theirs = simulate(trace, spec_of(trace, part, pool, percent));
         if (theirs.outcome != Outcome::kOk) continue;
@@ -157,7 +157,7 @@ TEST_CASE("tide-remat is never slower than the policies that it tries") {
     }
 }
 
-TEST_CASE("planned places cost tide-remat no more than a hundredth") {
+TEST_CASE("planned places slow tide-remat by at most a hundredth") {
   const Trace trace = network(60);
   for (const int percent : {30, 50, 70, 90}) {
     INFO(percent << " %");
@@ -169,7 +169,7 @@ TEST_CASE("planned places cost tide-remat no more than a hundredth") {
   }
 }
 
-TEST_CASE("a tide-remat that learns reacts first and knows the future from the second iteration on") {
+TEST_CASE("with `learns`, tide-remat reacts in the first iteration and knows the future from the second one on") {
   const Trace trace = network(60);
   RunSpec learning = spec_of(trace, "tide-remat(effort=10,learn=on)", "best-fit", 50);
   RunSpec reacting = spec_of(trace, "dtr-eq", "best-fit", 50);

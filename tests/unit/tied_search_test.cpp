@@ -1,4 +1,4 @@
-// Decisions by class: the classes of a step, and the form of plans.
+// Decisions for classes of gaps: the classes of a step, and the plans of the search.
 #include "policies/planning/search/tied_search.hpp"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ Classes classes_of(const Trace& trace) {
 
 const TiedSearch::Hopeless kNeverHopeless = [](const std::vector<std::uint32_t>&) { return false; };
 
-/// The number of plans for 0.7x of the peak that a search judges if all plans are equally good. `look` is called with
-/// each.
+/// The number of plans for 0.7x of the peak that a search judges if all plans are equally good. Calls `look` with each
+/// of them.
 std::int64_t judged_where_all_are_alike(const Trace& trace, const std::function<void(const GapPlan&)>& look,
                                         const TiedSearch::Hopeless& hopeless, std::int64_t tries) {
   const Classes found = classes_of(trace);
@@ -57,7 +57,7 @@ std::int64_t judged_where_all_are_alike(const Trace& trace, const std::function<
 
 }  // namespace
 
-TEST_CASE("the gaps of a model's layers form the same number of classes at any depth") {
+TEST_CASE("the gaps of a model's layers have the same number of classes at any depth") {
   const Classes few = classes_of(gpt(6)), many = classes_of(gpt(40));
   CHECK(few.classes.size() == many.classes.size());
   CHECK(few.gaps.size() * 5 < many.gaps.size());
@@ -103,8 +103,8 @@ TEST_CASE("recomputing content costs its op and the ops of its absent inputs") {
       if (!gaps[i].crosses && trace.version(gaps[i].out).buffer == buffer) return costs[i];
     return Nanos{-1};
   };
-  CHECK(cost_of(a) == 12_us);  // with what was freed
-  CHECK(cost_of(b) == 11_us);  // a is there
+  CHECK(cost_of(a) == 12_us);  // includes the op of the freed input
+  CHECK(cost_of(b) == 11_us);  // a is resident
   CHECK(cost_of(loaded) == Reruns::kImpossible);
   for (std::size_t i = 0; i < gaps.size(); ++i)
     if (gaps[i].crosses) CHECK(costs[i] == Reruns::kImpossible);
@@ -133,7 +133,7 @@ TEST_CASE("a class drops its longest gaps first and keeps its shortest") {
                     40};
   search.run();
   CHECK(search.judged() == 40);
-  REQUIRE(judged.size() == 41);  // the first does nothing
+  REQUIRE(judged.size() == 41);  // the first plan does nothing
   CHECK(judged.front() == GapPlan{});
   bool drops = false, copies = false;
   for (const GapPlan& plan : judged) {
@@ -142,8 +142,8 @@ TEST_CASE("a class drops its longest gaps first and keeps its shortest") {
     for (const PlannedGap& each : plan.copied) CHECK(copied.insert(each.gap).second);
     for (const std::uint32_t i : dropped) CHECK_FALSE(copied.contains(i));
     drops |= !dropped.empty(), copies |= !copied.empty();
-    if (dropped.empty() && copied.empty()) continue;  // nothing is planned
-    // The remaining load fits, and in each class the kept gaps are shorter than the dropped ones.
+    if (dropped.empty() && copied.empty()) continue;  // the plan does nothing
+    // The remaining load fits, and the kept gaps of each class are shorter than its dropped ones.
     std::vector<std::uint32_t> away{plan.dropped};
     away.insert(away.end(), copied.begin(), copied.end());
     CHECK(peak_without(found.circle, found.gaps, away) <= spec.capacity);
@@ -160,7 +160,7 @@ TEST_CASE("a class drops its longest gaps first and keeps its shortest") {
   CHECK(copies);
 }
 
-TEST_CASE("the number of tried plans does not depend on the depth, and no plan is tried twice") {
+TEST_CASE("the number of tried plans does not depend on the model's depth, and no plan is tried twice") {
   constexpr std::int64_t kTries = 500;
   for (const std::int64_t layers : {6, 24}) {
     INFO(layers);
@@ -174,7 +174,7 @@ TEST_CASE("the number of tried plans does not depend on the depth, and no plan i
   }
 }
 
-TEST_CASE("hopeless plans are not judged, and do not keep a search from ending") {
+TEST_CASE("hopeless plans are not judged, and the search still ends") {
   const Trace trace = gpt(6);
   for (const std::size_t most : {0u, 10u}) {
     INFO(most);
@@ -186,7 +186,7 @@ TEST_CASE("hopeless plans are not judged, and do not keep a search from ending")
   }
 }
 
-TEST_CASE("a plan that must lose by its drops runs their ops again, and loses") {
+TEST_CASE("a plan whose drops alone make it too slow runs their ops again, and is slower") {
   const Trace trace = gpt(6);
   const Classes found = classes_of(trace);
   const std::vector<Nanos> costs = Reruns(trace, found.gaps).costs();

@@ -1,5 +1,4 @@
-// PyTorch's conventions for kernel parameters: which of the pointers found are uses, and of what
-// kind.
+// PyTorch's conventions for kernel parameters: which of the pointers in them are uses, and their accesses.
 #include "tracer/cupti/torch_kernels.hpp"
 
 #include "tests/catch.hpp"
@@ -9,9 +8,9 @@ namespace {
 
 FoundPointer at(std::uint32_t offset, std::uint32_t parameter = 0) { return {0x1000, parameter, offset}; }
 
-/// A parameter of `bytes` in which block i works on tensor i / 2, 16-bit numbers from `offset` on.
+/// A parameter of `bytes` bytes in which block i works on tensor i / 2; these 16-bit indices begin at `offset`.
 std::vector<std::byte> lists_of(std::uint32_t bytes, std::uint32_t offset, std::uint16_t blocks) {
-  std::vector<std::byte> parameter(bytes, std::byte{0xff});  // bytes of earlier launches
+  std::vector<std::byte> parameter(bytes, std::byte{0xff});  // stale bytes of earlier launches
   for (std::uint16_t block = 0; block < blocks; ++block) {
     parameter[offset + block * 2u] = static_cast<std::byte>(block / 2);
     parameter[offset + block * 2u + 1] = std::byte{0};
@@ -24,13 +23,13 @@ const std::string kPointwise =
     "24PointwiseOpScalarFunctorI"
     "fLi3ELi3ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_";
 
-TEST_CASE("only this launch's tensors of a list count, with the roles that the functor gives them") {
-  // Three lists with room for 336 addresses and as many sizes, 2240 blocks with a 16-bit index and a 32-bit chunk each,
-  // and a number at the end: 4 * 336 * 8 + 2240 * (2 + 4) + 4, in whole words.
+TEST_CASE("of the tensors in a list, only those of this launch count, with the accesses that the functor makes") {
+  // Three lists of at most 336 addresses and as many sizes; at most 2240 blocks, each with a 16-bit index and a 32-bit
+  // chunk; and a number at the end: 4 * 336 * 8 + 2240 * (2 + 4) + 4, rounded up to whole words.
   constexpr std::uint32_t kBytes = 24200, kList = 336 * 8;
   const auto kernel = TorchKernel::recognise(kPointwise, {{0, kBytes}, {kBytes, 1}, {kBytes + 4, 4}});
   REQUIRE(kernel);
-  const auto parameter = lists_of(kBytes, 4 * kList, 6);  // three tensors
+  const auto parameter = lists_of(kBytes, 4 * kList, 6);  // six blocks work on three tensors
   const void* const values[] = {parameter.data(), nullptr, nullptr};
   const std::vector<FoundPointer> found{
       at(0), at(16), at(24), at(kList), at(2 * kList + 16), at(2 * kList + 24), at(3 * kList), at(0, 1)};
@@ -40,7 +39,7 @@ TEST_CASE("only this launch's tensors of a list count, with the roles that the f
   CHECK(kernel->roles(found, values, 2)[1] == kNone);  // the first two blocks work on the first tensor
 }
 
-TEST_CASE("lists with scalars and lists with room for 4 KiB have layouts of their own") {
+TEST_CASE("lists with scalars, and lists in parameters of 4 KiB, have layouts of their own") {
   const std::string scalars =
       "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_28TensorListScalarListMetadataIfLi1EEENS1_"
       "25BinaryOpScalarList"
@@ -58,12 +57,12 @@ TEST_CASE("lists with scalars and lists with room for 4 KiB have layouts of thei
   CHECK_FALSE(TorchKernel::recognise(kPointwise, {}));
 }
 
-TEST_CASE("fused optimizers read their step counters, and their use of their lists is not known") {
+TEST_CASE("fused optimizers read their step counters; the accesses to their lists are unknown") {
   const std::string fused =
       "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
       "20FusedAdamMathFunctorI"
       "fLi4EEEJEEEvT_T0_DpT1_";
-  constexpr std::uint32_t kList = 252 * 8, kBytes = 6 * kList + 2240 * 6 + 8;  // of which 4 fill up
+  constexpr std::uint32_t kList = 252 * 8, kBytes = 6 * kList + 2240 * 6 + 8;  // 4 bytes of these are padding
   const auto kernel = TorchKernel::recognise(fused, {{0, kBytes}});
   REQUIRE(kernel);
   const auto parameter = lists_of(kBytes, 6 * kList, 2);

@@ -1,4 +1,4 @@
-// torchtune's activation offloading in closed form: the waits of the compute stream, and the starts of copies back.
+// torchtune's activation offloading in closed form: the waits of the compute stream, and the begins of swap-ins.
 #include <string>
 
 #include "simulator/result.hpp"
@@ -13,17 +13,18 @@ using tests::layer_trace;
 
 namespace {
 
-/// Four layers of 100 ns each way. x_1 to x_3 are saved in front of ops 1 to 3, x_0 (that was there before) in front of
-/// op 0: it is counted, but stays. x_4 is not saved.
+/// Four layers of 100 ns each way. x_1 to x_3 are saved before ops 1 to 3. x_0, which is from before the step, is saved
+/// before op 0: it counts, but stays. x_4 is not saved.
 Trace four_layers(Bytes size) {
   return layer_trace(std::vector<tests::ChainLayer>(4, {"op", 100_ns, 100_ns, size}), 10_B);
 }
 
 }  // namespace
 
-TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
-  // Copies of 150 ns start at 100, and then one after the other. With one alive, op 2 waits for x_1 (from 200 to 250),
-  // and op 3 for x_2, whose copy starts with op 2 (from 350 to 400). With two, op 3 (at 300) waits for x_1 only.
+TEST_CASE("the compute stream waits for the copy of the tensor that was saved `stash` tensors before") {
+  // Copies of 150 ns start at 100 ns, one after the other. With a stash of one, op 2 waits for x_1 (from 200 to 250
+  // ns), and op 3 for x_2, whose copy starts with op 2 (from 350 to 400 ns). With two, op 3 (at 300 ns) waits only for
+  // x_1.
   for (const auto& [stash, size, stall] : {std::tuple{1, 150_B, 100_ns}, std::tuple{1, 100_B, 0_ns},
                                            std::tuple{1, 101_B, 2_ns}, std::tuple{2, 150_B, 0_ns}}) {
     const Result result =
@@ -33,30 +34,28 @@ TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
   }
 }
 
-TEST_CASE(
-    "tensors that are alive when the backward phase begins are read in place, and copies back start a node ahead") {
-  // With a stash of one, x_3 is alive. The loss's backward begins at 510 + 100 (waits) and takes 10 ns, then layer 4
-  // runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110. x_1 is requested after
-  // layer 4, and starts when x_2 is there. It takes 150, and layer 3 hides only 100.
+TEST_CASE("tensors that are resident when backward begins are read in place, and swap-ins begin one node ahead") {
+  // With a stash of one, x_3 is resident. The loss's backward begins at 510 + 100 ns (waits) and takes 10 ns; then
+  // layer 4 runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110 ns. x_1 is
+  // requested after layer 4, and starts when x_2 is there. It takes 150 ns, and layer 3 hides only 100 ns.
   const Result one = exact_run_that_ends_well(four_layers(150_B), "torch-offload(least=2B,stash=1)");
   CHECK(one.totals.swap_in == 300_B);
   CHECK(one.totals.stall.h2d == 90_ns);
-  // With 100 B each, all copies are hidden. With a stash of two, x_2 leaves after layer 4, so it comes back when layer
-  // 3 should run.
+  // With 100 B each, all copies are hidden. With a stash of two, x_2 leaves after layer 4, so its swap-in begins only
+  // when layer 3 should run.
   CHECK(exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=1)").totals.stall.h2d == 0_ns);
   const Result two = exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=2)");
   CHECK(two.totals.swap_in == 200_B);
   CHECK(two.totals.stall.h2d == 100_ns);
 }
 
-TEST_CASE("small tensors stay, and so does what the output projection saves") {
+TEST_CASE("small tensors stay, and so do tensors that the output projection saves") {
   const std::vector<tests::ChainLayer> layers{{"op", 100_ns, 100_ns, 10_B},
                                               {"op", 100_ns, 100_ns, 2000_B},
                                               {"aten::addmm", 100_ns, 100_ns, 3000_B},
                                               {"op", 100_ns, 100_ns, 1_B}};
   const Trace trace = layer_trace(layers, 10_B);
-  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1)").totals.swap_out ==
-        0_B);  // x_2 is saved by the projection
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1)").totals.swap_out == 0_B);  // the projection saves x_2
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload)").totals.swap_out == 5000_B);
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=10B)").totals.swap_out == 5010_B);
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);

@@ -52,7 +52,7 @@ Trace trace_of(Pickled segments, Pickled traces) {
 
 }  // namespace
 
-TEST_CASE("a snapshot's segments, blocks and events keep what the file says") {
+TEST_CASE("the segments, blocks and events of a snapshot are read with all their fields") {
   const TorchSnapshot found = parse_torch_snapshot(file(
       Pickled::list({segment(Pickled::list({block(4096, 1024, 600, "active_allocated"), block(5120, 512, 0, "inactive"),
                                             block(5632, 512, 9, "active_awaiting_free")}))}),
@@ -102,7 +102,7 @@ TEST_CASE("an allocation has the innermost line of the user's code in its stack"
         "t.log: device 0, trace entry 0: no 'filename'; expected a text");
 }
 
-TEST_CASE("a stack's own code is that of no package, of no compiler and not Python's") {
+TEST_CASE("the user's code in a stack is the code of no package, no compiler and not of Python") {
   for (const char* file :
        {"/home/ada/train.py", "net/model.py", "D:\\net\\model.py", "<ipython-input-3-0a1b>", "/home/ada/torch/train.py",
         "/tmp/ipykernel_71/4242.py", "<stdin>", "/home/ada/lib/python_jobs/train.py"}) {
@@ -120,7 +120,7 @@ TEST_CASE("a stack's own code is that of no package, of no compiler and not Pyth
   }
 }
 
-TEST_CASE("blocks of 2023 have no address: it is summed up from the segment's") {
+TEST_CASE("blocks of 2023 have no address: it is the segment's address plus the sizes of the blocks before") {
   const auto old_block = [](std::int64_t size) {
     return Pickled::dict({{"size", Pickled::whole(size)},
                           {"requested_size", Pickled::whole(1)},
@@ -133,7 +133,7 @@ TEST_CASE("blocks of 2023 have no address: it is summed up from the segment's") 
   CHECK(found.segments[0].blocks[1].address == 4608);
 }
 
-TEST_CASE("an out-of-memory event holds the bytes that were free on the device") {
+TEST_CASE("an out-of-memory event has the bytes that were free on the device") {
   const Pickled oom = Pickled::dict({{"action", Pickled::text("oom")},
                                      {"device_free", Pickled::whole(95)},
                                      {"size", Pickled::whole(500)},
@@ -144,7 +144,7 @@ TEST_CASE("an out-of-memory event holds the bytes that were free on the device")
   CHECK(found.device_traces[0][0].time_us == -1);
 }
 
-TEST_CASE("a snapshot's settings are read, however an unlimited split size is written") {
+TEST_CASE("a snapshot's settings are read, in every notation of an unlimited split size") {
   for (const Pickled& unlimited :
        {Pickled::whole(-1), Pickled::raw(std::string{"\x8a\x09"} + std::string(8, '\xff') + '\0')}) {
     const std::string bytes =
@@ -164,7 +164,7 @@ TEST_CASE("a snapshot's settings are read, however an unlimited split size is wr
     CHECK(settings.garbage_collection_threshold == 0.5);
     CHECK(settings.expandable_segments);
     CHECK(settings.roundup_power2_divisions[1] == 0);
-    CHECK(settings.roundup_power2_divisions[2] == 8);  // sizes from 4 MiB
+    CHECK(settings.roundup_power2_divisions[2] == 8);  // for sizes from 4 MiB on
   }
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("allocations of a snapshot become buffers that end when the free is co
   CHECK(trace.data().streams[trace.buffer(BufferId{0}).stream.index()] == "7");
 }
 
-TEST_CASE("blocks from before the events of a snapshot are born before the trace") {
+TEST_CASE("blocks from before the events of a snapshot exist before the trace") {
   const Trace trace = trace_of(
       Pickled::list(
           {segment(Pickled::list({block(8192, 512, 100, "active_allocated"),
@@ -207,7 +207,7 @@ TEST_CASE("events that a snapshot has lost are counted") {
   CHECK(trace.data().losses.dropped_records == 2);
 }
 
-TEST_CASE("devices of a snapshot are merged by time and keep their streams apart") {
+TEST_CASE("devices of a snapshot are merged by time, and each keeps its own streams") {
   const Trace trace = trace_of(Pickled::list({}),
                                Pickled::list({Pickled::list({event("alloc", 1, 10, 100), event("alloc", 2, 10, 300)}),
                                               Pickled::list({event("alloc", 1, 20, 200)})}));
@@ -216,7 +216,7 @@ TEST_CASE("devices of a snapshot are merged by time and keep their streams apart
   CHECK(trace.buffer(BufferId{0}).stream != trace.buffer(BufferId{1}).stream);
 }
 
-TEST_CASE("one device of a snapshot of several is read alone") {
+TEST_CASE("one of several devices of a snapshot can be read alone") {
   const Input input{"s.pickle", file(Pickled::list({}), Pickled::list({Pickled::list({event("alloc", 1, 10, 100)}),
                                                                        Pickled::list({event("alloc", 1, 20, 200)})}))};
   for (const std::size_t device : {0u, 1u}) {
@@ -233,7 +233,7 @@ TEST_CASE("segments alone are a snapshot without events") {
   CHECK(read_torch_snapshot(Input{"s.pickle", bytes}).buffers().size() == 1);
 }
 
-TEST_CASE("a malformed record of a snapshot is named") {
+TEST_CASE("a malformed record of a snapshot is refused, and the message names it") {
   const auto said = [](Pickled segments, Pickled events) {
     return complaint(read_torch_snapshot, file(segments, Pickled::list({events})));
   };
@@ -260,7 +260,7 @@ TEST_CASE("a malformed record of a snapshot is named") {
         "active_awaiting_free or inactive");
 }
 
-TEST_CASE("a snapshot that repeats one record through the memo does not grow without bound") {
+TEST_CASE("a snapshot that repeats one record through the memo is refused before it grows without bound") {
   // A list of 40 references to a list of 40 references to one event, and so on, so that there are more records than
   // bytes.
   std::string events = event("alloc", 1, 1).pickle().substr(2);

@@ -26,7 +26,7 @@ std::set<file::Section> sections_of(std::string_view bytes) {
   return sections;
 }
 
-/// Three steps of program in three chunks, as a recorder would write them, without an end.
+/// Three steps of a program in three chunks, as a recorder writes them, without an end.
 std::string three_chunks() {
   std::string bytes;
   TraceFileWriter writer{[&](std::string_view next) { bytes += next; }};
@@ -43,7 +43,7 @@ std::string three_chunks() {
 
 }  // namespace
 
-TEST_CASE("a trace comes back from its file as it was") {
+TEST_CASE("a trace that is written to a file is read back unchanged") {
   for (const int ops : {0, 1, 10, 1'000})
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       const Trace trace = random_trace(seed, ops);
@@ -53,20 +53,20 @@ TEST_CASE("a trace comes back from its file as it was") {
     }
 }
 
-TEST_CASE("a trace of several chunks comes back from its file as it was") {
+TEST_CASE("a trace of several chunks is read back unchanged") {
   const Trace trace = random_trace(7, 20'000);
-  REQUIRE(trace.steps().size() > 2 * 16'384);  // the writer cuts after so many steps
+  REQUIRE(trace.steps().size() > 2 * 16'384);  // more than two chunks: a chunk has at most 16,384 steps
   CHECK(read(to_trace_file(trace)).data() == trace.data());
 }
 
-TEST_CASE("every prefix of a trace file is refused or gives a shorter trace that says so") {
+TEST_CASE("a prefix of a trace file is refused, or gives a shorter trace that says so") {
   const Trace trace = random_trace(3, 20);
   const std::string bytes = to_trace_file(trace);
   std::size_t refused = 0, recovered = 0;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     try {
       const Trace part = read(std::string_view{bytes}.substr(0, size));
-      if (part.data() == trace.data()) continue;  // only the index is missing
+      if (part.data() == trace.data()) continue;  // only the index is cut off
       CHECK(part.data().meta.count("recovered") == 1);
       CHECK(part.data().losses.dropped_records > 0);
       ++recovered;
@@ -79,13 +79,13 @@ TEST_CASE("every prefix of a trace file is refused or gives a shorter trace that
   CHECK(recovered > 100);
 }
 
-TEST_CASE("a file without its index is whole") {
+TEST_CASE("a file without its index is complete") {
   const Trace trace = random_trace(3, 20);
   const std::string bytes = to_trace_file(trace);
   CHECK(read(std::string_view{bytes}.substr(0, bytes.size() - 1)).data() == trace.data());
 }
 
-TEST_CASE("a recording that stops is recovered to its last whole chunk") {
+TEST_CASE("a recording that stops early is recovered up to its last complete chunk") {
   const std::string bytes = three_chunks();
   const Trace whole = read(bytes);
   CHECK(whole.steps().size() == 3);
@@ -99,7 +99,7 @@ TEST_CASE("a recording that stops is recovered to its last whole chunk") {
   CHECK(part.data().losses.dropped_records == 2);  // the free, and the record at the cut
 }
 
-TEST_CASE("chunks appended one after the other end as the same trace") {
+TEST_CASE("chunks that are appended one after the other give the same trace") {
   std::string bytes;
   TraceFileWriter writer{[&](std::string_view next) { bytes += next; }};
   TraceBuilder build;
@@ -112,7 +112,7 @@ TEST_CASE("chunks appended one after the other end as the same trace") {
   CHECK(read(bytes).data() == trace.data());
 }
 
-TEST_CASE("no flipped bit crashes the reader or gives another trace without an error") {
+TEST_CASE("a flipped bit never crashes the reader, and never gives another trace without an error") {
   const Trace trace = random_trace(11, 30);
   const std::string bytes = to_trace_file(trace);
   std::size_t refused = 0;
@@ -121,7 +121,7 @@ TEST_CASE("no flipped bit crashes the reader or gives another trace without an e
     damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << byte % 8));
     try {
       const Trace read_back = read(damaged);
-      // The four unused bytes of the header, zstd's own framing, or the index.
+      // The bit was in the four unused bytes of the header, in zstd's own framing, or in the index.
       CHECK((read_back.data() == trace.data() || read_back.data().meta.count("recovered") == 1));
     } catch (const InputError&) {
       ++refused;
@@ -130,7 +130,7 @@ TEST_CASE("no flipped bit crashes the reader or gives another trace without an e
   CHECK(refused > bytes.size() / 2);
 }
 
-TEST_CASE("a frame that compresses too well is filled up, so that small files cannot ask for much memory") {
+TEST_CASE("a frame that compresses too well is padded, so that no small file can ask for much memory") {
   const std::string raw(1 << 20, '\0');
   std::string bytes;
   file::append_frame(file::Section::kSteps, 1, raw, bytes);
@@ -139,7 +139,7 @@ TEST_CASE("a frame that compresses too well is filled up, so that small files ca
   CHECK(reader.raw(0, reader.header(0)) == raw);
 }
 
-TEST_CASE("lines of the user's code change the hash, and a trace without any is stored as if there were none") {
+TEST_CASE("lines of the user's code change the hash; a trace without lines is stored as before there were any") {
   const auto trace_with = [](std::string_view of_buffer, std::string_view of_op) {
     TraceBuilder build;
     for (const char* text : {"model.py:1", "model.py:2"}) build.text(text);
@@ -152,7 +152,7 @@ TEST_CASE("lines of the user's code change the hash, and a trace without any is 
   std::set<std::string> hashes{none.hash()};
   for (const auto& [of_buffer, of_op] : {std::pair{"model.py:1", ""}, {"", "model.py:1"}, {"model.py:2", ""}})
     CHECK(hashes.insert(trace_with(of_buffer, of_op).hash()).second);
-  CHECK(none.hash() == "20d702a52fc491d9");  // as it was before there were lines
+  CHECK(none.hash() == "20d702a52fc491d9");  // the hash from before traces had lines
   const Trace both = trace_with("model.py:1", "model.py:2");
   CHECK(read(to_trace_file(both)).data() == both.data());
   CHECK(sections_of(to_trace_file(both)).contains(file::Section::kOpLines));
@@ -160,7 +160,7 @@ TEST_CASE("lines of the user's code change the hash, and a trace without any is 
   for (const file::Section section : sections_of(to_trace_file(none))) CHECK(section <= file::Section::kIndex);
 }
 
-TEST_CASE("the hash is that of the content, not of the way it was stored") {
+TEST_CASE("the hash depends on the content, not on the way it is stored") {
   TraceData data = random_trace(2, 50).data();
   const std::string hash = Trace{data}.hash();
   CHECK(hash == read(to_trace_file(Trace{data})).hash());

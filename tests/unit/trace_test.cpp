@@ -4,7 +4,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("an in-place write makes a new version of the same buffer and costs no memory") {
+TEST_CASE("an in-place write makes a new version of the same buffer and takes no memory") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 12_MiB});
   const VersionId first = build.run({.duration = 1_us}, {{a, Access::kWrite}})[0];
@@ -18,7 +18,7 @@ TEST_CASE("an in-place write makes a new version of the same buffer and costs no
   CHECK(trace.ideal_peak() == 12_MiB);
 }
 
-TEST_CASE("the ideal peak counts buffers that are live at once, and no views") {
+TEST_CASE("the ideal peak counts buffers that are live together, and does not count views") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_B});
   const BufferId a = build.alloc({.size = 10_B});
@@ -36,7 +36,7 @@ TEST_CASE("the ideal peak counts buffers that are live at once, and no views") {
   CHECK(trace.outputs().size() == 3);  // weight, b and c are still allocated
 }
 
-TEST_CASE("impossible events are refused with their records") {
+TEST_CASE("impossible events are refused, and the message names their records") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1_B});
   build.free(a);
@@ -59,7 +59,7 @@ TEST_CASE("impossible events are refused with their records") {
   CHECK_THROWS_WITH(Trace{data}, "version 0: its parent 0 does not come before it");
 }
 
-TEST_CASE("the promises of a trace to its readers are checked") {
+TEST_CASE("the properties that a trace guarantees to its readers are checked") {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 1_B});
   build.run({}, {{a, Access::kReadWrite}});
@@ -91,7 +91,7 @@ TEST_CASE("the promises of a trace to its readers are checked") {
           "version 0: an update or view needs a parent");
 }
 
-TEST_CASE("a view is read only after it was made") {
+TEST_CASE("a view cannot be read before it is made") {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 1_B});
   build.run({}, {{a, Access::kRead}});

@@ -10,8 +10,8 @@ using namespace tidepool;
 
 namespace {
 
-/// 10 MiB are placed in a former block of 100 MiB, then 150 MiB are requested. PyTorch does not split native segments
-/// that are as large as max_split, and they never grow; expandable ones do.
+/// 10 MiB are placed in a free block of 100 MiB, then 150 MiB are requested. PyTorch does not split native segments of
+/// max_split_size or more, and native segments never grow; expandable ones do.
 Trace fragmenting() {
   TraceBuilder build;
   build.free(build.alloc({.size = 100_MiB}));
@@ -41,8 +41,8 @@ SnapshotSegment segment(int device, Bytes size) {
   return made;
 }
 
-/// 40 MiB were reserved when the recording began, then 20 more. Then 50 were requested with 5 free, and 30 of the 60
-/// were released.
+/// 40 MiB were reserved when the recording began, then 20 MiB more. Then 50 MiB were requested while 5 MiB were free,
+/// and 30 of the 60 MiB were released.
 TorchSnapshot failing() {
   TorchSnapshot snapshot;
   snapshot.segments = {segment(1, 30_MiB), segment(0, 7_MiB)};
@@ -70,7 +70,7 @@ TEST_CASE("the settings that are tried begin with the defaults, are all known to
   }
 }
 
-TEST_CASE("the setting that would have avoided running out of memory comes first") {
+TEST_CASE("the first setting in the result would have avoided running out of memory") {
   const std::vector<TunedSetting> free = tune(fragmenting(), allocator_settings(false), kNoLimit);
   CHECK(of(free, "").reserved == 250_MiB);
   CHECK(of(free, "expandable_segments:True").reserved == 160_MiB);
@@ -80,13 +80,13 @@ TEST_CASE("the setting that would have avoided running out of memory comes first
   CHECK(of(tight, "").outcome == Outcome::kOutOfMemory);
   CHECK_FALSE(of(tight, "").message.empty());
   CHECK(of(tight, "expandable_segments:True").outcome == Outcome::kOk);
-  // A block that may not be split is released as a whole.
+  // A block that must not be split is released as a whole.
   CHECK(of(tight, "max_split_size_mb:64").outcome == Outcome::kOk);
   CHECK(tight.front().outcome == Outcome::kOk);
   CHECK(tight.back().outcome == Outcome::kOutOfMemory);
 }
 
-TEST_CASE("a snapshot gives the reserved bytes, and those that the program could use when a request failed") {
+TEST_CASE("a snapshot gives the reserved bytes, and the bytes that the program could use when a request failed") {
   const RecordedMemory memory = recorded_memory(failing());
   CHECK(memory == RecordedMemory{1, 60_MiB, 65_MiB, 50_MiB});
   TorchSnapshot quiet = failing();

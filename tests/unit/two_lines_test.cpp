@@ -1,4 +1,4 @@
-// Two straight lines that meet, fitted to a curve.
+// A curve fitted by two straight lines that meet.
 #include "policies/planning/remat/two_lines.hpp"
 
 #include "tests/catch.hpp"
@@ -38,7 +38,7 @@ TEST_CASE("a bent line is found exactly, whether it bends at a point or between 
   }
 }
 
-TEST_CASE("one line is the least-squares line, and of one point it is level") {
+TEST_CASE("a single line is the least-squares line, and for one point it is level") {
   const std::vector<StraightLine> line =
       fit_lines({{0, 0}, {1, 2}, {2, 1}}, 1);  // means 1, 1; slope (0 + 0 + 1 * 0 + 1) / 2
   REQUIRE(line.size() == 1);
@@ -47,7 +47,7 @@ TEST_CASE("one line is the least-squares line, and of one point it is level") {
   CHECK(fit_lines({{3, 7}}, 1)[0].at(100) == Approx(7));
 }
 
-TEST_CASE("no two lines that meet fit a random curve better") {
+TEST_CASE("no other two lines that meet fit a random curve better") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     tests::Random random{seed};
     std::vector<CurvePoint> points;

@@ -13,7 +13,7 @@ namespace {
 
 using Steps = std::vector<FoundStep>;
 
-/// A job whose blocks 0 and 1 are weights, 2 the optimizer's state and 3 a metric.
+/// A job: blocks 0 and 1 are weights, block 2 is the optimizer's state, block 3 a metric.
 struct Job {
   std::string names;
   std::vector<BlockUse> uses;
@@ -29,14 +29,14 @@ struct Job {
       run(op);
     }
   }
-  /// Reads of the weights without an update, as long as `count` ops.
+  /// `count` ops that read the weights and update nothing.
   void log(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       use(static_cast<std::uint32_t>(i % 2), Access::kRead);
       run(static_cast<char>('A' + i % 7));
     }
   }
-  /// Two ops for the state, which reads it then, and one for each weight.
+  /// An op that updates the state, then one op for each weight; the first of these reads the state.
   void update() {
     use(2, Access::kReadWrite), run('u');
     use(2, Access::kRead), use(0, Access::kReadWrite), run('v');
@@ -53,7 +53,7 @@ constexpr std::string_view kLayers = "abcdabcdefghefgh";
 
 }  // namespace
 
-TEST_CASE("a long log every second step makes no step of two") {
+TEST_CASE("a long log in every second step does not make two steps into one") {
   Job job;
   Steps expected;
   std::size_t begin = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a long log every second step makes no step of two") {
   CHECK(job.steps() == expected);
 }
 
-TEST_CASE("the prologue of a job belongs to no step, and the first step begins as the second one does") {
+TEST_CASE("the prologue of a job belongs to no step, and the first step begins like the second one") {
   for (const std::size_t micro_batches : {1U, 4U}) {
     Job job;
     for (int i = 0; i < 50; ++i) job.run("xyz"[i % 3]);
@@ -86,17 +86,17 @@ TEST_CASE("the prologue of a job belongs to no step, and the first step begins a
   }
 }
 
-TEST_CASE("a step ends with the last write of weights that nothing reads in between") {
+TEST_CASE("a step ends with the last of several writes of weights that no op reads in between") {
   Job job;
   for (int step = 0; step < 3; ++step) {
     job.forward("abcd");
-    job.use(0, Access::kReadWrite), job.use(1, Access::kReadWrite), job.run('d');  // decay
+    job.use(0, Access::kReadWrite), job.use(1, Access::kReadWrite), job.run('d');  // weight decay
     job.update();
   }
   CHECK(find_updates(job.names.size(), job.uses, job.bytes) == std::vector<std::size_t>{7, 15, 23});
 }
 
-TEST_CASE("a fused optimizer, of which nobody knows what it does with the weights, updates them") {
+TEST_CASE("a fused optimizer whose accesses to the weights are unknown updates them") {
   Job job;
   for (int step = 0; step < 3; ++step) {
     job.forward("abcd");
@@ -110,7 +110,7 @@ TEST_CASE("a fused optimizer, of which nobody knows what it does with the weight
   CHECK(find_updates(job.names.size(), job.uses, job.bytes).empty());
 }
 
-TEST_CASE("a checkpoint, which copies the optimizer's state to the host, makes no step of those between") {
+TEST_CASE("a checkpoint, which copies the optimizer's state to the host, does not join the steps before it into one") {
   Job job;
   job.bytes = {1000, 1000, 4000, 512, 4000};  // 2 and 4 are the optimizer's state
   for (int step = 0; step < 12; ++step) {
@@ -125,18 +125,18 @@ TEST_CASE("a checkpoint, which copies the optimizer's state to the host, makes n
     }
   }
   CHECK(find_updates(job.names.size(), job.uses, job.bytes).size() == 12);
-  for (BlockUse& use : job.uses) use.copied = false;  // the state would be updated between the three checkpoints
+  for (BlockUse& use : job.uses) use.copied = false;  // then the reads of the three checkpoints would end steps
   CHECK(find_updates(job.names.size(), job.uses, job.bytes).size() == 2);
 }
 
-TEST_CASE("a metric, a workspace and what lives for a part of the job are no weights") {
+TEST_CASE("a metric, a workspace and a buffer that lives for only a part of the job are no weights") {
   Job job;
   for (int step = 0; step < 12; ++step) {
     job.forward(kLayers);
     job.use(3, Access::kReadWrite), job.run('m');
     if (step % 3 == 2) job.use(3, Access::kRead), job.run('p');
   }
-  job.bytes.push_back(1 << 20);  // a workspace, which each op that uses it writes
+  job.bytes.push_back(1 << 20);  // a workspace, which every op that uses it writes
   job.bytes.push_back(1 << 20);
   for (std::uint32_t op = 0; op < job.names.size(); ++op) job.uses.push_back({op, 4, Access::kWrite});
   for (const std::uint32_t op : {3U, 7U, 11U, 15U})
@@ -144,7 +144,7 @@ TEST_CASE("a metric, a workspace and what lives for a part of the job are no wei
   CHECK(find_updates(job.names.size(), job.uses, job.bytes).empty());
 }
 
-TEST_CASE("found steps that have one update each stay as they are, and the first one is added where it is missing") {
+TEST_CASE("steps that have one update each are kept, and a missing first step is added") {
   std::vector<std::uint32_t> names;
   for (std::uint32_t i = 0; i < 40; ++i) names.push_back(i % 10);
   const std::vector<std::size_t> updates{8, 18, 28, 38};
@@ -157,25 +157,25 @@ TEST_CASE("found steps that have one update each stay as they are, and the first
         Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
 }
 
-TEST_CASE("found steps between which one is missing give way to steps that end with the updates") {
+TEST_CASE("if a step is missing between the found ones, the steps are those that end with the updates") {
   std::vector<std::uint32_t> names;
   for (std::uint32_t i = 0; i < 40; ++i) names.push_back(i % 10);
   CHECK(steps_with_updates(names, {{0, 10}, {10, 20}, {30, 40}}, std::vector<std::size_t>{8, 18, 28, 38}) ==
         Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
 }
 
-TEST_CASE("a first step that is like no other is left out") {
+TEST_CASE("a first step that differs from all others is left out") {
   std::vector<std::uint32_t> names(40, 0);
   std::iota(names.begin(), names.begin() + 10, 1U);
   const Steps later{{10, 20}, {20, 30}, {30, 40}};
   CHECK(steps_with_updates(names, later, std::vector<std::size_t>{8, 18, 28, 38}) == later);
 }
 
-TEST_CASE("a first step is known again by the first 64 places of the second one, so that the search is linear") {
+TEST_CASE("a first step is recognised by the first 64 positions of the second one, so that the search is linear") {
   const auto steps_if_different = [](std::size_t different) {
     std::vector<std::uint32_t> names(400);
     for (std::uint32_t i = 0; i < 400; ++i) names[i] = i % 200;
-    for (std::size_t i = 0; i < different; ++i) names[200 + i] += 1000;  // as warming up has other kernels
+    for (std::size_t i = 0; i < different; ++i) names[200 + i] += 1000;  // as if a warm-up ran other kernels
     return steps_with_updates(names, {{200, 400}}, std::vector<std::size_t>{199, 399});
   };
   CHECK(steps_if_different(63) == Steps{{0, 200}, {200, 400}});
@@ -183,10 +183,10 @@ TEST_CASE("a first step is known again by the first 64 places of the second one,
 }
 
 TEST_CASE(
-    "a first step is known again behind any number of equal ops, as those that set the optimizer's state to zero") {
+    "a first step is recognised after any number of equal ops, such as those that set the optimizer's state to zero") {
   std::vector<std::uint32_t> names(480, 900);
   for (std::uint32_t i = 0; i < 200; ++i) names[i] = names[280 + i] = i;
   CHECK(steps_with_updates(names, {{200, 480}}, std::vector<std::size_t>{199, 479}) == Steps{{0, 200}, {200, 480}});
-  names.insert(names.begin(), 100, 901);  // what the job does before its first step
+  names.insert(names.begin(), 100, 901);  // the ops of the job before its first step
   CHECK(steps_with_updates(names, {{300, 580}}, std::vector<std::size_t>{299, 579}) == Steps{{100, 300}, {300, 580}});
 }

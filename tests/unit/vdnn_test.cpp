@@ -1,4 +1,4 @@
-// vDNN in closed form: the inputs that are copied, and the waits at the end of layers.
+// vDNN in closed form: the inputs that are swapped, and the waits at the ends of layers.
 #include <fmt/format.h>
 
 #include "simulator/result.hpp"
@@ -13,7 +13,7 @@ using tests::layer_trace;
 
 namespace {
 
-/// The op in front of which `buffer` is first copied back.
+/// The op before which `buffer` is first swapped in.
 std::uint32_t asked_before(const Trace& trace, const Result& result, std::size_t buffer) {
   for (const Action& action : result.realised.actions)
     if (action.verb == Verb::kSwapIn && trace.version(VersionId{action.subject}).buffer == BufferId{buffer})
@@ -23,9 +23,9 @@ std::uint32_t asked_before(const Trace& trace, const Result& result, std::size_t
 
 }  // namespace
 
-TEST_CASE("the next layer waits until a layer's input has left: max(0, s / B - t) for each") {
-  // Layers 2 and 3 copy x_1 (s_1) beside t_2 and x_2 beside t_3. x_1 comes back during layer 3's backward, x_2 during
-  // the loss's (10 ns).
+TEST_CASE("the next layer waits until a layer's input has left, for max(0, s / B - t)") {
+  // x_1 (s_1 bytes) leaves beside layer 2 (t_2), and x_2 (s_2) beside layer 3 (t_3). x_1 is swapped in during layer 3's
+  // backward, x_2 during the loss's backward (10 ns).
   for (const auto& [s1, t2, s2, t3, b3] : {std::tuple{100, 100, 50, 50, 100}, std::tuple{101, 100, 50, 50, 100},
                                            std::tuple{100, 100, 50, 49, 100}, std::tuple{300, 100, 400, 50, 299}}) {
     INFO(fmt::format("{} B beside {} ns, {} B beside {} ns", s1, t2, s2, t3));
@@ -42,7 +42,7 @@ TEST_CASE("the next layer waits until a layer's input has left: max(0, s / B - t
   }
 }
 
-TEST_CASE("only features are offloaded, and with conv only what convolutions read") {
+TEST_CASE("only feature maps are offloaded, and with conv only inputs of convolutions") {
   const Trace trace = layer_trace({{"conv", 100_ns, 100_ns, 1_B},
                                    {"norm", 100_ns, 100_ns, 10_B},
                                    {"conv", 100_ns, 100_ns, 100_B},
@@ -54,7 +54,7 @@ TEST_CASE("only features are offloaded, and with conv only what convolutions rea
   CHECK(exact_run(trace, "vdnn(which=conv)").totals.swap_out == 10_B);
 }
 
-TEST_CASE("in a network without convolutions, products of matrices stand for them") {
+TEST_CASE("in a network without convolutions, products of matrices take their place") {
   const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 1_B},
                                    {"addmm", 100_ns, 100_ns, 10_B},
                                    {"norm", 100_ns, 100_ns, 100_B},
@@ -64,9 +64,9 @@ TEST_CASE("in a network without convolutions, products of matrices stand for the
   CHECK(exact_run(trace, "vdnn(which=conv)").totals.swap_out == 101_B);
 }
 
-TEST_CASE("a copy back is not requested across a convolution") {
-  // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) requests 3. Norm 6 and norm 5 follow
-  // convolution 4, which has its input, so they request nothing. Convolution 4 (op 10) requests 1.
+TEST_CASE("a swap-in is not requested across a convolution") {
+  // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) requests buffer 3. Norms 6 and 5 do not
+  // look beyond convolution 4, whose input is requested already. Convolution 4 (op 10) requests buffer 1.
   const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 10_B},
                                    {"conv", 100_ns, 100_ns, 10_B},
                                    {"norm", 100_ns, 100_ns, 10_B},
@@ -79,7 +79,7 @@ TEST_CASE("a copy back is not requested across a convolution") {
   CHECK(asked_before(trace, result, 1) == 10);
 }
 
-TEST_CASE("dyn does the first of nothing, conv and all that fits") {
+TEST_CASE("dyn takes the first of nothing, conv and all with which the step fits") {
   std::vector<ChainLayer> layers;
   for (const char* name : {"conv", "norm", "conv", "norm", "conv", "norm", "conv"})
     layers.push_back({name, 100_ns, 100_ns, 100_B});

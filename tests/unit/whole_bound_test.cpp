@@ -1,4 +1,4 @@
-// The bounds by whole buffers: closed forms that are tight on both sides, one step and repeated.
+// The bounds by whole buffers, for one step and for a repeated step: closed forms that runs and bounds both reach.
 #include <string>
 
 #include "simulator/bounds/bound.hpp"
@@ -18,7 +18,7 @@ struct Asked {
   Machine machine = kMachine;
 };
 
-/// The bound by whole buffers; without one, nothing is lost.
+/// The bound by whole buffers; 0 if there is none, since no time is lost then.
 Nanos bound_of(const Trace& trace, const Asked& asked) {
   const BoundQuery query{.trace = trace,
                          .machine = asked.machine,
@@ -31,7 +31,7 @@ Nanos bound_of(const Trace& trace, const Asked& asked) {
   return {};
 }
 
-/// Checks equality up to the part that is subtracted for rounding.
+/// Checks equality, except for the part that the bound subtracts for rounding.
 void check_tight(Nanos bound, Nanos exact) {
   CHECK(bound <= exact);
   CHECK(bound + 3_ns >= exact);
@@ -43,7 +43,7 @@ void needs_room(TraceBuilder& build, Bytes size, Nanos duration) {
   build.free(room);
 }
 
-/// A weight of 1 kB is read by an op of `first` and by the last one; between them, an op needs its room. Ops of 100 ns.
+/// Op 0 (`first`) and the last op read a weight of 1 kB. The op between them needs its memory. Other ops take 100 ns.
 Trace weight_twice(Nanos first, Nanos before = {}) {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1'000_B, .outlives = true});
@@ -56,7 +56,7 @@ Trace weight_twice(Nanos first, Nanos before = {}) {
 
 }  // namespace
 
-TEST_CASE("a buffer leaves whole, although a byte of it would make room") {
+TEST_CASE("a buffer leaves as a whole, even if one byte of it would make enough room") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B});
   build.run({.duration = 100_ns}, {{a, Access::kWrite}});
@@ -70,8 +70,8 @@ TEST_CASE("a buffer leaves whole, although a byte of it would make room") {
   CHECK(bound_of(trace, {.capacity = 1'999_B, .steady = true}) >= 300_ns + 1'997_ns);
 }
 
-TEST_CASE("a copy takes its latency, however fast a larger one would be by the byte") {
-  // a (1 kB) must leave. b (100 kB), whose copy is faster per byte, need not leave.
+TEST_CASE("a copy takes its latency, even if larger copies are faster per byte") {
+  // a (1 kB) must leave. b (100 kB) need not leave; its copy is faster per byte.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 100'000_B});
   build.run({.duration = 100_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
@@ -83,18 +83,19 @@ TEST_CASE("a copy takes its latency, however fast a larger one would be by the b
   check_tight(bound_of(trace, {.capacity = 101'000_B, .machine = machine}), 300_ns + 3'000_ns);
 }
 
-TEST_CASE("content from before the step is on the device or on the host when the step begins, not on both") {
-  // If it begins on the device, it leaves during op 0 and comes back after op 1. If it begins on the host, it comes in
-  // twice, also before op 0.
+TEST_CASE("content from before the step is either on the device or on the host when the step begins, not on both") {
+  // If it begins on the device, it leaves during op 0 and is swapped in after op 1. If it begins on the host, it is
+  // swapped in twice: also before op 0.
   check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B}), 300_ns + 900_ns + 1'000_ns);
   check_tight(bound_of(weight_twice(5'000_ns), {.capacity = 1'000_B}), 5'200_ns + 1'000_ns);
-  // If it begins on the host, it comes in during an op before its first use. A copy out would take ten times as long.
+  // If it begins on the host, it is swapped in during an op before its first use. A swap-out would take ten times as
+  // long.
   Machine slow_out = kMachine;
   slow_out.d2h.rate = BytesPerSecond{100'000'000};
   check_tight(bound_of(weight_twice(100_ns, 700_ns), {.capacity = 1'000_B, .machine = slow_out}),
               1'000_ns + 300_ns + 1'000_ns);
-  // In a repeated step the host keeps what is never written: one copy back for op 0 and one for the last op, both of
-  // which may follow the op that needs the room.
+  // In a repeated step the host keeps content that is never written. There is one swap-in for op 0 and one for the last
+  // op; both may follow the op that needs the memory.
   check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B, .steady = true}), 300_ns + 1'000_ns);
 }
 
@@ -105,14 +106,14 @@ TEST_CASE("content that outlives the step ends on the host only if its buffer be
     build.run({.duration = 100_ns}, {{weight, read_first ? Access::kReadWrite : Access::kWrite}});
     needs_room(build, 1'000_B, 100_ns);
     const Trace trace = build.finish();
-    // If it is read first: on the device it leaves and returns; on the host it comes in and leaves. If not, it begins
-    // on the host at no cost, and leaves.
+    // If op 0 reads it, it leaves and returns (from the device), or is swapped in and leaves (from the host). If op 0
+    // only writes it, it begins on the host at no cost, and leaves.
     check_tight(bound_of(trace, {.capacity = 1'000_B}), 200_ns + (read_first ? 2'000_ns : 1'000_ns));
   }
 }
 
 TEST_CASE("a buffer is recomputed or copied as a whole, and recomputation needs its inputs") {
-  // op 0 makes a, op 1 makes b from a; no later op reads a. An op needs the room of one of them, and then b is read.
+  // op 0 makes a, op 1 makes b from a; no later op reads a. An op needs the memory of one of them; then b is read.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 1'000_B});
   build.run({.duration = 300_ns}, {{a, Access::kWrite}});
@@ -125,7 +126,7 @@ TEST_CASE("a buffer is recomputed or copied as a whole, and recomputation needs 
   // a does not fit beside that op either, so both ops run again. Copies would take 2000 ns.
   check_tight(bound_of(trace, {.capacity = 2'000_B, .remat = true}), 700_ns + 500_ns);
   check_tight(bound_of(trace, {.capacity = 2'499_B, .remat = true}), 700_ns + 500_ns);
-  // One of the two fits: a is kept, and op 1 runs again.
+  // One of the two fits beside that op, so nothing is recomputed.
   CHECK(bound_of(trace, {.capacity = 2'500_B, .remat = true}) == Nanos{});
 }
 

@@ -1,4 +1,4 @@
-// The bounds by windows: closed forms on both sides, and runs that meet them.
+// The bounds by windows: closed forms that bounds reach from below, and runs that reach them from above.
 #include <algorithm>
 #include <string>
 
@@ -16,15 +16,15 @@ using tidepool::tests::script;
 
 namespace {
 
-/// 1 GB/s out, 0.5 GB/s in: a byte takes 1 ns and 2 ns.
+/// 1 GB/s out and 0.5 GB/s in: a byte takes 1 ns and 2 ns.
 const Machine kMachine{.name = "test",
                        .capacity = 1_GiB,
                        .h2d = {BytesPerSecond{500'000'000}, 0_ns},
                        .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
                        .source = "made up for tests"};
 
-/// op0 writes a (1 MB) in 100 us | op1 writes b (1 MB) in `busy` | an op that uses neither in `behind`, if it is any
-/// time | another reads a in 50 us.
+/// op0 writes a (1 MB) in 100 us | op1 writes b (1 MB) in `busy` | an op without a and b takes `behind`, unless that is
+/// 0 | the last op reads a in 50 us.
 Trace one_gap(Nanos busy, Nanos behind = {}) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
@@ -46,7 +46,7 @@ Nanos bound_of(const Trace& trace, Bytes capacity, const std::string& name, bool
   return {};
 }
 
-/// Checks equality up to the millionth part and the nanosecond that are subtracted for rounding.
+/// Checks equality, except for the millionth part and the nanosecond that the bound subtracts for rounding.
 void check_tight(Nanos bound, Nanos exact) {
   CHECK(bound <= exact);
   CHECK(bound + 2_ns + Nanos{exact.count() / 500'000} >= exact);
@@ -56,16 +56,16 @@ void check_tight(Nanos bound, Nanos exact) {
 
 TEST_CASE("content that must be absent during an op leaves before it and comes back after it") {
   const Trace trace = one_gap(10_us);
-  // 1 MB out takes 1 ms behind op0, 1 MB in takes 2 ms behind op1.
+  // The swap-out of 1 MB takes 1 ms after op0, the swap-in 2 ms after op1's start.
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
-  // A whole buffer leaves, not only half of it.
+  // The whole buffer leaves, not only half of it.
   check_tight(bound_of(trace, 1'500'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
   CHECK(bound_of(trace, 2'000'000_B, "swap-window") == Nanos{});
 }
 
 TEST_CASE("a bound names the resource behind most of the time that every plan loses") {
-  /// The bounds by the window and by linear programs, for plans that swap, and with those by cuts, for plans that also
-  /// recompute.
+  /// The resources of the bounds by windows and by linear programs, for plans that swap. For plans that also recompute,
+  /// the bounds by cuts are included.
   const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
     std::vector<Resource> limited_by;
     for (const Bound& bound :
@@ -78,15 +78,15 @@ TEST_CASE("a bound names the resource behind most of the time that every plan lo
   };
   const auto all = [](Resource resource) { return std::vector(3, resource); };
   const auto all_hybrid = [](Resource resource) { return std::vector(4, resource); };
-  // No op hides a copy of 1 MB out and back. The limiting link is the one that takes 2 ms, not the one that takes 1 ms.
+  // No op hides the swap-out or the swap-in of 1 MB. The limiting direction is the one that takes 2 ms, not 1 ms.
   Machine other_way = kMachine;
   std::swap(other_way.h2d, other_way.d2h);
   CHECK(limits(one_gap(10_us), kMachine, false) == all(Resource::kH2d));
   CHECK(limits(one_gap(10_us), other_way, false) == all(Resource::kD2h));
-  // 2 ms back hide behind an op of 3 ms, 1 ms out does not; running the op before it again takes 100 us.
+  // An op of 3 ms hides the swap-in of 2 ms, but no op hides the swap-out of 1 ms. Recomputing takes 100 us.
   CHECK(limits(one_gap(10_us, 3_ms), kMachine, false) == all(Resource::kD2h));
   CHECK(limits(one_gap(10_us, 3_ms), kMachine, true) == all_hybrid(Resource::kRecompute));
-  // A link that takes 20 us each way: out costs less than the op again.
+  // On a link that takes 20 us each way, the swap-out costs less than recomputing.
   Machine fast = kMachine;
   fast.d2h.rate = fast.h2d.rate = BytesPerSecond{50'000'000'000};
   CHECK(limits(one_gap(10_us, 3_ms), fast, true) == all_hybrid(Resource::kD2h));
@@ -100,11 +100,11 @@ TEST_CASE("a run reaches the window bound") {
   const Result result = simulate(trace, spec);
   script().clear();
   REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(result.totals.makespan == 160_us + 1_ms + 2_ms);  // coming in waits for op1's end, the bound for its start
+  CHECK(result.totals.makespan == 160_us + 1_ms + 2_ms);  // the swap-in waits for op1's end, the bound for its start
   CHECK(bound_of(trace, 1'000'000_B, "swap-window") <= result.totals.makespan);
 }
 
-TEST_CASE("copies hide behind ops between the uses") {
+TEST_CASE("ops between the uses hide copies") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
   build.run({.duration = 100_us}, {{a, Access::kWrite}});
@@ -116,23 +116,23 @@ TEST_CASE("copies hide behind ops between the uses") {
   build.run({.duration = 50_us}, {{a, Access::kRead}});
   build.free(a);
   const Trace trace = build.finish();
-  // 1 ms out behind 700 us; 2 ms in behind op2 and 1.5 ms.
+  // 700 us hide a part of the 1 ms out; op2 and 1.5 ms hide a part of the 2 ms in.
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 2360_us + 300_us + 490_us);
 }
 
 TEST_CASE("content is recomputed if that is cheaper than copying it") {
   const Trace trace = one_gap(10_us);
-  // 100 us for op0 again; with copies of everything the step takes 3 ms more.
+  // A rerun of op0 takes 100 us; with copies of everything the step takes 3 ms more.
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), 160_us + 100_us);
-  // The last tenth leaves together with the others.
+  // At 1.9 MB, the last tenth is absent together with the rest.
   check_tight(bound_of(trace, 1'900'000_B, "hybrid-window", true), 160_us + 100_us);
 }
 
-TEST_CASE("an op that runs again needs its inputs: they run again too, or are copied") {
+TEST_CASE("an op that runs again needs its inputs, which are recomputed too, or swapped in") {
   // While op2 runs, only w is in memory. For b, op1 runs again (50 us). It reads a, which the program has freed. Either
-  // op0 runs again too (30 us), or a comes back from the host. 1 kB takes 1 us out and 2 us in, which fit into op1 and
-  // op2. Of 1 MB, the bound lets x bytes leave during op1 and come back in 2x - 10 us, beside reruns for the others in
-  // 80 us (1 - x / 1 MB): both take 76.538 us at x = 43'269 B.
+  // op0 runs again too (30 us), or a is swapped in. 1 kB takes 1 us out and 2 us in, which op1 and op2 hide. Of 1 MB,
+  // the bound lets x bytes leave during op1 and come back in 2x - 10 us, and lets the rest be recomputed beside that,
+  // in 80 us (1 - x / 1 MB): both take 76.538 us at x = 43'269 B.
   for (const auto& [size, again] : {std::pair{1'000'000_B, 76'538_ns}, std::pair{1'000_B, 50'000_ns}}) {
     TraceBuilder build;
     const BufferId a = build.alloc({.size = size});
@@ -153,7 +153,7 @@ TEST_CASE("an op that runs again needs its inputs: they run again too, or are co
   }
 }
 
-TEST_CASE("content from before the step needs a copy out only in a repeated step that changes it") {
+TEST_CASE("content from before the step needs a swap-out only in a repeated step that changes it") {
   for (const bool changed : {false, true}) {
     TraceBuilder build;
     const BufferId a = build.existing({.size = 1'000'000_B, .outlives = true});
@@ -173,18 +173,18 @@ TEST_CASE("content from before the step needs a copy out only in a repeated step
     const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 1'000'000_B, .swap = true, .steady = true};
     const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kQuick);
     REQUIRE(bounds.back().feasible);
-    // The copy out runs only during the wait, the copy in during op1 (its start counts) and the wait.
+    // The swap-out runs only during the wait, the swap-in during op1 (from its start on) and the wait.
     check_tight(bounds.back().makespan, 110_us + (changed ? 1_ms : 0_ms) + 2_ms - 10_us);
-    // A single step may end with the content on the host, or begin with it there.
+    // In a single step, the content may begin or end on the host.
     REQUIRE(once.absences.size() == 1);
     CHECK(once.absences[0].due == Absence::kNever);
   }
 }
 
-TEST_CASE("content from before the step that leaves again was copied out or in before that") {
-  // A weight is read by op 0 and by the last op; op 1 needs its room. If it begins on the device, it leaves after op
-  // 0's start, in 1 ms. If it begins on the host, it comes in for op 0, in 2 ms. If it is divided, a third comes in
-  // while two thirds leave, 667 us each.
+TEST_CASE("content from before the step that leaves again must have been swapped out or in before") {
+  // Op 0 and the last op read a weight; op 1 needs its memory. If it begins on the device, it leaves after op 0's
+  // start, in 1 ms. If it begins on the host, it is swapped in for op 0, in 2 ms. If it is divided and op 0 takes 100
+  // us, 300 kB are swapped in in 600 us, and 700 kB are swapped out in 700 us.
   for (const Nanos first : {100_us, 3_ms}) {
     TraceBuilder build;
     const BufferId weight = build.existing({.size = 1'000'000_B, .outlives = true});
@@ -197,7 +197,7 @@ TEST_CASE("content from before the step that leaves again was copied out or in b
     const Absences step = find_absences(trace, false);
     CHECK(step.beginnings == std::vector<Beginning>{{1'000'000_B, 0}});
     const Nanos work = first + 60_us, back = 2_ms - 10_us;
-    // 1 MB by both links: v at 0.5 B/ns and first + v at 1 B/ns.
+    // Both directions move 1 MB together: 0.5 B/ns during v, and 1 B/ns during first + v.
     const Nanos part = first < 1_ms ? Nanos{(1'000'000 - first.count()) * 2 / 3} : Nanos{};
     check_tight(bound_of(trace, 1'000'000_B, "swap-window"), work + part + back);
     for (const Bound& bound : compute_bounds(
@@ -222,7 +222,7 @@ TEST_CASE("content that is overwritten before it is read again needs no place in
   CHECK(step.load == std::vector<Bytes>{1'000'000_B, 0_B, 1'000'000_B, 1'000'000_B});
 }
 
-TEST_CASE("a new allocation brings the initial content of a buffer back, without a copy") {
+TEST_CASE("a new allocation gives a buffer its initial content again, without a copy") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
   build.run({.duration = 100_us}, {{a, Access::kRead}});
@@ -250,13 +250,13 @@ TEST_CASE("a new allocation brings the initial content of a buffer back, without
   }
 }
 
-TEST_CASE("a step is infeasible if more bytes must be absent than may be absent") {
+TEST_CASE("a step is infeasible if more bytes must be absent than can be") {
   const Trace trace = one_gap(10_us);
   const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 999'999_B, .swap = true};
   CHECK_FALSE(compute_bounds(query, BoundEffort::kQuick).back().feasible);
 }
 
-TEST_CASE("windows of two peaks add up where they do not overlap") {
+TEST_CASE("windows of two peaks add up if they do not overlap") {
   TraceBuilder build;
   for (int peak = 0; peak < 2; ++peak) {
     const BufferId a = build.alloc({.size = 1'000'000_B});
@@ -272,8 +272,8 @@ TEST_CASE("windows of two peaks add up where they do not overlap") {
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), (160_us + 100_us) * 2);
 }
 
-TEST_CASE("content that is copied out once and absent twice is waited for once") {
-  // a makes room for b twice, before op 1 and before op 3. The host has its copy when it leaves for the second time.
+TEST_CASE("content that is swapped out once and absent twice is waited for once") {
+  // a leaves for b twice, before op 1 and before op 3. The second time, the host has its content already.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100'000_B});
   build.run({.duration = 1_us}, {{a, Access::kWrite}});
@@ -301,7 +301,7 @@ TEST_CASE("content that is copied out once and absent twice is waited for once")
     }
 }
 
-TEST_CASE("the fluid bound equals the windows where one instant decides, and is larger where several do") {
+TEST_CASE("the fluid bound equals the window bound if one instant decides, and is larger if several do") {
   const auto fluid = [](const Trace& trace, Bytes capacity, bool remat) {
     const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat};
     const std::string name = remat ? "hybrid-fluid" : "swap-fluid";
@@ -310,18 +310,18 @@ TEST_CASE("the fluid bound equals the windows where one instant decides, and is 
     return Nanos{};
   };
   const Trace trace = one_gap(10_us);
-  // No content comes in during op1 while op1 needs the room: 10 us more than the window's bound.
+  // While op1 runs, there is no memory for a swap-in: 10 us more than by the window bound.
   check_tight(fluid(trace, 1'000'000_B, false), 160_us + 1_ms + 2_ms);
   check_tight(fluid(trace, 1'500'000_B, false), 160_us + 1_ms + 2_ms);
-  // In the program, recomputation may overlap copies out before op1, so its bound is a few per cent lower.
+  // In the linear program, reruns may overlap swap-outs before op1, so this bound is a few per cent lower.
   CHECK(fluid(trace, 1'000'000_B, true) <= 160_us + 100_us);
   CHECK(fluid(trace, 1'000'000_B, true) >= 160_us + 95_us);
   CHECK(fluid(trace, 2'000'000_B, false) == Nanos{});
 }
 
-TEST_CASE("a step has no overhead from the capacity on at which its ops hide its copies") {
-  // Ten buffers of 100 kB may leave for 400 us and return for 400 us around an op of no time that needs 1 MB more: four
-  // of them out, two back.
+TEST_CASE("a step has no overhead from the capacity on at which its ops hide all copies") {
+  // Op 2 takes no time and needs 1 MB. Ten buffers of 100 kB may leave in 400 us before it and return in 400 us after
+  // it: four of them can leave, and two can return.
   TraceBuilder build;
   std::vector<TraceBuilder::Touch> made, read;
   for (int i = 0; i < 10; ++i) {
@@ -340,7 +340,7 @@ TEST_CASE("a step has no overhead from the capacity on at which its ops hide its
   const Bytes swapping = least_free_capacity(query);
   query.swap = false;
   const Bytes keeping = least_free_capacity(query);
-  // To a millionth of the peak, which is 2 B, and of the step's time, which is less than 1 B on the faster link.
+  // The result is exact to a millionth of the peak (2 B) and of the step's time (less than 1 B on the faster link).
   CHECK(swapping.count() <= 1'800'000);
   CHECK(swapping.count() >= 1'799'990);
   CHECK(keeping.count() <= 2'000'000);

@@ -19,27 +19,27 @@ WindowSearch::Answer search(WindowSearch& windows, std::int64_t capacity) {
 
 }  // namespace
 
-TEST_CASE("a clipped problem has the pieces of its window with the part of their lives in it") {
+TEST_CASE("a clipped problem has the pieces of its window, with the parts of their lifetimes inside it") {
   Instance instance;
   instance.add(2_B, 0, 2);  // sections 0 and 1
   instance.add(3_B, 0, 1);
   instance.add(5_B, 1, 2);
   instance.add(7_B, 2, 3);  // section 2
   const PackingProblem part = clipped(problem_of(instance), {1, 3});
-  REQUIRE(part.pieces.size() == 3);  // the second item lives in section 0 only
+  REQUIRE(part.pieces.size() == 3);  // the second item lives only in section 0
   CHECK(part.pieces[0].item == 0);
   CHECK(part.pieces[2].item == 3);
   CHECK(part.loads() == std::vector<std::int64_t>{2 + 5, 7});
 }
 
-TEST_CASE("windows grow to a layout of least height, and never prove that a height with a layout has none") {
+TEST_CASE("windows grow to a layout of least height, and never refute a height for which a layout exists") {
   int found = 0, none = 0;
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
     const Instance instance = tests::random_instance(seed, 2 + seed % 7, kind);
     const PackingProblem problem = problem_of(instance);
     if (problem.pieces.empty()) continue;
-    Bytes least;  // of the items that have bytes
+    Bytes least;  // the least height of the items with bytes
     const Layout layout = minimise(instance, {}, 100);
     REQUIRE(layout.optimal());
     for (const PackingProblem::Piece& piece : problem.pieces)
@@ -55,7 +55,7 @@ TEST_CASE("windows grow to a layout of least height, and never prove that a heig
       CHECK(tests::fault_of(instance, offsets).empty());
       ++found;
     }
-    if (least != layout.height) continue;  // an item of no bytes is fixed above all others
+    if (least != layout.height) continue;  // an item of 0 B is fixed above all others
     WindowSearch below{problem};
     const auto lower = search(below, layout.height.count() / problem.unit - 1);
     CHECK(lower != WindowSearch::Answer::kFound);
@@ -65,7 +65,7 @@ TEST_CASE("windows grow to a layout of least height, and never prove that a heig
   CHECK(none > 1'500);
 }
 
-TEST_CASE("windows of a cut rectangle grow to the rectangle, the same each time") {
+TEST_CASE("windows of a cut rectangle grow to the rectangle, with the same layout each time") {
   const Instance instance = tests::cut_rectangle(3, 60, 1 << 16);
   const PackingProblem problem = problem_of(instance);
   WindowSearch one{problem}, other{problem};

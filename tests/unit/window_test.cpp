@@ -33,7 +33,7 @@ TEST_CASE("a window spans free memory and evictable versions, and ends as soon a
   CHECK(windows({held_of(4, 1), free_of(2), held_of(4, 2)}, 11).empty());
 }
 
-TEST_CASE("a window does not contain versions that must stay") {
+TEST_CASE("a window does not contain versions that cannot be evicted") {
   CHECK(windows({held_of(4, 1), fixed_of(1), held_of(4, 2), held_of(4, 3)}, 8) == std::vector<Found>{{2, 4, 5}});
   CHECK(windows({held_of(4, 1), fixed_of(1), held_of(4, 2)}, 5).empty());
 }
@@ -45,8 +45,8 @@ TEST_CASE("a window shrinks from the left while it is still large enough") {
         std::vector<Found>{{0, 3, 7}, {1, 3, 6}, {2, 3, 4}});
 }
 
-TEST_CASE("as published, the window at the end is not shrunk") {
+TEST_CASE("as in the paper, the window at the end is not shrunk") {
   CHECK(windows({held_of(2, 1), held_of(2, 2), held_of(8, 4)}, 8, false) == std::vector<Found>{{0, 3, 7}});
-  // Both variants shrink the window that ends before the last stretch.
+  // Both variants shrink the window that ends before the last version.
   CHECK(windows({held_of(2, 1), held_of(8, 4), held_of(2, 9)}, 8, false) == std::vector<Found>{{0, 2, 5}, {1, 2, 4}});
 }

@@ -1,4 +1,4 @@
-// The orders of XLA's memory schedulers: on the graph of their source, and where each of them is the best.
+// The orders of XLA's memory schedulers, on the graph of their source, and on steps where each of them is the best.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -16,7 +16,7 @@ using tests::two_branches;
 
 namespace {
 
-/// The run at a capacity, and the order of its ops; the recorded one if there is no other.
+/// The run at a capacity, and the order of its ops; empty for the recorded order.
 std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const std::string& policy, Bytes capacity) {
   const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::uneven()};
   Result result = simulate(trace, spec, true);
@@ -29,8 +29,8 @@ std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const s
 TraceBuilder::Touch written(BufferId buffer) { return {buffer, Access::kWrite, Evidence::kSchema}; }
 TraceBuilder::Touch read(BufferId buffer) { return {buffer, Access::kRead, Evidence::kSchema}; }
 
-/// The graph in the comment of ListScheduler: from A (1 B), B (2 B) and then C, and D and E and then F (2 B); G reads C
-/// and F. Recorded in the order D B E C F G after A, of which 7 B are live at F: B's too, as all are freed at the end.
+/// The graph in the comment of ListScheduler. A (1 B) leads to B (2 B) and then C, and to D and E and then F (2 B); G
+/// reads C and F. The recorded order is A D B E C F G. All buffers are freed at the end, so 7 B are live at F, B's too.
 Trace graph_of_the_comment() {
   Graph graph;
   const std::uint32_t a = graph.op(1_B, {}), d = graph.op(1_B, {a}), b = graph.op(2_B, {a}), e = graph.op(1_B, {a}),
@@ -41,9 +41,10 @@ Trace graph_of_the_comment() {
 
 }  // namespace
 
-TEST_CASE("XLA's list scheduler defers the op with the largest output, as its source says") {
-  // Ops: A 0, D 1, B 2, E 3, C 4, F 5, G 6. Ready after A: D and E (-1 B each), B (-2 B); E was added last. A's other
-  // reader then makes no difference: D. Then F frees D and E and makes 2 B, 0; B frees A and makes 2 B, -1.
+TEST_CASE("XLA's list scheduler defers the op with the largest output, as in its source") {
+  // Ops: A 0, D 1, B 2, E 3, C 4, F 5, G 6. After A, these are ready: D and E (-1 B each), B (-2 B). E was added last
+  // and is first. Then D follows, although A has another reader. Then F frees D and E and makes 2 B: 0 B. B frees A and
+  // makes 2 B: -1 B.
   const auto [result, order] = run_at(graph_of_the_comment(), "xla-order(scheduler=list)", 6_B);
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(order == std::vector<std::uint32_t>{0, 3, 1, 5, 2, 4, 6});
@@ -52,8 +53,8 @@ TEST_CASE("XLA's list scheduler defers the op with the largest output, as its so
 }
 
 TEST_CASE("XLA's depth-first scheduler begins with the branch that leads to the most bytes") {
-  // List: Y (-20 B) before X (-30 B), then y (+10 B): 10 + 30 + 10 at x. Depth first: x (40 B above it) before y
-  // (30 B): 30 + 10 at x, and 10 + 20 + 10 at y.
+  // List: Y (-20 B) before X (-30 B), then y (+10 B); the peak is at x, 10 + 30 + 10 B. Depth first: x (40 B lead to
+  // it) before y (30 B); 30 + 10 B at x, and 10 + 20 + 10 B at y.
   const Trace trace = two_branches();
   const auto [list, list_order] = run_at(trace, "xla-order(scheduler=list)", 59_B);
   CHECK(list_order == std::vector<std::uint32_t>{1, 3, 0, 2, 4});
@@ -61,14 +62,14 @@ TEST_CASE("XLA's depth-first scheduler begins with the branch that leads to the 
   const auto [dfs, dfs_order] = run_at(trace, "xla-order(scheduler=dfs)", 59_B);
   CHECK(dfs_order == std::vector<std::uint32_t>{0, 2, 1, 3, 4});
   CHECK(dfs.totals.peak == 40_B);
-  // Of all, the lowest.
+  // The default takes the lowest of all.
   const auto [best, best_order] = run_at(trace, "xla-order", 40_B);
   REQUIRE(best.outcome == Outcome::kOk);
   CHECK(best_order == dfs_order);
 }
 
-TEST_CASE("XLA's post-order takes operands as they come") {
-  // The last op reads what ops 0 (10 B) and 1 (30 B, from 2 B) make; depth first by bytes would begin with op 1.
+TEST_CASE("XLA's post-order takes operands in their order") {
+  // The last op reads the outputs of op 0 (10 B) and op 2 (30 B, made from 2 B). Depth first would begin with op 1.
   Graph graph;
   const std::uint32_t small = graph.op(10_B, {}), seed = graph.op(2_B, {}), large = graph.op(30_B, {seed});
   graph.op(1_B, {small, large});
@@ -77,9 +78,9 @@ TEST_CASE("XLA's post-order takes operands as they come") {
   CHECK(run_at(trace, "xla-order(scheduler=dfs)", 42_B).second == std::vector<std::uint32_t>{1, 2, 0, 3});
 }
 
-TEST_CASE("XLA's list scheduler counts a workspace as defined, and never as freed") {
-  // X makes 10 B with a workspace of 30 B, Y makes 20 B. Y (-20 B) comes before X (-40 B), though X leaves less behind.
-  // Recorded, all is freed at the end: 61 B at once.
+TEST_CASE("XLA's list scheduler counts the bytes that a workspace takes, but never the bytes that it frees") {
+  // X makes 10 B with a workspace of 30 B, Y makes 20 B. Y (-20 B) comes before X (-40 B), although X leaves fewer
+  // bytes. In the recorded order, all is freed at the end: 61 B are live at once.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 10_B}), workspace = build.alloc({.size = 30_B}),
                  y = build.alloc({.size = 20_B}), end = build.alloc({.size = 1_B});
@@ -90,10 +91,10 @@ TEST_CASE("XLA's list scheduler counts a workspace as defined, and never as free
   CHECK(run_at(build.finish(), "xla-order(scheduler=list)", 60_B).second == std::vector<std::uint32_t>{1, 0, 2});
 }
 
-TEST_CASE("XLA's schedulers count the root as a reader of what outlives the step") {
-  // C (1 B) reads what B (10 B) and A make, D (10 B) reads what C makes. What B makes outlives the step, so it has one
-  // more reader than what A makes: B is first of equal bytes in the list, though A was added last, and depth first
-  // though A makes more. Recorded, what A makes is freed at the end.
+TEST_CASE("XLA's schedulers count the root as a reader of content that outlives the step") {
+  // C (1 B) reads the outputs of B (10 B) and A; D (10 B) reads that of C. B's output outlives the step, so it has one
+  // more reader than A's. So B comes first: in the list for equal bytes, although A was added last; and depth first,
+  // although A makes more. In the recorded order, A's output is freed at the end.
   for (const auto& [policy, size] :
        {std::pair{"xla-order(scheduler=list)", 10_B}, {"xla-order(scheduler=dfs)", 12_B}}) {
     TraceBuilder build;
@@ -109,8 +110,9 @@ TEST_CASE("XLA's schedulers count the root as a reader of what outlives the step
 }
 
 TEST_CASE("XLA's depth-first scheduler sums over operands, not over control predecessors") {
-  // 0 makes s (10 B), 1 makes 50 B from it, 2 overwrites s, 3 makes 20 B, and 4 reads the outputs of 2 and 3. As 2
-  // reads nothing, no bytes lead to it, and 3 comes first; 60 B come before it. Recorded, all is freed at the end.
+  // 0 makes s (10 B), 1 makes 50 B from it, 2 overwrites s, 3 makes 20 B, and 4 reads the outputs of 2 and 3. 2 reads
+  // nothing, so no bytes lead to it, and 3 comes first, although 60 B come before 2. In the recorded order, all is
+  // freed at the end.
   TraceBuilder build;
   const BufferId s = build.alloc({.size = 10_B}), large = build.alloc({.size = 50_B}),
                  other = build.alloc({.size = 20_B}), end = build.alloc({.size = 1_B});
@@ -123,8 +125,8 @@ TEST_CASE("XLA's depth-first scheduler sums over operands, not over control pred
   CHECK(run_at(build.finish(), "xla-order(scheduler=dfs)", 80_B).second == std::vector<std::uint32_t>{3, 0, 1, 2, 4});
 }
 
-TEST_CASE("XLA's order is only used where the recorded one does not fit") {
-  const Trace trace = two_branches();  // recorded, all is freed at the end: 30 + 20 + 10 + 10 + 1
+TEST_CASE("XLA's order is only used if the recorded one does not fit") {
+  const Trace trace = two_branches();  // recorded order: all is freed at the end, 30 + 20 + 10 + 10 + 1
   CHECK(run_at(trace, "xla-order", 71_B).second.empty());
   CHECK_FALSE(run_at(trace, "xla-order", 70_B).second.empty());
   CHECK(run_at(trace, "xla-order", 40_B).first.outcome == Outcome::kOk);
