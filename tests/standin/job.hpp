@@ -20,7 +20,7 @@
 
 namespace tidepool::tests {
 
-/// Skips the test where the recorder could not be built.
+/// Skips the test if the recorder could not be built.
 inline bool recorder_is_built() {
 #ifdef TIDEPOOL_INJECT
   return true;

@@ -8,7 +8,7 @@
 
 namespace tidepool::cuda {
 
-/// While an object lives, device memory can be read and written. Otherwise only its addresses exist, as for a host,
+/// While an object lives, device memory can be read and written. Otherwise the host cannot access device memory,
 /// unless the memory is larger than 64 MiB.
 class DeviceAccess {
  public:

@@ -129,7 +129,7 @@ TEST_CASE("an update runs in backward only if one backward pass makes its gradie
   }
 }
 
-TEST_CASE("no update runs in backward where several backward passes add to its gradient") {
+TEST_CASE("no update runs in backward if several backward passes add to its gradient") {
   for (const int passes : {1, 2}) {
     TraceBuilder build;
     const auto op = [&](const char* name, Phase phase) {

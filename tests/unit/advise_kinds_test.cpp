@@ -53,7 +53,7 @@ TEST_CASE("advice lists a change whose peak is only a lower limit after one that
   CHECK(advice.changes.back().kind == "budget");
 }
 
-TEST_CASE("the advised setting of the allocator reserves least where the tensors fit") {
+TEST_CASE("of the allocator's settings with which the tensors fit, the one that reserves least is advised") {
   // A segment of 6000 MiB holds b (3000 MiB) and cannot be released when c (9000 MiB) is requested: 15000 MiB are
   // reserved, 12000 MiB live. A segment larger than max_split_size is not divided: it is released, and b gets its own.
   TraceBuilder build;

@@ -32,7 +32,7 @@ Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpI
 
 }  // namespace
 
-TEST_CASE("an awaited copy out is waited for although nobody needs its memory") {
+TEST_CASE("an awaited swap-out is waited for although no op needs its memory") {
   // The copy takes 100 ns and runs beside op1.
   for (const auto& [busy, stall] : {std::pair{100_ns, 0_ns}, std::pair{99_ns, 1_ns}, std::pair{10_ns, 90_ns}}) {
     const Trace trace = a_twice(busy);
@@ -61,7 +61,7 @@ TEST_CASE("an awaited version that is copied and kept stays on the device") {
 }
 
 TEST_CASE("an awaited swap-in is waited for before an op reads the version") {
-  // a has left when op2 begins, and comes back during op2. Without the await, op3 would not wait for it.
+  // a has left when op2 begins, and is swapped in during op2. Without the await, op3 would not wait for it.
   const Trace trace = a_twice(200_ns);
   const VersionId a = trace.made(OpId{0})[0];
   script() = {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a), act(Verb::kAwait, 3, a)};

@@ -1,5 +1,4 @@
-// Activation offloading of torch.compile in closed form: when copies to the host are waited for, and when copies back
-// begin.
+// Activation offloading of torch.compile in closed form: the waits for swap-outs, and the begins of swap-ins.
 #include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"

@@ -73,12 +73,12 @@ TEST_CASE("an nsys report with a write-ahead log is read too") {
   NsysWriter report;
   report.kernel("k", 100, 150, 250);
   std::string file = report.file();
-  file[18] = file[19] = 2;  // what PRAGMA journal_mode = WAL leaves in it
+  file[18] = file[19] = 2;  // as PRAGMA journal_mode = WAL sets them
   CHECK(program(read_nsys(Input{"r.sqlite", file})) == Names{"run void k<float>(int)"});
 
   const ScratchFolder folder;
   const std::string path = folder.file("r.sqlite"), ahead = path + "-wal";
-  std::ofstream{ahead} << "";  // what wal_checkpoint(TRUNCATE) leaves
+  std::ofstream{ahead} << "";  // an empty log, as after wal_checkpoint(TRUNCATE)
   CHECK(program(read_nsys(Input{path, file})).size() == 1);
   std::ofstream{ahead} << "pages";
   CHECK(tests::refusal([&] {
