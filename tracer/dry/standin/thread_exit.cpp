@@ -22,7 +22,7 @@ bool python_ends() {
 /// that cannot be unwound, the process aborts. Without a GPU to wait for, this happens to many jobs: their last
 /// backward pass still releases its objects. Here, such a thread waits for the end of the process instead, as in Python
 /// 3.14 (github.com/python/cpython/issues/87135).
-extern "C" [[noreturn]] void pthread_exit(void* value) {
+extern "C" __attribute__((__noreturn__)) void pthread_exit(void* value) {  // as pthread.h declares it
   while (python_ends()) pause();
   reinterpret_cast<void (*)(void*)>(dlsym(RTLD_NEXT, "pthread_exit"))(value);
   __builtin_unreachable();
