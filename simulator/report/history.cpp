@@ -46,6 +46,8 @@ class Historian {
   void run(const Action& action);
   void copy(const Action& action);
   void segment(const Action& action);
+  void open_segment(const ReservedSegment& segment);
+  void release(Bytes from, Bytes to);
   void next_iteration(const Action& action);
 
   const Trace& trace_;
@@ -61,8 +63,8 @@ class Historian {
   std::vector<std::uint32_t> evicted_;   // stays that ended since the last run or the last new place
   std::vector<bool> made_before_, ran_;  // by version: it had a place before; by op: it has run
   std::vector<LinkPieces> pieces_;
-  std::map<std::int64_t, std::vector<std::size_t>> open_segments_;
-  std::vector<Totals> totals_;  // totals at the end of each previous iteration
+  std::map<Bytes, std::size_t> open_segments_;  // first address -> number in out_.segments
+  std::vector<Totals> totals_;                  // totals at the end of each previous iteration
 };
 
 /// Whether an action counts as an event in a trace without durations: a run, or a begin or end of a place in the step.
@@ -242,16 +244,34 @@ void Historian::segment(const Action& action) {
                          .cause = Cause::kAllocator,
                          .again = false});
   if (action.verb == Verb::kReserve) {
-    open_segments_[action.offset.count()].push_back(out_.segments.size());
-    out_.segments.push_back({action.offset, action.size, clock_, clock_});
+    open_segment({action.offset, action.size, clock_, clock_});
   } else if (action.verb == Verb::kRelease) {
-    // The parts that a pool releases may differ from those that it reserved. All reserved parts that begin in the
-    // released range end here.
-    const auto begin = open_segments_.lower_bound(action.offset.count());
-    const auto end = open_segments_.lower_bound((action.offset + action.size).count());
-    for (auto open = begin; open != end; ++open)
-      for (const std::size_t segment : open->second) out_.segments[segment].end = clock_;
-    open_segments_.erase(begin, end);
+    release(action.offset, action.offset + action.size);
+  }
+}
+
+void Historian::open_segment(const ReservedSegment& segment) {
+  open_segments_[segment.offset] = out_.segments.size();
+  out_.segments.push_back(segment);
+}
+
+/// Ends what is reserved in an address range. A pool may release a part of what it reserved at once, or several such
+/// parts: a segment that reaches out of the range is divided.
+void Historian::release(Bytes from, Bytes to) {
+  auto next = open_segments_.lower_bound(from);
+  if (next != open_segments_.begin()) {
+    const ReservedSegment& before = out_.segments[std::prev(next)->second];
+    if (before.offset + before.size > from) --next;
+  }
+  while (next != open_segments_.end() && next->first < to) {
+    ReservedSegment& released = out_.segments[next->second];
+    const ReservedSegment whole = released;
+    released.offset = std::max(whole.offset, from);
+    released.size = std::min(whole.offset + whole.size, to) - released.offset;
+    released.end = clock_;
+    next = open_segments_.erase(next);
+    if (whole.offset < from) open_segment({whole.offset, from - whole.offset, whole.begin, whole.end});
+    if (whole.offset + whole.size > to) open_segment({to, whole.offset + whole.size - to, whole.begin, whole.end});
   }
 }
 
@@ -290,8 +310,8 @@ History Historian::finish(int cycle) {
   for (const CopySpan& span : out_.copies) out_.end = std::max(out_.end, span.end);
   for (Stay& stay : out_.stays)
     if (stay.leaving == Leaving::kStays) stay.end = out_.end;
-  for (const auto& [offset, open] : open_segments_)
-    for (const std::size_t segment : open) out_.segments[segment].end = out_.end;
+  for (const auto& [offset, segment] : open_segments_) out_.segments[segment].end = out_.end;
+  std::ranges::stable_sort(out_.segments, {}, &ReservedSegment::begin);
   return std::move(out_);
 }
 

@@ -78,7 +78,7 @@ JobMemory memory_of(const Trace& trace, const std::vector<OpTimes>& ops, Bytes c
       next = step.id + std::size_t{1};
     } else if (step.kind == StepKind::kFree) {
       live -= trace.buffer(BufferId{step.id}).size;
-    } else {
+    } else if (step.kind == StepKind::kAlloc) {
       live += trace.buffer(BufferId{step.id}).size;
       note();
     }

@@ -60,6 +60,32 @@ void check(const Trace& trace, const RunSpec& spec) {
   }
 }
 
+/// Checks that each stay is within reserved memory, and that no more is reserved than the run says.
+void check_segments(const Trace& trace, const RunSpec& spec) {
+  const Result result = simulate(trace, spec, true);
+  const History history = history_of(trace, spec, result.realised);
+  const auto reserved_at = [&](Nanos time) {
+    std::map<Bytes, Bytes> reserved;
+    for (const ReservedSegment& segment : history.segments)
+      if (segment.begin <= time && time < segment.end) reserved[segment.offset] = segment.offset + segment.size;
+    return reserved;
+  };
+  Bytes most;
+  for (const Stay& stay : history.stays) {
+    if (stay.begin == stay.end) continue;
+    const std::map<Bytes, Bytes> reserved = reserved_at(stay.begin);
+    Bytes covered = stay.offset, sum;
+    for (const auto& [offset, end] : reserved) {
+      if (offset <= covered) covered = std::max(covered, end);
+      sum += end - offset;
+    }
+    CHECK(covered >= stay.offset + stay.held);
+    most = std::max(most, sum);
+  }
+  CHECK(most <= result.totals.footprint);
+  CHECK(most >= result.totals.footprint / 2);
+}
+
 }  // namespace
 
 TEST_CASE("a history agrees with the totals of its run, and no two stays overlap") {
@@ -86,6 +112,15 @@ TEST_CASE("a history of random programs with in-place writes agrees with the tot
                     .capacity = Bytes{trace.ideal_peak().count() * 7 / 10},
                     .machine = find_machine("a100-pcie4")});
   }
+}
+
+TEST_CASE("every buffer lies in reserved memory, also after pages of a larger reservation have been released") {
+  const Trace trace = sample("resnet50");
+  for (const char* pool : {"pytorch", "pytorch-expandable"})
+    check_segments(trace, {.pool = pool,
+                           .policy = "lru-swap",
+                           .capacity = Bytes{trace.ideal_peak().count() * 8 / 10},
+                           .machine = find_machine("a100-pcie4")});
 }
 
 TEST_CASE("an evicted buffer names the request for which it was evicted") {
