@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 #include "policies/planning/search/order_candidates.hpp"
 #include "policies/planning/search/placement.hpp"
 #include "policies/planning/search/rivals.hpp"
+#include "policies/planning/search/robust_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
 #include "policies/planning/search/tied_search.hpp"
 #include "simulator/engine/boundary.hpp"
@@ -68,7 +68,8 @@ namespace {
 /// without limit, two searches plan with slower ops: more copies fit into the time of the plan than into that of the
 /// step without limit. Another search plans copies for the time at which an op's memory is freed, which sometimes gains
 /// and sometimes costs time (see SlotBegins). The first search and this one are repeated without dropping dead content,
-/// since other content may be recomputed from it.
+/// since other content may be recomputed from it. At last, at most four searches plan copies for the times of the ops in
+/// the best plan so far, as long as this gains.
 ///
 /// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
 /// search has three rounds; the second and third plan copies for the times of the ops in the best plan so far.
@@ -179,24 +180,7 @@ class Tide final : public AnsweringPlanner {
     RunSpec slower = spec;
     slower.machine = with_slower_links(spec.machine, robust_);
     const Best careful = find(trace, slower, false);
-    std::vector<Answer> answers{best.answer, careful.answer};
-    answers.insert(answers.end(), best.others.begin(), best.others.end());
-    answers.insert(answers.end(), careful.others.begin(), careful.others.end());
-    const std::vector<Scenario> scenarios = scenarios_around(trace, spec, robust_, seed_);
-    const Answer* chosen = &best.answer;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Answer& answer : answers) {
-      RunSpec setting = spec;
-      setting.overhead_limit = answer.overhead_limit;
-      const Result result = judge(trace, setting, answer.make(), true);
-      ++judged_;
-      if (result.outcome != Outcome::kOk) continue;
-      const std::vector<ScenarioCost> costs = costs_in(scenarios, result.realised);
-      judged_ += static_cast<std::int64_t>(costs.size());
-      const double worst = costs[worst_of(costs)].ratio;
-      if (worst < least) least = worst, chosen = &answer;
-    }
-    return *chosen;
+    return tidepool::most_robust(best, careful, trace, spec, robust_, seed_, judged_);
   }
 
   static bool may(const Options& options, std::string_view what) {
@@ -255,16 +239,32 @@ class Tide final : public AnsweringPlanner {
     if (const double slower = best.slower(); recomputes_ && slower > kMuch)
       for (const double each : {std::sqrt(slower), slower}) once_more(SlotBegins::kBeforeFrees, dead, each);
     once_more(SlotBegins::kAfterFrees, dead);
-    if (dead.empty()) return;
-    once_more(SlotBegins::kBeforeFrees, {});
-    once_more(SlotBegins::kAfterFrees, {});
+    if (!dead.empty()) {
+      once_more(SlotBegins::kBeforeFrees, {});
+      once_more(SlotBegins::kAfterFrees, {});
+    }
+    if (recomputes_ && has_one_clock(trace, spec)) search_by_clock(best, trace, spec, dead);
+  }
+
+  /// Searches again with copies planned for the times of the ops in the best plan so far, as long as this gains.
+  void search_by_clock(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
+    constexpr int kMostRounds = 4;
+    constexpr double kLittle = 1.02;
+    int rounds_without_gain = 0;
+    for (int round = 0; round < kMostRounds && rounds_without_gain < 2 && best.slower() > kLittle; ++round) {
+      const Result run = judge(trace, spec, best.answer.make(), true);
+      ++judged_;
+      const std::vector<Nanos> clock = clock_of_plan(trace, spec, run.realised);
+      search(best, trace, spec, round % 2 == 0 ? SlotBegins::kBeforeFrees : SlotBegins::kAfterFrees, dead, 1, &clock);
+      rounds_without_gain = better(best.result, run) ? 0 : rounds_without_gain + 1;
+    }
   }
 
   /// Searches a step in which small inputs of large content stay longer, if the step is small enough for many plans.
   void search_with_later_frees(Best& best, const Trace& trace, const RunSpec& spec) {
     const bool whole_plans = spec.policy.policies.size() <= 1 && (spec.steady || spec.iterations == 1);
-    if (best.loses_nothing() || !spec.assume.name.empty() || !whole_plans) return;
-    if (!is_small_enough_to_repeat(trace, spec)) return;
+    if (best.loses_nothing() || !spec.assume.name.empty() || !whole_plans || !is_small_enough_to_repeat(trace, spec))
+      return;
     const std::optional<Trace> later = with_later_frees(trace, (trace.ideal_peak() - spec.capacity) / 10);
     if (!later) return;
     const auto on_demand = [this] { return follow_draft({}, room_maker()); };
@@ -282,12 +282,14 @@ class Tide final : public AnsweringPlanner {
   }
 
   /// @param slower  plans copies as if each op took this many times as long
+  /// @param clock   plans copies for these start times of the ops instead, if given
   void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins,
-              const std::vector<DeadContent>& dead, double slower = 1) {
+              const std::vector<DeadContent>& dead, double slower = 1, const std::vector<Nanos>* clock = nullptr) {
     StepCircle circle = step_circle(trace, begins, dead);
     const int rounds = rounds_of(trace, spec);
     if (rounds > 1) slower = std::max(slower, least_slower_);
     for (Nanos& start : circle.start) start = Nanos{std::llround(slower * static_cast<double>(start.count()))};
+    if (clock != nullptr) circle.start = *clock;
     const std::vector<Action> drops = drops_of(dead);
     const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     const Reruns reruns{trace, gaps};
@@ -394,9 +396,14 @@ class Tide final : public AnsweringPlanner {
   /// that are searched once, if a bound says that every plan loses much time.
   int rounds_of(const Trace& trace, const RunSpec& spec) const {
     constexpr double kMuch = 1.1;
-    const bool many = recomputes_ && least_slower_ > kMuch && trace.data().streams.size() == 1 &&
-                      (spec.steady || spec.iterations == 1) && !is_small_enough_to_repeat(trace, spec);
+    const bool many =
+        recomputes_ && least_slower_ > kMuch && has_one_clock(trace, spec) && !is_small_enough_to_repeat(trace, spec);
     return many ? 3 : 1;
+  }
+
+  /// Whether each op of the step runs at one time in a plan (see clock_of_plan).
+  static bool has_one_clock(const Trace& trace, const RunSpec& spec) {
+    return trace.data().streams.size() == 1 && (spec.steady || spec.iterations == 1);
   }
 
   /// Searches in rounds with equal numbers of tries. Each round after the first plans for the op times of the best plan
