@@ -58,7 +58,7 @@ constexpr Nanos operator""_us(unsigned long long n) { return Nanos{static_cast<s
 constexpr Nanos operator""_ms(unsigned long long n) { return Nanos{static_cast<std::int64_t>(n) * 1'000'000}; }
 }  // namespace literals
 
-/// Reads "512MiB", "12.5 GiB", "16G" (2^30 each), "80GB" or "0B". The unit is required: a bare number is refused.
+/// Reads "512MiB", "12.5 GiB", "16G" (16 GiB), "80GB" or "0B". The unit is required: a bare number is refused.
 /// @throws InputError  "'1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB"
 Bytes parse_bytes(std::string_view text);
 

@@ -56,9 +56,10 @@ def size_text(size) -> str:
 def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | None = None, **run) -> pandas.DataFrame:
     """Simulates a step: one row for each combination of the options, with the columns of `tidepool simulate --json`.
 
-    Options, as on the command line, texts or lists: pool, policy, capacity (or whole numbers of bytes), machine, seed,
-    assume, overhead_limit, iterations; first=True simulates only the first step instead of the steady state. `plan_out`
-    is a file for the plan of a single run, for `tidepool validate`.
+    The options are pool, policy, capacity, machine, seed, assume, overhead_limit and iterations. Each is one value or a
+    list of values, written as on the command line. A capacity may also be a whole number of bytes. first=True simulates
+    only the first step instead of the steady state. `plan_out` is a file for the plan of a single run, for
+    `tidepool validate`.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
     rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
@@ -92,11 +93,11 @@ def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFra
 
 
 def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
-    """Runs another command, as in program("pack", "step.tide", "--pool", "cnmem"). Returns its output with --json as a
-    table; with json_lines=False, its output as a text.
+    """Runs a command of the program, as in program("pack", "step.tide", "--pool", "cnmem"). Adds --json and returns the
+    output as a table. With json_lines=False, returns the output without --json as a text.
 
     The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
-    Raises InputError with the program's message if it exits with 2.
+    Raises InputError with the program's message if it exits with neither 0 nor 1.
     """
     if not json_lines:
         return printed(*arguments)
@@ -105,7 +106,7 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
 
 def printed(*arguments: str) -> str:
     """The output of the program. Raises InputError as program() does."""
-    package = pathlib.Path(_native.__file__).resolve().parent  # of a wheel, or below a build folder
+    package = pathlib.Path(_native.__file__).resolve().parent  # in a wheel, or below a build folder
     built = next((path for path in (package / "tidepool", package.parents[1] / "tidepool") if path.is_file()), None)
     path = os.environ.get("TIDEPOOL") or built or shutil.which("tidepool")
     if path is None:

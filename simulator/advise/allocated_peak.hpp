@@ -7,7 +7,7 @@ namespace tidepool {
 
 /// The largest sum of blocks that PyTorch's allocator, with its default settings, gives to the buffers of a repeated
 /// step, as torch.cuda.max_memory_allocated() returns it. A block has a multiple of 512 bytes; a large block is not
-/// divided if less than 1 MiB would be left.
+/// divided if at most 1 MiB would be left.
 Bytes allocated_peak(const Trace& step);
 
 }  // namespace tidepool

@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Names of the policies of a chain without `none`; Decision::policy is an index into them.
+/// Names of all policies in the chain of `spec`, except `none`. Decision::policy is an index into them.
 /// @throws InputError  as names_of()
 std::vector<std::string> deciding_policies(const RunSpec& spec);
 

@@ -26,7 +26,7 @@ std::vector<std::uint32_t> order_items(const Instance& instance, const Less& les
 /// Number of positions from an item's first to its last one, gaps included.
 std::int64_t span_of(const Instance& instance, const Item& item);
 
-/// The layout with its outcome against the capacity; its lower bound is the load.
+/// The layout with these offsets. Its lower bound is the load. Its outcome says whether it fits the capacity.
 Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits);
 
 /// The lowest of the layouts that offer() receives, the first among equals.

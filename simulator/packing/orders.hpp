@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The key that decides which item comes first; of items that are equal by it, the first in the instance.
+/// The key that decides which item comes first. Items with equal keys keep their order in the instance.
 enum class PackingOrder : std::uint8_t {
   kSize,      ///< the largest, of equal size the first to begin
   kSizeLife,  ///< the largest, of equal size the longest

@@ -7,7 +7,7 @@ namespace tidepool {
 
 /// @param name  name of a file in that folder, such as "report.css"; the file must exist
 std::string_view report_asset(std::string_view name);
-/// All scripts in the order of their names, in which the page executes them.
+/// All scripts, in the order of their names. The page executes them in this order.
 std::string_view report_scripts();
 
 }  // namespace tidepool

@@ -67,7 +67,7 @@ std::vector<PeriodicPart> periodic_parts(std::span<const std::uint32_t> letters)
   std::vector<PeriodicPart> parts;
   std::vector<std::uint32_t> next(n);  // the end of the longest Lyndon word that begins here
   for (const bool ascending : {true, false}) {
-    const auto less = [&](std::uint32_t a, std::uint32_t b) {  // suffixes; a < b, so b's is the shorter one
+    const auto less = [&](std::uint32_t a, std::uint32_t b) {  // compares the suffixes at a and at b > a
       const std::size_t same = agreement.ahead(a, b);
       if (b + same == n) return false;
       return (letters[a + same] < letters[b + same]) == ascending;

@@ -34,7 +34,7 @@ class Disagreement : public std::runtime_error {
   Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other);
 
   const std::string& key() const { return row_.key; }
-  /// The same error with another origin of the other row.
+  /// The same error, but its message gives `origin` as the origin of `other`.
   Disagreement from(const std::string& origin) const { return {source_, row_, origin, other_}; }
 
  private:
@@ -84,16 +84,17 @@ class Database {
 
   /// Takes up to `most` of these runs for one of several sweeps that write to this file. A claim lasts until the row is
   /// inserted, the claim is released, or the lock of its holder ends.
-  /// @return  one claim for each of the first keys; keys after the last one taken may be left out
+  /// @return  the claims of keys[0], keys[1], ...; it ends at the last key, or earlier when `most` runs are taken
   std::vector<Claim> claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock);
   void release(const ClaimLock& lock);
 
   /// Writes all rows or none. A row replaces a failed row of its key. Other stored rows stay.
   /// @param source  the origin of the rows, for the message of a Disagreement
-  /// @throws Disagreement  if a row differs from the stored row of its key
+  /// @throws Disagreement  if a row and the stored row of its key have different results, and neither failed
   /// @throws std::runtime_error  if the file cannot be written
   void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
-  /// Stored measurements are never replaced: if a different one has the same repeat number, the new one gets the next.
+  /// Stored measurements are never replaced, and one that is stored already is ignored. If a different one has the same
+  /// repeat number, the new one gets the number after the largest.
   void insert(std::span<const MeasuredRun> measurements);
   void insert(const SweepRequest& request);
 
@@ -110,7 +111,8 @@ class Database {
   std::vector<MeasuredRun> measurements() const;
   std::vector<SweepRequest> requests() const;
 
-  /// The names of a query's columns and each of its rows as text. A query that would write is refused.
+  /// Calls head() with the names of a query's columns, and row() with each of its rows. A query that would write is
+  /// refused.
   /// @throws InputError  "SELECT x FROM runs: no such column: x"
   void query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
              const std::function<void(std::span<const Value> values)>& row) const;

@@ -32,7 +32,7 @@ FRAMES = """(async (count, move) => {
   return {gap: median(gaps), script: median(frames.times.map(time => time[1])), rectangles: frames.rectangles};
 })"""
 
-# The page keeps scrolling after a swipe. Resolves when it has left a position and stands still, or after 10 s.
+# The page keeps scrolling after a swipe. Waits until it has left the position `from` and stands still, at most 10 s.
 GLIDED = """(async from => {
   const deadline = performance.now() + 10_000;
   for (let last = from, still = 0; still < 5 && performance.now() < deadline;) {
@@ -109,6 +109,7 @@ class Report(unittest.TestCase):
         self.assertIn(first["code"].splitlines()[0], self.page.run("document.querySelector('#advice pre').textContent"))
 
     def test_begins_with_the_time_that_overheads_are_over(self):
+        # Overheads are relative to baseline_ns, the time of the run without policy and limit.
         lead = self.page.run("""(() => {
           const recorded = content.trace.duration_ns;
           content.trace.duration_ns = 2 * recorded;  // as if much time had passed between the ops
@@ -216,7 +217,7 @@ class Report(unittest.TestCase):
 
     def test_a_click_tells_the_life_of_a_buffer(self):
         x, y, _, _ = self.box(".pane-map")
-        # The middle of the first stay whose buffer the step allocates.
+        # The middle of the first rectangle of the map that begins with an allocation.
         buffer, dx, dy = self.page.run("""(async () => {
           const pane = slots[0].panes[1], stays = await pane.run.stays.load();
           const i = stays.arrival.indexOf(1);
@@ -323,6 +324,7 @@ class Report(unittest.TestCase):
         self.keep("decisions")
 
     def test_opens_none_beside_tide(self):
+        # The run of the policy `none` is on the left, the run of `tide` on the right.
         with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:
             path = os.path.join(folder, "r.html")
             tidepool("report", SAMPLE.replace("resnet50", "vgg16"), "--policy", "lru-swap,tide(effort=1),none", "--capacity",
@@ -365,7 +367,7 @@ class Report(unittest.TestCase):
         self.assertGreater(os.path.getsize(printed), 20_000)
 
 
-# Two ops of a module, whose product an op of no module reads.
+# An op of the module fc1, and an op without module that reads its product.
 STEP = """{"tidepool":1}
 {"buffer":0,"born_before":true,"size_bytes":3145728,"kind":"parameter","name":"fc1.weight"}
 {"alloc":1,"size_bytes":2097152,"kind":"activation"}

@@ -20,8 +20,8 @@ struct Expected {
   std::int64_t height;
 };
 
-// Heights of the best of the ten passes. Where others have published it, it is 0.758 % or 1.492 % above the load, or
-// equal to the load.
+// Heights of the best of the ten passes, or of the pass that the options name. Where others have published a height, it
+// is 0.758 % or 1.492 % above the load, or equal to the load.
 constexpr Expected kHeights[] = {
     {"pangu_2.6B.csv", "one-pass", 5'572'042'815},
     {"pangu_2.6B.csv", "one-pass(order=size,fit=first)", 5'572'042'815},
@@ -35,8 +35,8 @@ constexpr Expected kHeights[] = {
     {"pytorch_ftcourse.dev0.csv", "one-pass(order=size-life,fit=first)", 5'876'215'808},
 };
 
-/// The answers of STAlloc's own code (infinigence/STAlloc 3a9f97f, allocator.py --split-and-fuse), from a transcription
-/// of it. Positions and sizes are those of the tables.
+/// Heights that a transcription of STAlloc's own code gives (infinigence/STAlloc 3a9f97f, allocator.py
+/// --split-and-fuse). Positions and sizes are those in the files, not rounded.
 constexpr Expected kStalloc[] = {
     {"resnet50.csv", "", 1'527'426'732},
     {"G_1.csv", "", 3'041'654'930},

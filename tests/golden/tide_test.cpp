@@ -25,7 +25,8 @@ struct BertPoint {
   double bound;  ///< least time of an iteration: in s, or as a multiple of the time without limit
 };
 
-/// The last of four iterations on G10's machine, with counted bytes; nothing where the trace is missing.
+/// The last of four iterations on G10's machine. The pool only counts bytes. None if the trace is missing or the build
+/// is not optimised.
 std::optional<Result> run_bert(const BertPoint& point, const std::string& policy) {
   const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", point.batch));
   if (!path || !optimised()) return {};
@@ -42,7 +43,7 @@ std::optional<Result> run_bert(const BertPoint& point, const std::string& policy
 
 }  // namespace
 
-TEST_CASE("tide loses no time on VGG at 280 MiB, also with memory for blocks that the log does not name") {
+TEST_CASE("tide loses no time on VGG at 280 MiB, also if blocks that the log does not name take a part of it") {
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
   if (!path || !optimised()) return;
   const Trace step = one_iteration(load_trace(*path), 1);
@@ -59,12 +60,12 @@ TEST_CASE("tide loses no time on VGG at 280 MiB, also with memory for blocks tha
   }
 }
 
-TEST_CASE("tide is within 0.2 % of the swap bound on G10's BERT if every copy is made anew") {
+TEST_CASE("on G10's BERT, tide is at most 0.2 % above the swap bound that makes every copy anew") {
   const auto in_seconds = [](Nanos time) { return static_cast<double>(time.count()) / 1e9; };
   for (const BertPoint& point :
        {BertPoint{256, 40, 7.285}, BertPoint{256, 30, 7.285 + 0.379}, BertPoint{256, 20, 7.285 + 1.014},
         BertPoint{512, 40, 9.833 + 2.192}, BertPoint{512, 30, 9.833 + 2.827}, BertPoint{512, 20, 9.833 + 3.461}})
-    // Content that the host has already is not copied again, so the step may cost less.
+    // tide does not copy content again that the host has already, so the step may take less time than the bound.
     if (const std::optional<Result> result = run_bert(point, "tide(with=swap,effort=64)"))
       CHECK(in_seconds(result->totals.makespan) <= point.bound * 1.002 + 0.0005);
 }
@@ -80,7 +81,7 @@ TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 51
             1.002 * static_cast<double>(line.swap_fluid.count()));
 }
 
-TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT, which counts copies that the host has already as free") {
+TEST_CASE("on G10's BERT, tide swaps within 0.4 % of the bound that copies no content that the host has already") {
   struct Line {
     int batch, gibibytes;
   };
@@ -111,7 +112,7 @@ TEST_CASE("tide is within 2 % of the bound on swapping and recomputing on G10's 
             static_cast<double>(result->baseline.count()) * point.bound * 1.02);
 }
 
-TEST_CASE("tide with places is near the bound on GPT-2 at half its peak, and no other policy is faster") {
+TEST_CASE("tide with addresses is near the bound on GPT-2 at half its peak, and no other policy is faster") {
   if (!optimised()) return;
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
   RunSpec spec{.pool = "best-fit", .policy = "tide(effort=60)", .capacity = trace.ideal_peak() / 2};
@@ -129,7 +130,7 @@ TEST_CASE("tide with places is near the bound on GPT-2 at half its peak, and no 
   }
 }
 
-TEST_CASE("where the best plan by counted bytes finds no places, places cost tide at most 3 %") {
+TEST_CASE("if the best plan without addresses cannot get any, tide with addresses is at most 3 % slower") {
   struct Point {
     const char *trace, *machine;
     int percent;  ///< of the peak
@@ -149,10 +150,11 @@ TEST_CASE("where the best plan by counted bytes finds no places, places cost tid
   }
 }
 
-TEST_CASE("tide plans copies of optimizer state for the time at which ops wait for them") {
+TEST_CASE("tide counts the time that ops wait when it plans copies of optimizer state") {
   if (!optimised()) return;
-  // Half of the peak is less than the state. All plans copy state around the optimizer's ops, which are short, and so
-  // take 3.65 times as long as without limit (hybrid-window). Without limit, ops leave no time for these copies.
+  // Half of the peak is less than the optimizer's state, so every plan copies state around the optimizer's ops. These
+  // ops are short. So every plan takes at least 3.65 times as long as the step without limit (bound hybrid-window). The
+  // times of the step without limit leave no room for the copies.
   const Trace trace = gpt_step({.layers = 48, .batch = 2});
   const RunSpec spec{
       .pool = "ideal", .policy = "tide", .capacity = trace.ideal_peak() / 2, .steady = true, .iterations = 16};
@@ -161,7 +163,7 @@ TEST_CASE("tide plans copies of optimizer state for the time at which ops wait f
   CHECK(result.totals.makespan < result.baseline * 6);
 }
 
-TEST_CASE("tide finds places for a step that fits its memory exactly") {
+TEST_CASE("tide finds addresses for a step that fits its memory exactly") {
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
   const RunSpec spec{.pool = "best-fit", .policy = "tide(effort=20)", .capacity = trace.ideal_peak()};
   const Result result = simulate(trace, spec);
@@ -169,8 +171,9 @@ TEST_CASE("tide finds places for a step that fits its memory exactly") {
   CHECK(result.totals.makespan == result.baseline);
 }
 
-TEST_CASE("tide's places are the same in every iteration of a U-Net in 0.4 of its memory") {
-  // Places must fit all iterations. Places for the searched iterations alone cost 15 % and more in the next one.
+TEST_CASE("tide's addresses are the same in every iteration of a U-Net at 0.4 of its peak") {
+  // Addresses must suit all iterations. If they suit only those that the search runs, the next one takes 15 % longer or
+  // more.
   const Trace trace = load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide");
   const RunSpec spec{.pool = "best-fit",
                      .policy = "tide(effort=10)",

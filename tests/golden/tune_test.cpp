@@ -13,7 +13,7 @@ namespace {
 struct Expected {
   const char* file;
   std::int64_t recorded;  ///< most reserved, as the snapshot says
-  std::int64_t defaults;  ///< reserved by the defaults from an empty device on
+  std::int64_t defaults;  ///< most that the default settings reserve, if they begin on an empty device
   const char* best;
   std::int64_t least;
 };

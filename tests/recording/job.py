@@ -1,5 +1,5 @@
 """A small training script, with one feature of real scripts at a time: job.py VARIANT [PORT]. Prints each step's loss
-with all its bits, and that of an evaluation after each epoch."""
+with all its bits and, after each epoch, the sum of the outputs of an evaluation."""
 
 import os
 import resource

@@ -12,9 +12,9 @@
 namespace tidepool::tests {
 
 /// Shortest path over states: (ops of the program that have run, versions in memory). A run needs its inputs in memory,
-/// and free memory for its absent outputs. An output written in place may replace its old version or get memory of its
-/// own. Any version may be dropped, and any op but a source may run again at any time. A run whose output is in memory
-/// needs no memory for it, so the best schedule is at least as fast as any plan. Times in ns; none if there is no
+/// and free memory only for outputs that are absent. An output written in place may replace its old version or get
+/// memory of its own. Any version may be dropped, and any op but a source may run again at any time. These rules allow
+/// all that a plan may do, so the best schedule is at least as fast as any plan. Times in ns; none if there is no
 /// schedule. One stream; at most 12 versions.
 class BestSchedule {
  public:

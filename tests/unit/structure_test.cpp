@@ -55,13 +55,14 @@ std::string included_file(const std::string& line) {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-/// The folder of `part` that has the file, or the part itself for a file at its top.
+/// The folder directly below the part that has the file; the part itself if the file is at its top.
 std::string room_of(const std::string& path) {
   const std::size_t first = path.find('/'), second = path.find('/', first + 1);
   return path.substr(0, second == std::string::npos ? first : second);
 }
 
-/// Whether a file registers a pool or a policy: all files of policies/ except planning and commands.
+/// Whether a file must register a pool or a policy: every .cpp file of policies/, except planning and commands. In a
+/// folder of one pool or policy, only the file with the folder's name must.
 bool registers(const std::string& path) {
   if (!path.starts_with("policies/") || !path.ends_with(".cpp")) return false;
   if (path.starts_with("policies/planning/") || path.starts_with("policies/commands/")) return false;
@@ -113,7 +114,7 @@ TEST_CASE("two folders of a part never include each other") {
       if (const std::string file = included_file(line);
           file.starts_with(source.part + "/") && room_of(file) != room_of(source.path))
         sees[room_of(source.path)].insert(room_of(file));
-  // The files at the top of these parts are contracts, and files that join the folders.
+  // The files at the top of these parts are interfaces, or join the folders. They and a folder may include each other.
   const std::set<std::string> tops{"simulator", "validator"};
   for (const auto& [room, others] : sees)
     for (const std::string& other : others) {

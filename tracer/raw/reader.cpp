@@ -157,7 +157,7 @@ class ChunkReader {
     if (id != log_.texts.size()) refuse_record("text {}; expected {}", id, log_.texts.size());
     if (string.length > tail.size()) refuse_record("a text of {} bytes; the record has {}", string.length, tail.size());
     std::string& text = log_.texts.emplace_back(tail.substr(0, string.length));
-    if (!simdjson::validate_utf8(text))  // the job chooses the names of its ranges
+    if (!simdjson::validate_utf8(text))  // possible in a name that the job chose
       std::replace_if(
           text.begin(), text.end(), [](unsigned char byte) { return byte >= 0x80; }, '?');
   }

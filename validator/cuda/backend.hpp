@@ -22,8 +22,8 @@ struct RunOptions {
 /// Each op becomes kernels that together take the recorded duration. In a program with content, an op also compares
 /// every word that it reads, and writes words that depend on these, exactly as on the host backend. A program without
 /// content leaves out this work, which would disturb the timing.
-/// A refusal or failure of the device is an outcome with the failed call, not an exception, and every wait ends.
-/// After kStuck, and after kDeviceError, the device cannot be used any more.
+/// A refusal or failure of the device is an outcome with the failed call, not an exception. Every wait has a time
+/// limit. After kStuck, and after kDeviceError, the device cannot be used any more.
 /// @param trace    PlannedStep::trace() of the plan
 /// @param program  made from the plan
 /// @throws PlanError  for a program that touches memory that it does not have

@@ -15,7 +15,7 @@ namespace tidepool::cuda {
 /// that no copy waits for such a kernel.
 class Spins {
  public:
-  /// @param stamps  one Stamp for each step of the program, and one for its begin
+  /// @param stamps  one Stamp for each step of the program, and one for the begin of the program
   Spins(const Gpu& gpu, const DeviceProgram& program, Address stamps);
 
   /// Sets begin and end of a stamp to the time at which the stream reaches this call.
@@ -38,7 +38,7 @@ class Spins {
   const Owned<Address> before_;  ///< predecessors_.all(), and the number of the begin
   const Function spin_;
   const Owned<Event> copied_;
-  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step: the stamp of a copy that ops count from
+  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step: after the stamp of a copy that ops count from
   std::vector<std::optional<Owned<Stream>>> stampers_;  ///< by lane: the stream that stamps its copies
 };
 

@@ -22,7 +22,7 @@ std::vector<double> fluid_shares(const Planning& planning) {
                                        {});
   if (fluid.copied.size() != step.absences.size()) return {};
   const auto n = static_cast<std::int64_t>(circle.size());
-  std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, std::vector<double>> shares_of;  // for equal gaps
+  std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, std::vector<double>> shares_of;  // several if gaps are equal
   for (std::size_t i = 0; i < step.absences.size(); ++i) {
     const Absence& absence = step.absences[i];
     if (absence.due == Absence::kNever || absence.size <= Bytes{}) continue;
