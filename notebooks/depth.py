@@ -37,7 +37,7 @@ def call(command):
 
 
 def measure(arguments, trace, planner):
-    """Least search time of some runs in s, overhead and gap to the bound; None if the run does not end well."""
+    """Search time in s (the least of several runs), tried plans, overhead, gap to the bound; None if the run fails."""
     seconds = []
     for _ in range(arguments.repetitions):
         begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

@@ -137,8 +137,8 @@ class Shape:
 def pipeline(stages, micro_batches, forward, backward, exchange):
     """End of the last backward pass under 1F1B. forward and backward: seconds by stage.
 
-    With equal stages, the time is (micro-batches + stages - 1) forward and backward passes, and the exchanges of the
-    first forward and the last backward pass.
+    With equal stages and no time for exchanges, this is the time of (micro-batches + stages - 1) forward and as many
+    backward passes. A single micro-batch adds 2 * (stages - 1) exchanges.
 
     >>> pipeline(1, 4, [1], [2], 0), pipeline(4, 8, [1] * 4, [2] * 4, 0)
     (12, 33.0)

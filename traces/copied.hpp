@@ -6,7 +6,8 @@
 
 namespace tidepool {
 
-/// The copy neither exists before the new trace nor outlives it: TraceBuilder::existing() and the frees decide this.
+/// The copy has `born_before` and `outlives` unset. TraceBuilder sets the first in existing(), and the second in
+/// finish() for buffers that were not freed.
 inline Buffer copied(TraceBuilder& builder, const Trace& trace, BufferId id) {
   Buffer buffer = trace.buffer(id);
   buffer.name = builder.text(trace.text(buffer.name));

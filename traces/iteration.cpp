@@ -24,7 +24,7 @@ std::pair<std::size_t, std::size_t> range_of(const TraceData& data, std::size_t 
   return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.steps.size()};
 }
 
-/// Marks of iterations, without those for ops after an iteration.
+/// Indices of the marks that begin an iteration. A mark "after ..." begins ops after an iteration and is left out.
 std::vector<std::size_t> begins_of_complete(const Trace& trace) {
   constexpr std::string_view kBehind = "after ";
   std::vector<std::size_t> begins;
@@ -35,7 +35,8 @@ std::vector<std::size_t> begins_of_complete(const Trace& trace) {
   return begins;
 }
 
-/// Steps [first, last) of the complete iterations [first, first + count).
+/// The complete iterations [first, first + count), as the range of their steps: the first step, and the one after the
+/// last.
 std::pair<std::size_t, std::size_t> steps_of_iterations(const Trace& trace, std::size_t first, std::size_t count) {
   const std::vector<std::size_t> begins = begins_of_complete(trace);
   if (first + count > begins.size() || count == 0)
@@ -137,10 +138,10 @@ class Cut {
   const Trace& trace_;
   std::size_t first_, last_;
   TraceBuilder builder_;
-  std::vector<BufferId> buffers_;    // by the trace's buffer, where it is live in the iteration
-  std::vector<VersionId> versions_;  // by the trace's version, where it was made in the iteration
-  std::vector<OpId> ops_;            // by the trace's op, where it runs in the iteration
-  std::optional<Nanos> origin_;      // the first time that is recorded of an op of the iteration
+  std::vector<BufferId> buffers_;    // by buffer of the trace: its copy; invalid if it is not live in the iteration
+  std::vector<VersionId> versions_;  // by version of the trace: its copy; invalid if the iteration did not make it
+  std::vector<OpId> ops_;            // by op of the trace: its copy; invalid if it does not run in the iteration
+  std::optional<Nanos> origin_;      // the earliest start or launch of an op of the iteration, if any is recorded
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ class RangeWalk {
     std::vector<ExpandableRange> ranges;
     for (Found& found : found_) {
       Block& place = found.range.place;
-      // In a damaged log, the range's pages may lie beyond that size.
+      // In a damaged log, the range may have pages beyond this minimum, up to `top`.
       place.size = std::max(std::min(length_of(found.range.key), found.end - place.offset), found.top - place.offset);
       ranges.push_back(std::move(found.range));
     }

@@ -27,7 +27,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// A run in words: "dtr on best-fit, resnet50.tide, 0.5x, seed 1".
+/// A run in words: "dtr on best-fit, resnet50.tide, a100-pcie4, 0.5x, seed 1".
 std::string run_name(const Row& row) {
   const auto text = [&](std::string_view column) { return value_text(at(row, column)); };
   const auto* capacity = std::get_if<std::int64_t>(&at(row, "capacity_bytes"));
@@ -41,7 +41,7 @@ std::string run_name(const Row& row) {
 
 std::string percent(double relative) { return fmt::format("{:+.2f} %", relative * 100); }
 
-/// "12 -> 15", for one column of two rows.
+/// A column's name and its values in two rows: "makespan_ns 12 -> 15".
 std::string moved_value(const Row& a, const Row& b, std::string_view column) {
   return fmt::format("{} {} -> {}", column, value_text(at(a, column)), value_text(at(b, column)));
 }

@@ -3,7 +3,7 @@
 # stand-in for a driver. PyTorch runs on the CPU. If this user may change the root, the calls run in a root that has
 # only the C library, shell tools, Python and PyTorch.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
-# Without PyTorch, only the calls that need none are made.
+# Without PyTorch, only the calls that do not need it are made.
 set -euo pipefail
 if [ "${1-}" = --inside ]; then
   shift

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// A plan that copies and the trace that it is for.
+/// A plan with copies, and the trace that the plan was made for.
 struct Files {
   explicit Files(const ScratchFolder& scratch)
       : trace{tests::write_trace(scratch, "chain", tests::chain_trace(16))}, plan{scratch.file("chain.plan")} {

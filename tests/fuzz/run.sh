@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs one fuzz target for some seconds: tests/fuzz/run.sh NAME SECONDS [JOBS]
 # NAME is the name of a file in this folder, as in jsonl. The corpus is kept in build-fuzz/corpus/NAME and begins with
-# the committed inputs in tests/fuzz/corpus/NAME and the samples that fit. Findings are written to
-# build-fuzz/findings/NAME.
+# the committed inputs in tests/fuzz/corpus/NAME. For tide_file and jsonl, small sample traces are added. Findings are
+# written to build-fuzz/findings/NAME.
 set -eu
 name=$1 seconds=$2 jobs=${3:-1}
 cd "$(dirname "$0")/../.."
@@ -13,7 +13,7 @@ corpus=build-fuzz/corpus/$name findings=build-fuzz/findings/$name
 mkdir -p "$corpus" "$findings"
 [ -d "tests/fuzz/corpus/$name" ] && cp -r "tests/fuzz/corpus/$name/." "$corpus"
 
-# Small samples are good seeds. They serve in their binary form, and as text that the program exports.
+# Small samples are good seeds. For tide_file they are converted to the binary form, for jsonl to text.
 if [ "$name" = tide_file ] || [ "$name" = jsonl ]; then
   cmake --build build-fuzz --target tidepool -j2 > /dev/null
   for sample in $(find traces/samples tests/fuzz/corpus/jsonl -type f \( -name '*.tide' -o -name '*.jsonl' \) -size -64k 2>/dev/null); do

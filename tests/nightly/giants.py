@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 MB = 1_000_000
-BASE_MB = 100  # resources of the program without any input
+BASE_MB = 100  # resident memory of the program without any input
 # For each command: bytes of resident memory for each byte of its input, and CPU seconds for each MB.
 LIMITS = {"import log": (10, 0.3), "info log": (80, 2.0), "simulate log": (160, 8.0), "import snapshot": (6, 0.1)}
 
@@ -66,7 +66,7 @@ def write_snapshot(path, size):
     stacks = []
     for stack in range(64):
         frames = [{"filename": f"/job/model_{stack}.py", "line": line, "name": f"forward_{line}"} for line in range(10)]
-        stacks.append(pickle.dumps(frames, protocol=3)[2:-1])  # without the protocol header and the end; uses no memo
+        stacks.append(pickle.dumps(frames, protocol=3)[2:-1])  # without header and end; only the frames use the memo
     with open(path, "wb", buffering=1 << 20) as file:
         block = b"}(" + text("size") + whole(segment) + text("state") + text("inactive") + b"u"
         file.write(b"\x80\x04}(" + text("segments") + b"](}(" + text("address") + whole(base) + text("total_size")

@@ -25,26 +25,27 @@ std::vector<Bytes> offsets_of(const std::vector<Life>& lives) { return plan(live
 
 }  // namespace
 
-TEST_CASE("STAlloc stacks blocks that live all the time, and above them layers of equal sizes, the largest first") {
-  // The weight lives from the first position to the last. The two blocks of 8 B share a layer, one after the other.
+TEST_CASE("STAlloc stacks blocks that live all the time, then the layers of each size, the largest size first") {
+  // The block of 3 B lives from the first position to the last. The two blocks of 8 B share a layer, one after the
+  // other.
   CHECK(offsets_of({{8_B, 2, 4}, {3_B, 0, 9}, {8_B, 5, 8}, {4_B, 2, 8}}) == std::vector{3_B, 0_B, 3_B, 11_B});
 }
 
 TEST_CASE("a block joins the layer whose last block ended latest") {
-  // When the third block begins at 6, the layers have ended at 3 and at 5. It joins the second one, so the first is
-  // idle from 3 on. The small block fits at the bottom of the first one.
+  // When the third block begins at 6, the first layer has been idle since 3, and the second one since 5. The block
+  // joins the second layer, so the first one stays idle. The block of 4 B fits at the bottom of the first layer.
   CHECK(offsets_of({{8_B, 1, 3}, {8_B, 2, 5}, {8_B, 6, 9}, {4_B, 4, 8}, {1_B, 0, 10}}) ==
         std::vector{1_B, 9_B, 9_B, 1_B, 0_B});
 }
 
-TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes below them") {
-  // All three fit into the 8 B before position 10: 3 B, and 3 B above that. When the last one begins, the first has
-  // ended; the last one does not use the hole below the second, but lies above it.
+TEST_CASE("smaller blocks are stacked in the idle time of a layer, and holes below them stay empty") {
+  // All three fit into the 8 B of the layer before position 10. The second block lies above the first. When the third
+  // one begins, the first has ended and left a hole. The third one does not use this hole, but lies above the second.
   CHECK(offsets_of({{8_B, 10, 12}, {3_B, 1, 4}, {3_B, 2, 8}, {2_B, 5, 7}, {1_B, 0, 13}}) ==
         std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
 }
 
-TEST_CASE("in a layer, a block may begin where another one ends, but not end where another one begins") {
+TEST_CASE("in a layer, a small block may begin where a large one ends, but must end two positions before the next") {
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 4}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 3}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 2}, {1_B, 0, 9}}).height == 9_B);
@@ -59,11 +60,11 @@ TEST_CASE("STAlloc's plans work with the first and the last possible position") 
   CHECK(plan({{8_B, kLast - 9, kLast}, {8_B, kLast - 5, kLast}, {4_B, kLast - 7, kLast}}).height == 16_B + 4_B);
 }
 
-TEST_CASE("rehearsals move the positions of blocks that no layer took to the front of the order") {
-  // One layer of 8 B is idle until 20. For the five blocks of 5 B, first fit gives the rows {0, 3, 4}, {1}, {2}, so the
-  // order is 0 3 4 1 2. In a rehearsal, the layer takes blocks 0, 3 and 4. The positions 3 and 4 of the order, with
-  // blocks 1 and 2, are not taken and move to the front. So block 1 is placed first, and blocks 0 and 2 need new
-  // layers.
+TEST_CASE("if no layer takes the block at a position of the order, a rehearsal moves this position to the front") {
+  // One layer of 8 B is idle until 20. The five blocks of 5 B, numbered from 0, form the rows {0}, {1}, {2, 3, 4}, so
+  // the order is 0 1 2 3 4. In the first rehearsal, the layer takes blocks 0, 3 and 4. It does not take positions 1 and
+  // 2, which move to the front: 1 2 0 3 4. The second rehearsal does not take positions 1 and 2 either. They are moved
+  // as if they were blocks 1 and 2, so the order stays. Block 1 is placed first; blocks 0 and 2 need new layers.
   const std::vector<Life> lives{{8_B, 20, 22}, {5_B, 1, 3},   {5_B, 2, 4}, {5_B, 2, 5},
                                 {5_B, 6, 8},   {5_B, 10, 12}, {1_B, 0, 30}};
   CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// A tensor as an operator was given it or returned it.
+/// A tensor among the arguments or results of an operator.
 struct EtTensor {
   std::uint32_t argument = 0;  ///< position among the operator's arguments or results
   std::int64_t storage = 0;    ///< later storages at the same address have the same number

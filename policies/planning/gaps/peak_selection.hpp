@@ -12,8 +12,9 @@ namespace tidepool {
 /// above its limit, or no gap contains the slot. Every pick is needed at a peak, so no copy is spent on slots that
 /// other picks relieve anyway.
 ///
-/// Whole gaps free more bytes than needed. So gaps with waits are given up again, the most expensive first, if the
-/// surplus, gaps without waits, or a cheaper set of gaps can replace them.
+/// A pick frees all bytes of its buffer, so the picks together free more than is needed. Therefore picks whose copies
+/// make ops wait are tried again, the most expensive first. Such a pick is given up if the others are enough without
+/// it, or if gaps whose copies make no op wait, or a cheaper set of gaps, can replace it.
 /// @param prices  by gap, from copy_prices()
 /// O(gaps (log gaps + log slots) + picks log slots); giving up stops after a few million comparisons.
 Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
