@@ -7,7 +7,7 @@ set -eu
 name=$1 seconds=$2 jobs=${3:-1}
 cd "$(dirname "$0")/../.."
 [ -d build-fuzz ] || cmake --preset fuzz > /dev/null
-cmake --build build-fuzz --target "fuzz_$name" -j2 > /dev/null
+cmake --build build-fuzz --target "fuzz_$name" -j2
 
 corpus=build-fuzz/corpus/$name findings=build-fuzz/findings/$name
 mkdir -p "$corpus" "$findings"
@@ -15,7 +15,7 @@ mkdir -p "$corpus" "$findings"
 
 # Small samples are good seeds. For tide_file they are converted to the binary form, for jsonl to text.
 if [ "$name" = tide_file ] || [ "$name" = jsonl ]; then
-  cmake --build build-fuzz --target tidepool -j2 > /dev/null
+  cmake --build build-fuzz --target tidepool -j2
   for sample in $(find traces/samples tests/fuzz/corpus/jsonl -type f \( -name '*.tide' -o -name '*.jsonl' \) -size -64k 2>/dev/null); do
     to=$corpus/$(basename "$sample")
     if [ "$name" = jsonl ]; then build-fuzz/tidepool export "$sample" --to jsonl -o "$to.jsonl"

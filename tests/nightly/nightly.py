@@ -32,16 +32,17 @@ def fuzz_targets():
 
 class Part:
     """@param command  a line of bash, run in the root of the repository
-    @param result   (log, exit code) -> (runs, findings: one line each, further remarks)"""
+    @param result   (log, exit code) -> (runs, findings: one line each, further remarks)
+    @param limit    what the part leaves out because of an option"""
 
-    def __init__(self, name, what, command, result):
-        self.name, self.what, self.command, self.result = name, what, command, result
+    def __init__(self, name, what, command, result, limit=""):
+        self.name, self.what, self.command, self.result, self.limit = name, what, command, result, limit
 
 
 def fuzz_result(log, code):
     counted = re.findall(r"stat::number_of_executed_units:\s+(\d+)", log) or re.findall(r"^#(\d+)", log, re.MULTILINE)
     saved = re.findall(r"Test unit written to (\S+)", log)
-    findings = saved or ([f"exit code {code}"] if code != 0 else [])
+    findings = saved or ([f"exit code {code}: {last_line(log)}"] if code != 0 else [])
     return int(counted[-1]) if counted else 0, findings, ""
 
 
@@ -82,32 +83,33 @@ def last_line(log):
 
 def all_parts(asked):
     program, library = "--program build/tidepool", "--library build/libtidepool_faults.so"
-    nightly = f"{BUILD} tidepool_nightly > /dev/null && build/tidepool_nightly"
+    nightly = f"{BUILD} tidepool_nightly && build/tidepool_nightly"
     tests = shlex.quote(asked.tests) if asked.tests else ""
+    selected = f"only tests {asked.tests}".replace("|", "/") if asked.tests else ""
 
     def sanitized(preset):
-        return (f"(cmake --preset {preset} && cmake --build --preset {preset} -j2 --target tidepool_tests) > /dev/null && "
+        return (f"(cmake --preset {preset} && cmake --build --preset {preset} -j2 --target tidepool_tests) && "
                 f"build-{preset}/tidepool_tests {tests}".rstrip())
 
     parts = [Part(f"fuzz:{name}", "any bytes are read or refused", f"tests/fuzz/run.sh {name} {round(asked.minutes * 60)}",
                   fuzz_result) for name in fuzz_targets()]
     parts += [Part(f"faults:{name}", "every failing call is reported, and no file is half-written",
-                   f"{BUILD} tidepool tidepool_faults > /dev/null && "
+                   f"{BUILD} tidepool tidepool_faults && "
                    f"python3 tests/faults/faults.py {program} {library} --points {asked.points} {name}", json_result)
               for name in ("import", "record", "sweep", "merge", "report")]
     parts += [
         Part("kills", "a killed sweep continues to the same results",
-             f"{BUILD} tidepool > /dev/null && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
+             f"{BUILD} tidepool && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
         Part("steps", "no bound above the optimum, no result below it, every plan executes",
-             f"{BUILD} tidepool_nightly > /dev/null && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
+             f"{BUILD} tidepool_nightly && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
              steps_result),
         Part("samples", "every plan of every sample executes", f"{nightly} 'every plan*'", tests_result),
         Part("wheel", "the wheel of the Python package works where nothing else is",
              "python3 tests/nightly/wheel.py", wheel_result),
-        Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), tests_result),
-        Part("tsan", "thread sanitizer", sanitized("tsan"), tests_result),
+        Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), tests_result, selected),
+        Part("tsan", "thread sanitizer", sanitized("tsan"), tests_result, selected),
         Part("giants", "memory and time of giant inputs",
-             f"{BUILD} tidepool > /dev/null && python3 tests/nightly/giants.py {program} --events {asked.events} "
+             f"{BUILD} tidepool && python3 tests/nightly/giants.py {program} --events {asked.events} "
              f"--snapshot-gb {asked.snapshot_gb}", json_result),
     ]
     return parts
@@ -145,7 +147,8 @@ def run(part, commit, folder):
         code = process.wait()
     runs, findings, said = part.result(log.read_text(errors="replace"), code)
     return {"part": part.name, "what": part.what, "command": part.command, "commit": commit,
-            "minutes": (time.monotonic() - begin) / 60, "runs": runs, "findings": findings, "said": said}
+            "minutes": (time.monotonic() - begin) / 60, "runs": runs, "findings": findings,
+            "said": "; ".join(filter(None, [part.limit, said]))}
 
 
 def main():
