@@ -16,6 +16,7 @@
 #include "simulator/run.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
@@ -85,12 +86,10 @@ void print_text(const Trace& trace, const RunSpec& spec, Bytes ideal_peak, const
   if (found.feasible)
     text = fmt::format("{} ({:+.3f} %)", to_text(found.makespan),
                        (static_cast<double>(found.makespan.count()) / free - 1) * 100);
-  if (found.feasible && found.cycle)
-    text +=
-        fmt::format(" in the mean of a cycle of {} iteration{}", found.iterations, found.iterations == 1 ? "" : "s");
+  if (found.feasible && found.cycle) text += " in the mean of a cycle of " + counted(found.iterations, "iteration");
   if (found.at_least) text += fmt::format(": no plan is faster than {}", to_text(*found.at_least));
   if (found.feasible && !found.exact) text += "; a faster one may exist";
-  fmt::print("{}, {}: {}; {} partial plans\n", spec.machine.name, capacity, text, found.states);
+  fmt::print("{}, {}: {}; {}\n", spec.machine.name, capacity, text, counted(found.states, "partial plan"));
 }
 
 /// Whether the plan of an answer replays to its time.

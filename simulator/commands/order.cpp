@@ -10,6 +10,7 @@
 #include "simulator/order/alive.hpp"
 #include "simulator/order/foreach.hpp"
 #include "simulator/order/search.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
@@ -57,6 +58,8 @@ void print_json(const Reordering& found) {
   fmt::print("{}\n", json_text(json));
 }
 
+std::string ops_of(const Trace& trace) { return counted(static_cast<std::int64_t>(trace.ops().size()), "op"); }
+
 void print_table(const std::string& name, const Reordering& found) {
   const auto row = [&](const std::string& what, Bytes peak) {
     const auto recorded = static_cast<double>(found.recorded.ideal_peak().count());
@@ -65,9 +68,9 @@ void print_table(const std::string& name, const Reordering& found) {
                std::abs(change) < kWorthSaying ? "" : fmt::format("{:>+10.1f} %", change));
   };
   fmt::print("{}: most bytes alive\n", name);
-  row(fmt::format("as recorded, {} ops", found.recorded.ops().size()), found.recorded.ideal_peak());
+  row("as recorded, " + ops_of(found.recorded), found.recorded.ideal_peak());
   if (found.apart.ops().size() > found.recorded.ops().size())
-    row(fmt::format("an op for each tensor of a list, {} ops", found.apart.ops().size()), found.apart.ideal_peak());
+    row("an op for each tensor of a list, " + ops_of(found.apart), found.apart.ideal_peak());
   row("each buffer freed after its last use", found.freed);
   row(fmt::format("in another order ({})", found.best.rule), found.best.peak);
   row(found.best.exact ? "no order needs less" : "no order needs less than",

@@ -17,6 +17,7 @@
 #include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/sweep/grid.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -115,7 +116,7 @@ void print_text(const Packing& packing, const std::string& pool) {
           ? fmt::format("height {}, {:+.3f} % above the lower bound ({}){}", to_text(packing.height),
                         packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")
           : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
-  fmt::print("{:<20}  {}; {} events in {}{}\n", pool, place, grouped(packing.events), to_text(packing.wall), rate);
+  fmt::print("{:<20}  {}; {} in {}{}\n", pool, place, counted(packing.events, "event"), to_text(packing.wall), rate);
   for (const Count& count : packing.counts) fmt::print("{:<20}  {} {}\n", "", grouped(count.value), count.name);
 }
 
@@ -146,7 +147,7 @@ void pack_file(const std::string& path, const Arguments& arguments, const std::v
         continue;
       }
       if (std::exchange(first, false))
-        fmt::print("{}: {} buffers, load {}\n", path, grouped(packing.buffers), to_text(packing.load));
+        fmt::print("{}: {}, load {}\n", path, counted(packing.buffers, "buffer"), to_text(packing.load));
       print_text(packing, pool);
     }
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
@@ -24,18 +25,21 @@ std::string module_of(const Trace& trace, std::uint32_t op) {
   return module.empty() ? "" : fmt::format(", from {}", module);
 }
 
+std::int64_t number_of_ops(const Trace& trace) { return static_cast<std::int64_t>(trace.ops().size()); }
+
 void print_text(const Trace& trace, const Structure& structure) {
   const auto print = [&](const auto& again, std::uint32_t outer, std::size_t depth) -> void {
     for (std::uint32_t i = 0; i < structure.repeats.size(); ++i) {
       const Repeat& repeat = structure.repeats[i];
       if (repeat.outer != outer) continue;
-      fmt::print("{:{}}ops {} to {}: {} times {} ops{}\n", "", depth * 2, repeat.first, repeat.last() - 1,
-                 repeat.copies, repeat.period, module_of(trace, repeat.first));
+      fmt::print("{:{}}ops {} to {}: {} times {}{}\n", "", depth * 2, repeat.first, repeat.last() - 1, repeat.copies,
+                 counted(repeat.period, "op"), module_of(trace, repeat.first));
       again(again, i, depth + 1);
     }
   };
   print(print, Repeat::kNone, 0);
-  fmt::print("{} of {} ops are a copy of no other\n", structure.distinct, trace.ops().size());
+  fmt::print("{} of {} {} a copy of no other\n", structure.distinct, counted(number_of_ops(trace), "op"),
+             structure.distinct == 1 ? "is" : "are");
 }
 
 void print_json(const std::string& path, const Trace& trace, const Structure& structure, Nanos wall) {
@@ -58,7 +62,7 @@ int run(const Arguments& arguments) {
   const Structure structure = find_structure(trace);
   const Nanos wall{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
   arguments.json ? print_json(arguments.input, trace, structure, wall) : print_text(trace, structure);
-  fmt::print(stderr, "{} ops in {}\n", trace.ops().size(), to_text(wall));
+  fmt::print(stderr, "{} in {}\n", counted(number_of_ops(trace), "op"), to_text(wall));
   return 0;
 }
 

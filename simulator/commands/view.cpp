@@ -14,6 +14,7 @@
 #include "simulator/report/address_map.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/sweep/result_row.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/terminal.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -66,8 +67,7 @@ int run(const Arguments& arguments) {
   if (result.outcome == Outcome::kError) return 1;
   if (spec.steady && result.outcome == Outcome::kOk)
     fmt::print("{} of {} after {}; the step takes {}\n", result.cycle.settled ? "a cycle" : "the last",
-               result.cycle.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", result.cycle.iterations),
-               result.cycle.lead_in, to_text(result.totals.makespan));
+               counted(result.cycle.iterations, "iteration"), result.cycle.lead_in, to_text(result.totals.makespan));
   const PlannedStep step{trace, result.realised};
   const History history = last_iterations(history_of(step.trace(), spec, result.realised), result.cycle.iterations);
   const ViewOptions options{.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/ranks/job_run.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/json_text.hpp"
 
@@ -95,9 +96,12 @@ Json shares_json(const PathShares& shares) {
 void print_job(const LoadedJob& job, const std::string& path, const JobResult& result) {
   std::size_t ops = 0;
   for (const RankProgram& program : result.programs) ops += program.ops.size();
-  fmt::print("{}: {} ranks, {} collectives of {} group{}, {} ops\n", path, job.traces.size(),
-             job.job.collectives.size(), job.job.groups.size(), job.job.groups.size() == 1 ? "" : "s",
-             grouped(static_cast<std::int64_t>(ops)));
+  const auto number = [](std::size_t size, std::string_view what) {
+    return counted(static_cast<std::int64_t>(size), what);
+  };
+  fmt::print("{}: {}, {} of {}, {}\n", path, number(job.traces.size(), "rank"),
+             number(job.job.collectives.size(), "collective"), number(job.job.groups.size(), "group"),
+             number(ops, "op"));
   fmt::print("step        {}, {} as recorded: {:+.2f} %\n", to_text(result.times.makespan), to_text(result.recorded),
              percent(result.times.makespan - result.recorded, result.recorded));
   if (result.off)
