@@ -55,20 +55,18 @@ namespace {
 ///
 /// `with=swap` selects gaps by every score, and by the share of each gap that the best fluid plan copies (see
 /// fluid_bound). It selects them again by the prices of the copies that the best of these plans waited for (see
-/// try_feedback). By counted bytes, it then leaves out each copy in turn (see give_up_copies). Changes use the op times
-/// of the best plan's run. On a shortage, the version with the latest next read is swapped out. `with=remat` does only
-/// step 4.
+/// try_feedback). By counted bytes, it then leaves out each copy in turn (see give_up_copies). Changes use op times of
+/// the best run. On a shortage, the version with the latest next read is swapped out. `with=remat` does only step 4.
 ///
 /// For steps of many layers, a selection for all similar layers at once (see TiedSearch) comes before 1.
 ///
-/// Versions that no op reads any more are dropped before they are freed if their memory is needed (see
-/// find_dead_content).
+/// Versions that no op reads any more are dropped early if their memory is needed (see find_dead_content).
 ///
 /// Steps of up to about a thousand ops are searched again. If the best plan takes more than 1.5 times as long as a run
 /// without limit, two searches plan with slower ops: more copies fit into the time of the plan than into that of the
 /// step without limit. Another search plans copies for the time at which an op's memory is freed, which sometimes gains
 /// and sometimes costs time (see SlotBegins). The first search and this one are repeated without dropping dead content,
-/// since other content may be recomputed from it. At last, at most four searches plan copies for the times of the ops in
+/// since other content may be recomputed from it. Then at most four searches plan copies for the times of the ops in
 /// the best plan so far, as long as this gains.
 ///
 /// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
@@ -82,9 +80,8 @@ namespace {
 ///
 /// `with=order+...` does all of this for the recorded order and for the best other orders: never worse than without.
 ///
-/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 `effort` more where the step is
-/// searched again with slower ops; as many again in 3 if packing is hard; twice as many with robust=; fewer where the
-/// step has more ops.
+/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 and 4 `effort` more with slower ops
+/// and by the best plan's times; as many again in 3 if packing is hard; twice as many with robust=; fewer for more ops.
 class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)
@@ -130,7 +127,7 @@ class Tide final : public AnsweringPlanner {
 
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
-  static constexpr std::int64_t kEffortForRivals = 50, kMovesOfTry = 33;
+  static constexpr std::int64_t kUsualEffort = 600, kEffortForRivals = 50, kMovesOfTry = 33;
   static constexpr int kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts of each search that robust= compares
 
@@ -205,6 +202,10 @@ class Tide final : public AnsweringPlanner {
   }
 
   std::int64_t wanted_tries() const { return fold_ ? 2 * effort_ : effort_; }
+  /// Whether so many tries are as many as wanted, or as the default effort wants.
+  bool are_enough(std::int64_t tries) const {
+    return tries >= std::min(wanted_tries(), (fold_ ? 2 : 1) * kUsualEffort);
+  }
 
   /// The number of tries that a search has time for at this number of ops.
   std::int64_t most_tries(const Trace& trace, const RunSpec& spec) const {
@@ -225,7 +226,7 @@ class Tide final : public AnsweringPlanner {
   }
 
   bool is_small_enough_to_repeat(const Trace& trace, const RunSpec& spec) const {
-    return wanted_tries() <= most_tries(trace, spec) / 2;
+    return are_enough(most_tries(trace, spec) / 2);
   }
 
   /// Searches, and repeats the search in ways that gain only sometimes if the step is small enough for many plans.
@@ -314,7 +315,7 @@ class Tide final : public AnsweringPlanner {
     counted.pool = "ideal";
     counted.capacity = *granule * (spec.capacity / *granule);
     Placer placer{trace, spec, room_maker(), *granule};
-    const bool thorough = tries == wanted_tries();
+    const bool thorough = are_enough(tries);
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
     std::optional<PlacedStart> start;
