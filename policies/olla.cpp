@@ -176,7 +176,7 @@ const RegisterPolicy kRegistered{
      .summary = "runs the ops of a small step in the order with the least peak, by an integer program",
      .paper = "OLLA: Steiner et al., 2022 (arXiv 2210.12924), without its placement",
      .options = {{"ops", "40", "number", "steps with more ops keep their order"},
-                 {"nodes", "20000", "number", "of branch and bound, at most"},
+                 {"nodes", "20000", "number", "most nodes of branch and bound"},
                  {"time-limit", "60s", "ns", "wall time of the solver"}},
      .make = [](const Options& options) { return std::make_unique<Olla>(options); }}};
 

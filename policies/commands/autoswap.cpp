@@ -75,8 +75,8 @@ int run(const Arguments& arguments) {
   for (std::size_t c = 0; c < columns.size(); ++c) predicted[c] = published_overheads(log, columns[c].score, plain);
   if (!arguments.json)
     fmt::print(
-        "ms of {} lost in an iteration: as the authors predict (DOA AOA WDOA SWDOA), as simulated with our "
-        "schedule\n{:>10} | {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7}\n",
+        "ms lost in an iteration of {}: predicted by the authors (DOA AOA WDOA SWDOA), simulated with our schedule, "
+        "and a bound\n{:>10} | {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7}\n",
         to_text(baseline), "limit", "doa", "aoa", "wdoa", "swdoa", "doa", "aoa", "wdoa", "swdoa", "tide", "bound");
   for (std::size_t i = 0; i < limits.size(); ++i) {
     nlohmann::json row{{"capacity_bytes", limits[i].count()}, {"baseline_ns", baseline.count()}};

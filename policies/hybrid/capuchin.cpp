@@ -297,8 +297,8 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
 const RegisterPolicy kRegistered{
     {.name = "capuchin",
      .kind = PolicyKind::kHybrid,
-     .summary =
-         "swaps what copies can be hidden for, then the cheaper of swapping and recomputing, after a measured step",
+     .summary = "after a measured iteration, swaps tensors whose copies can be hidden, then swaps or recomputes "
+                "others, whichever costs less",
      .paper = "Capuchin: Peng et al., ASPLOS 2020, sections 4.2 to 4.5",
      .options = {{"lead", "0.05", "number", "share of a copy's time by which it begins earlier after it came late"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"}},

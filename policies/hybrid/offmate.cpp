@@ -159,13 +159,13 @@ class OffMate final : public PagedPolicy {
 const RegisterPolicy kRegistered{
     {.name = "offmate",
      .kind = PolicyKind::kHybrid,
-     .summary = "what each block keeps, copies to the host or computes again, by integer programs of blocks and chain",
+     .summary = "chooses by integer programs what each block of a chain keeps, copies to the host or recomputes",
      .paper = "OffMate: Zhao et al., 2024 (hal-04660745)",
-     .options = {{"groups", "6", "number", "groups of a block's values, at most"},
+     .options = {{"groups", "6", "number", "most groups of a block's values"},
                  {"saves", "4", "number", "budgets of a block for the bytes that it keeps"},
                  {"peaks", "2", "number", "budgets of a block for its backward step"},
-                 {"nodes", "200", "number", "of branch and bound, at most, for each program"},
-                 {"stages", "16", "number", "blocks, at most: neighbours with few saved bytes are put together"}},
+                 {"nodes", "200", "number", "most nodes of branch and bound for each program"},
+                 {"stages", "16", "number", "most blocks; neighbours with few saved bytes are merged"}},
      .make = [](const Options& options) { return std::make_unique<OffMate>(options); }}};
 
 }  // namespace

@@ -102,10 +102,11 @@ class Poet final : public PagedPolicy {
 const RegisterPolicy kRegistered{
     {.name = "poet",
      .kind = PolicyKind::kHybrid,
-     .summary = "what each group of ops keeps, pages out or computes again, by an integer program or its relaxation",
+     .summary =
+         "chooses what each group of ops keeps, pages out or recomputes, by an integer program or its relaxation",
      .paper = "POET: Patil et al., ICML 2022",
      .options = {{"stages", "8", "number",
-                  "of the forward phase, at most; each makes about two groups, and so does the backward phase"},
+                  "most stages of the forward phase; each becomes about two groups, and so does its backward part"},
                  {"paging", "1", "number", "price of a second of copying, in seconds of computing"},
                  {"reruns", "0", "number", "most time of reruns, in times of the step; 0: no limit"},
                  {"solve", "lp", "lp|ilp", "the relaxation, rounded, or the integer program"},

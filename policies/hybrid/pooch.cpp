@@ -230,14 +230,15 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
 const RegisterPolicy kRegistered{
     {.name = "pooch",
      .kind = PolicyKind::kHybrid,
-     .summary = "swaps what is saved for the backward phase; keeps, then recomputes what is waited for, by simulation",
+     .summary =
+         "swaps maps saved for the backward phase; then keeps or recomputes those that ops wait for, by simulation",
      .paper = "PoocH: Ito et al., PPoPP 2019 (poster), arXiv 1907.05013",
-     .options = {{"effort", "1000", "number",
-                  "classifications to simulate; fewer where the step has more than 1000 ops"},
-                 {"exhaustive", "4", "number", "maps near the output of which all combinations are tried, up to 12"},
-                 {"rooms", "5", "number",
-                  "searches: copies back may fill the capacity, 9/10 of it, 8/10, up to 9; 1: the paper's"},
-                 {"least", "64KiB", "bytes", "smaller buffers stay"}},
+     .options =
+         {{"effort", "1000", "number", "classifications to simulate; fewer where the step has more than 1000 ops"},
+          {"exhaustive", "4", "number", "maps near the output of which all combinations are tried, up to 12"},
+          {"rooms", "5", "number",
+           "searches, at most 9: swap-ins may fill the capacity, then 9/10 of it, then 8/10, ...; 1: as in the paper"},
+          {"least", "64KiB", "bytes", "smaller buffers stay"}},
      .make = [](const Options& options) { return std::make_unique<Pooch>(options); }}};
 
 }  // namespace

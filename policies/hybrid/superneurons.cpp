@@ -101,8 +101,9 @@ const RegisterPolicy kRegistered{
      .summary = "swaps outputs of convolutions, and runs cheap layers between them again",
      .paper = "SuperNeurons: Wang et al., PPoPP 2018, sections 3.2 to 3.4",
      .options = {{"recompute", "cost-aware", "cost-aware|speed|memory|off", "segments: by cost, once, for every layer"},
-                 {"offload", "cache", "cache|always", "copy where there is no room, or what convolutions make at once"},
-                 {"when", "short", "short|always", "short: nothing where the step fits without"}},
+                 {"offload", "cache", "cache|always",
+                  "cache: swap out on a shortage; always: copy outputs of convolutions as soon as they are made"},
+                 {"when", "short", "short|always", "short: do nothing if the step fits without this policy"}},
      .make = [](const Options& options) { return std::make_unique<SuperNeurons>(options); }}};
 
 }  // namespace

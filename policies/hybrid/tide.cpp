@@ -489,11 +489,12 @@ const RegisterPolicy kRegistered{
                  {"effort", "600", "number",
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
-                 {"fold", "on", "on/off", "decide for all like layers together first, with as many plans besides"},
+                 {"fold", "on", "on/off",
+                  "first decide for all similar layers together, with as many plans in addition"},
                  exact_option(),
                  {"robust", "0", "number",
-                  "of the plans found, also for links slower by this share, the one that loses least where ops and "
-                  "links differ by up to this share; 0: the fastest"}},
+                  "take the plan that loses least if ops and links differ by up to this share, also among plans for "
+                  "links slower by it; 0: the fastest plan"}},
      .make = [](const Options& options) { return std::make_unique<Tide>(options); }}};
 
 }  // namespace

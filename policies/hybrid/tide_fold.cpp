@@ -64,9 +64,9 @@ class TideFold final : public AnsweringPlanner {
 const RegisterPolicy kRegistered{
     {.name = "tide-fold",
      .kind = PolicyKind::kHybrid,
-     .summary = "plans what to copy and what to recompute for all like layers of a step at once",
+     .summary = "plans what to copy and what to recompute for all similar layers of a step at once",
      .paper = "ours",
-     .options = {{"fold", "on", "on/off", "decide for all like layers together"},
+     .options = {{"fold", "on", "on/off", "decide for all similar layers together"},
                  {"with", "swap+remat", "swap|swap+remat", "what it may do"},
                  {"effort", "500", "number", "plans to try"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"}},

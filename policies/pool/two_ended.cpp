@@ -100,11 +100,12 @@ class TwoEnded final : public Pool {
 
 const RegisterPool kRegister{
     {.name = "two-ended",
-     .summary = "best fit; buffers that are dear to compute at the low end of a hole, cheap ones at the high end",
+     .summary = "best fit; buffers that are expensive to compute at the low end of a hole, cheap ones at the high end",
      .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023, cheap tensor partitioning",
      .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"},
                  {"groups", "2", "1|2", "1: everything at the low end"},
-                 {"dear", "density", "density|name", "by time per byte of the producer, or by what it is called"},
+                 {"dear", "density", "density|name",
+                  "what makes a buffer expensive: its producer's time per byte, or its producer's name"},
                  {"small", "0B", "bytes", "buffers up to this live in a region of their own; OneFlow: 10kB"},
                  {"region", "10240kB", "bytes", "size of that region, at the top"}},
      .make = [](const Options& options) { return std::make_unique<TwoEnded>(options); }}};

@@ -55,7 +55,7 @@ class BudgetKnapsack final : public DraftPolicy {
 const RegisterPolicy kRegistered{
     {.name = "budget-knapsack",
      .kind = PolicyKind::kRemat,
-     .summary = "keeps a share of the saved bytes, those that take longest to make; the peak is what comes of it",
+     .summary = "keeps a share of the saved bytes, those that take longest to make; does not limit the peak",
      .paper = "PyTorch 2.4, activation_memory_budget",
      .options = {{"budget", "0.5", "number", "share of the saved bytes that is kept, 0 to 1"},
                  {"solver", "dp", "greedy|dp|ilp", "by time per byte, by a table of 10,000 sizes, or exactly"}},

@@ -40,10 +40,10 @@ class Checkmate final : public DraftPolicy {
 const RegisterPolicy kRegistered{
     {.name = "checkmate",
      .kind = PolicyKind::kRemat,
-     .summary = "what each group of ops keeps, by an integer program or its rounded relaxation",
+     .summary = "chooses what each group of ops keeps, by an integer program or its rounded relaxation",
      .paper = "Jain et al., Checkmate, MLSys 2020",
      .options = {{"stages", "12", "number",
-                  "of the forward phase, at most; each makes about two groups, and so does the backward phase"},
+                  "most stages of the forward phase; each becomes about two groups, and so does its backward part"},
                  {"solve", "lp", "lp|ilp", "the relaxation, rounded in two phases, or the integer program"},
                  {"time-limit", "60s", "ns", "wall time for solve=ilp"}},
      .make = [](const Options& options) {

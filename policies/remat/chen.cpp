@@ -64,7 +64,7 @@ const RegisterPolicy kRegistered{
      .summary = "keeps the inputs of some stages of a chain, and runs the segments between them again",
      .paper = "Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016, section 4",
      .options = {{"scheme", "greedy", "sqrt|greedy|recursive", "which stages: see the paper's sections"},
-                 {"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"}},
+                 {"stages", "60", "number", "most stages; neighbours with few saved bytes are merged"}},
      .make = [](const Options& options) {
        return std::make_unique<ChainPolicy>(
            count_of("chen", options, "stages", 200),

@@ -107,7 +107,8 @@ KnapsackSolver solver_of(const std::string& word) {
 const RegisterPolicy kRegistered{
     {.name = "min-cut",
      .kind = PolicyKind::kRemat,
-     .summary = "keeps a minimum cut between forward and backward; runs dear ops again as a memory budget asks",
+     .summary =
+         "keeps a minimum cut between forward and backward; a memory budget decides which expensive ops run again",
      .paper = "PyTorch 2.15, min_cut_rematerialization_partition",
      .options = {{"budget", "auto", "text",
                   "share of what the cut keeps beyond the inputs, 0 to 1, or by the capacity"},

@@ -25,7 +25,7 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kRemat,
      .summary = "binomial checkpointing of a chain of stages: keeps the inputs of as many stages as fit",
      .paper = "Griewank and Walther, Algorithm 799: revolve, ACM TOMS 26(1), 2000",
-     .options = {{"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"}},
+     .options = {{"stages", "60", "number", "most stages; neighbours with few saved bytes are merged"}},
      .make = [](const Options& options) {
        return std::make_unique<ChainPolicy>(count_of("revolve", options, "stages", 200), best_binomial);
      }}};

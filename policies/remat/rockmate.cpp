@@ -29,11 +29,11 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kRemat,
      .summary = "rotor over blocks, with integer programs that choose which values a block keeps",
      .paper = "Rockmate: Zhao et al., ICML 2023",
-     .options = {{"groups", "6", "number", "groups of a block's values, at most"},
+     .options = {{"groups", "6", "number", "most groups of a block's values"},
                  {"saves", "10", "number", "budgets of a block for the bytes that it keeps"},
                  {"peaks", "3", "number", "budgets of a block for its backward step"},
-                 {"nodes", "200", "number", "of branch and bound, at most, for each program"},
-                 {"stages", "60", "number", "blocks, at most: neighbours with few saved bytes are put together"},
+                 {"nodes", "200", "number", "most nodes of branch and bound for each program"},
+                 {"stages", "60", "number", "most blocks; neighbours with few saved bytes are merged"},
                  {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
      .make = [](const Options& options) {
        const auto slots = static_cast<int>(count_of("rockmate", options, "slots", 2000));

@@ -18,7 +18,7 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kRemat,
      .summary = "the best persistent order of a chain of stages: each keeps all, its input or nothing",
      .paper = "Beaumont et al., Optimal checkpointing for heterogeneous chains, 2019 (hal-02352969)",
-     .options = {{"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"},
+     .options = {{"stages", "60", "number", "most stages; neighbours with few saved bytes are merged"},
                  {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
      .make = [](const Options& options) {
        const auto slots = static_cast<int>(count_of("rotor", options, "slots", 2000));

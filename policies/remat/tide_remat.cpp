@@ -183,7 +183,7 @@ const RegisterPolicy kRegistered{
                  {"places", "on", "on/off", "whether it decides the addresses on best-fit and first-fit, too"},
                  exact_option(),
                  {"learn", "off", "on/off",
-                  "whether it reacts in the first iteration, as dtr-eq, and knows the future only in later ones"}},
+                  "act as dtr-eq in the first iteration, and know the future only in later ones"}},
      .make = [](const Options& options) { return std::make_unique<TideRemat>(options); }}};
 
 }  // namespace

@@ -109,8 +109,7 @@ class DeepCompile final : public Policy {
 const RegisterPolicy kRegistered{
     {.name = "deepcompile",
      .kind = PolicyKind::kSwap,
-     .summary =
-         "has as much optimizer state on the host as the forward phase needs room, and back before the optimizer",
+     .summary = "swaps out optimizer state until the forward phase fits, and swaps it in before the optimizer runs",
      .paper = "DeepCompile: Tanaka et al., 2025 (arXiv 2504.09983), adaptive offloading; its code in DeepSpeed",
      .options = {{"margin", "0.2", "number", "share of the capacity that is left free (MARGIN)"}},
      .make = [](const Options& options) {

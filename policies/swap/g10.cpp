@@ -206,7 +206,7 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kSwap,
      .summary = "plans which idle buffers are on the host when, by benefit and a ledger of the link's bandwidth",
      .paper = "G10: Zhang et al., MICRO 2023; without its SSD",
-     .options = {{"delta", "0.5", "number", "share of a copy's time by which it is begun earlier than it needs"},
+     .options = {{"delta", "0.5", "number", "share of its time by which a swap-in begins earlier than it must"},
                  {"line", "0.99", "number", "share of the capacity that the plan keeps the memory below"},
                  {"eager", "on", "on/off", "move copies back earlier while there is memory"}},
      .make = [](const Options& options) { return std::make_unique<G10>(options); }}};

@@ -112,7 +112,7 @@ class LayerWindow final : public Policy {
 const RegisterPolicy kRegistered{
     {.name = "layer-window",
      .kind = PolicyKind::kSwap,
-     .summary = "keeps on the device what a few layers that follow each other need, and the rest on the host",
+     .summary = "keeps on the device the tensors of a window of consecutive layers, and the rest on the host",
      .paper = "after the working window of STRONGHOLD (Sun et al., SC 2022)",
      .options = {{"window", "0", "number", "layers; 0: the smallest that hides copies, or what fits"}},
      .make = [](const Options& options) {

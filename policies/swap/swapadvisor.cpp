@@ -361,7 +361,8 @@ class SwapAdvisor final : public SlotSwapper {
 const RegisterPolicy kRegistered{
     {.name = "swapadvisor",
      .kind = PolicyKind::kSwap,
-     .summary = "searches genetically for an order and classes of slots; what leaves a full class is used again last",
+     .summary = "searches genetically for an order and classes of slots; a full class swaps out the tensor with the "
+                "latest next use",
      .paper = "SwapAdvisor: Huang et al., ASPLOS 2020",
      .options = {{"with", "order+swap", "order+swap|swap", "swap: the ops keep the recorded order"},
                  {"effort", "150", "number", "individuals to simulate"},

@@ -74,7 +74,8 @@ class TeOffload final : public Policy {
 const RegisterPolicy kRegistered{
     {.name = "te-offload",
      .kind = PolicyKind::kSwap,
-     .summary = "copies what the first layers save to the host, and back as many layers ahead as stay on the device",
+     .summary = "copies to the host the tensors that the first layers save, and back as many layers ahead as stay on "
+                "the device",
      .paper = "Transformer Engine, cpu_offload.py (2025); Megatron-LM, --cpu-offloading-num-layers",
      .options = {{"layers", "0", "number", "how many go (num_layers), at most all but the last; 0: all but the last"},
                  {"least", "1MiB", "bytes", "smaller tensors stay (min_tensor_size_to_offload)"}},

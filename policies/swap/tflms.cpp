@@ -197,9 +197,10 @@ const RegisterPolicy kRegistered{
      .summary = "cuts long edges of the data-flow graph: copies out what is made, back what is read late",
      .paper = "TFLMS: Le et al., arXiv 1807.02037; IBM/tensorflow-large-model-support",
      .options = {{"threshold", "-1", "number", "levels; longer edges are cut (swapout_threshold); -1: searched"},
-                 {"ahead", "-1", "number", "levels; copies back are triggered so much earlier (swapin_ahead)"},
-                 {"groupby", "-1", "number", "levels; readers so near share a copy back (swapin_groupby)"},
-                 {"sync", "0", "0|1|2|3", "whether copies out (1), back (2) or both (3) are waited for (sync_mode)"},
+                 {"ahead", "-1", "number", "levels by which a swap-in is triggered before its reader (swapin_ahead)"},
+                 {"groupby", "-1", "number", "levels within which readers share a swap-in (swapin_groupby)"},
+                 {"sync", "0", "0|1|2|3",
+                  "1: ops wait for swap-outs; 2: swap-ins wait for all ops before their reader; 3: both (sync_mode)"},
                  {"least", "64KiB", "bytes", "smaller tensors stay"},
                  {"effort", "60", "number", "simulations to search with"}},
      .make = [](const Options& options) { return std::make_unique<Tflms>(options); }}};

@@ -129,7 +129,7 @@ const RegisterPolicy kRegistered{
      .paper = "torchtune, OffloadActivations with use_streams (training/_activation_offloading.py)",
      .options = {{"least", "1024B", "bytes", "smaller tensors stay (min_offload_size)"},
                  {"stash", "5", "number", "saved tensors that stay alive while the oldest leaves (max_fwd_stash_size)"},
-                 {"head", "keep", "keep|offload", "what the output projection and the loss save"}},
+                 {"head", "keep", "keep|offload", "whether tensors that the output projection and the loss save stay"}},
      .make = [](const Options& options) {
        const double stash = options.number("stash");
        if (!(stash >= 1 && stash <= 1e6))

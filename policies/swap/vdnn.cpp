@@ -112,7 +112,7 @@ const RegisterPolicy kRegistered{
      .summary = "copies inputs of layers to the host as they run forward, and back one layer ahead",
      .paper = "vDNN: Rhu et al., MICRO 2016, sections III.B and III.C",
      .options = {{"which", "dyn", "all|conv|dyn",
-                  "inputs of which layers; dyn: the first of none, conv, all that fits"}},
+                  "layers whose inputs are copied; dyn: the first of none, conv, all that fits"}},
      .make = [](const Options& options) { return std::make_unique<Vdnn>(options.word("which")); }}};
 
 }  // namespace

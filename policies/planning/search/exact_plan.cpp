@@ -113,10 +113,10 @@ ExactAnswer answer_of_plan(const Trace& trace, const RunSpec& spec, Plan realise
 }
 
 OptionInfo exact_option() {
-  return {"exact", "on", "on/off",
-          fmt::format(
-              "all plans of a step of at most {} ops are tried, too, up to {} partial plans, or {} if it is repeated",
-              kMostExactOps, kMostExactStates, kMostSteadyStates)};
+  return {
+      "exact", "on", "on/off",
+      fmt::format("also search all plans of a step of at most {} ops, up to {} partial plans ({} for a repeated step)",
+                  kMostExactOps, kMostExactStates, kMostSteadyStates)};
 }
 
 std::map<std::string, std::string> without_exact(const PolicyInfo& info) {

@@ -47,7 +47,8 @@ const RegisterPool kRegister{
      .summary = "CUDA's stream-ordered pool (cudaMallocAsync) as documented; placement assumed, uncalibrated",
      .paper = "CUDA programming guide, stream-ordered memory allocator; cudaMemPoolAttr of the runtime API",
      .options =
-         {{"release_threshold", "0B", "bytes", "what stays reserved, used or not, when the host waits"},
+         {{"release_threshold", "0B", "bytes",
+           "bytes that stay reserved, used or not, when the host waits for the device"},
           {"follow_event_dependencies", "on", "on/off", "reuse what another stream freed once it was waited for"},
           {"allow_opportunistic", "on", "on/off", "reuse what another stream freed once that has passed the free"},
           {"allow_internal_dependencies", "on", "on/off", "when the device refuses, reuse and wait for the free"},

@@ -14,7 +14,7 @@ const RegisterPool kRegister{
      .summary = "SmartPool: cudaMalloc until an iteration repeats, then planned places in one pool",
      .paper = "Zhang et al., arXiv 1903.06631, section 3; github.com/junzhezhang/onlineColoring",
      .options = {{"fit", "best", "first|best",
-                  "which hole a block goes to; best overlooks the lowest one, as published"}},
+                  "hole that a block takes; best takes the lowest one only if there is no other, as published"}},
      .make = [](const Options& options) { return std::make_unique<SmartPool>(fit_of(options)); },
      .granule = 1_B}};
 
