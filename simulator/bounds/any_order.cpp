@@ -27,7 +27,8 @@ std::optional<Bound> load(const BoundQuery& query) {
   const Lifetimes lifetimes{query.trace};
   const Bytes least = alive_bound(lifetimes, dependencies_of(query.trace));
   if (least <= query.capacity) return std::nullopt;
-  return Bound{.feasible = false, .proof = fmt::format("what lives at once in every order takes {}", to_text(least))};
+  return Bound{.feasible = false,
+               .proof = fmt::format("the content that is alive at once in every order takes {}", to_text(least))};
 }
 
 /// The largest rate of a link for copies of any size, in bytes per ns.
@@ -124,7 +125,7 @@ std::optional<Bound> swaps(const BoundQuery& query) {
   }
   if (most <= earliest_ends(trace).back()) return std::nullopt;
   return Bound{.makespan = clock_start(query) + most,
-               .proof = fmt::format("what must be away during {}, whatever the order", name_of(trace, at)),
+               .proof = fmt::format("bytes that must be absent during {} in every order", name_of(trace, at)),
                .limited_by = lost_out >= lost_in ? Resource::kD2h : Resource::kH2d};
 }
 
@@ -137,7 +138,7 @@ const RegisterBound kLoad{{.name = "order-load",
                            .compute = load}};
 
 const RegisterBound kSwaps{{.name = "order-swap",
-                            .summary = "copies of what must be away during one op in every order",
+                            .summary = "copies of bytes that must be absent during one op in every order",
                             .remat = false,
                             .steady = true,
                             .order = true,

@@ -138,7 +138,7 @@ std::optional<Bound> gap_program(const BoundQuery& query, bool whole) {
   const std::int64_t least = (gaps.least(whole) + unit - 1) / unit * unit;
   if (least == 0) return std::nullopt;
   return Bound{.makespan = clock_start(query) + model.work() + Nanos{least},
-               .proof = fmt::format("{} must be run again over {} instants at which not everything fits",
+               .proof = fmt::format("ops that take {} must run again over {} instants at which not everything fits",
                                     to_text(Nanos{least}), gaps.instants()),
                .limited_by = Resource::kRecompute};
 }

@@ -21,7 +21,8 @@ std::string where(const RecomputeModel& model, StreamId stream, std::int32_t ins
   const Trace& trace = model.trace();
   const OpId op{static_cast<std::uint32_t>(instant)};
   return fmt::format(
-      "after op {} ({}), {} must be run again{}", instant, trace.text(trace.op(op).name), to_text(Nanos{cost}),
+      "after op {} ({}), ops that take {} must run again{}", instant, trace.text(trace.op(op).name),
+      to_text(Nanos{cost}),
       trace.data().streams.size() > 1 ? fmt::format(" on stream {}", trace.data().streams[stream.index()]) : "");
 }
 
@@ -47,12 +48,13 @@ std::optional<Bound> min_cut(const BoundQuery& query) {
   if (!plan.feasible)
     return Bound{
         .feasible = false,
-        .proof = fmt::format("after op {}, what is needed later and cannot be run again does not fit", plan.instant)};
+        .proof = fmt::format("after op {}, the content that is needed later and cannot be recomputed does not fit",
+                             plan.instant)};
   if (plan.bound == 0 || !iterations_are_apart(query)) return std::nullopt;
   std::string proof = where(model, stream, plan.instant, plan.bound);
   if (plan.stretches > 1)
-    proof =
-        fmt::format("in {} stretches of the step, {} must be run again", plan.stretches, to_text(Nanos{plan.bound}));
+    proof = fmt::format("in {} windows of the step, ops that take {} must run again", plan.stretches,
+                        to_text(Nanos{plan.bound}));
   return Bound{.makespan = clock_start(query) + model.work() + Nanos{plan.bound},
                .proof = std::move(proof),
                .limited_by = Resource::kRecompute};

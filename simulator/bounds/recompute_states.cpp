@@ -213,8 +213,9 @@ std::optional<Bound> bound(const BoundQuery& query) {
   const std::vector<Nanos> ends = earliest_ends(query.trace);
   return Bound{
       .makespan = clock_start(query) + ends.back() + Nanos{found.least},
-      .proof = fmt::format("{} must be run again, {} {} states of memory", to_text(Nanos{found.least}),
-                           found.exact ? "as the best path shows of all through" : "after a look at", found.states),
+      .proof = fmt::format("ops that take {} must run again: {} {} states of memory", to_text(Nanos{found.least}),
+                           found.exact ? "the shortest of all paths through" : "a lower bound after a search through",
+                           found.states),
       .limited_by = Resource::kRecompute};
 }
 

@@ -20,7 +20,8 @@ std::optional<Bound> answer(const BoundQuery& query, const Absences& step, const
   const std::string op =
       fmt::format("op {} ({})", found.at, trace.text(trace.ops()[static_cast<std::size_t>(found.at)].name));
   if (!found.feasible)
-    return Bound{.feasible = false, .proof = fmt::format("more must be away during {} than can be", op)};
+    return Bound{.feasible = false,
+                 .proof = fmt::format("{} does not fit even if everything that may be absent is absent", op)};
   if (found.stall <= 0) return std::nullopt;
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
                .proof = found.windows > 1 ? fmt::format("{} at {} instants, {} first of all", what, found.windows, op)
@@ -41,7 +42,7 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                                 .remat = remat,
                                                 .repeats = query.steady,
                                                 .whole = true});
-  return answer(query, step, found, "what must be away");
+  return answer(query, step, found, "bytes that must be absent");
 }
 
 std::optional<Bound> cut(const BoundQuery& query) {
@@ -60,17 +61,18 @@ std::optional<Bound> cut(const BoundQuery& query) {
                                                 .repeats = query.steady,
                                                 .whole = true,
                                                 .model = &model});
-  return answer(query, step, found, "what must be away, and what its reruns read,");
+  return answer(query, step, found, "bytes that must be absent, and the inputs of their reruns,");
 }
 
-const RegisterBound kSwap{{.name = "swap-window",
-                           .summary = "copies of what must be away at one instant take time before and behind it",
-                           .remat = false,
-                           .steady = true,
-                           .compute = [](const BoundQuery& query) { return bound(query, false); }}};
+const RegisterBound kSwap{
+    {.name = "swap-window",
+     .summary = "bytes that must be absent at one instant are copied out before it and back after it",
+     .remat = false,
+     .steady = true,
+     .compute = [](const BoundQuery& query) { return bound(query, false); }}};
 
 const RegisterBound kHybrid{{.name = "hybrid-window",
-                             .summary = "copies, or running again, of what must be away at one instant take time",
+                             .summary = "bytes that must be absent at one instant are copied or recomputed",
                              .steady = true,
                              .compute = [](const BoundQuery& query) { return bound(query, true); }}};
 

@@ -37,7 +37,8 @@ std::optional<Bound> bound(const BoundQuery& query) {
                                         .most_nodes = branches ? kMostNodes : 0});
   const std::string with = with_text(query.swap, query.remat);
   if (!found.feasible)
-    return Bound{.with = with, .feasible = false, .proof = "more must be absent during an op than can be"};
+    return Bound{
+        .with = with, .feasible = false, .proof = "an op does not fit even if everything that may be absent is absent"};
   if (found.stall <= 0) return std::nullopt;
   return Bound{
       .with = with,

@@ -43,7 +43,7 @@ Bytes end_bytes(const BoundQuery& query) {
 }
 
 Bound too_large(const std::string& who, Bytes bytes) {
-  return {.feasible = false, .proof = fmt::format("{} takes {}", who, to_text(bytes))};
+  return {.feasible = false, .proof = fmt::format("{} {}", who, to_text(bytes))};
 }
 
 std::string name_of(const Trace& trace, OpId op) {
@@ -60,9 +60,9 @@ std::optional<Bound> largest_working_set(const BoundQuery& query) {
     if (const Bytes bytes = working_set(trace, query.assume, OpId{i}).bytes + beside[i]; bytes > largest)
       largest = bytes, at = OpId{i};
   if (largest <= query.capacity) return std::nullopt;
-  return too_large(
-      at.valid() ? fmt::format("what {} uses at once", name_of(trace, at)) : "what the step hands on at its end",
-      largest);
+  return too_large(at.valid() ? fmt::format("the content that {} uses at once takes", name_of(trace, at))
+                              : "the outputs that must be in memory at the end of the step take",
+                   largest);
 }
 
 /// The bound for plans that do not swap.
@@ -71,7 +71,7 @@ std::optional<Bound> largest_without_swaps(const BoundQuery& query) {
   Bytes before;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) before += buffer.size;
-  if (before > query.capacity) return too_large("what existed before the step", before);
+  if (before > query.capacity) return too_large("the content from before the step takes", before);
   if (query.order) return largest_working_set(query);
   const RecomputeModel model{trace, query.assume, StreamId{0}};
   const std::vector<Bytes> taken = irreplaceable_bytes(model);
@@ -80,8 +80,9 @@ std::optional<Bound> largest_without_swaps(const BoundQuery& query) {
   const OpId at{static_cast<std::uint32_t>(largest - taken.begin())};
   return too_large(
       at.index() < trace.ops().size()
-          ? fmt::format("what {} uses at once and what is needed later and cannot be run again", name_of(trace, at))
-          : "what the step hands on at its end",
+          ? fmt::format("the content that {} uses at once, or that is needed later and cannot be recomputed, takes",
+                        name_of(trace, at))
+          : "the outputs that must be in memory at the end of the step take",
       *largest);
 }
 
@@ -101,7 +102,8 @@ std::optional<Bound> keep_all(const BoundQuery& query) {
   const Bytes peak = ideal_peak(query.trace, query.assume);
   if (peak <= query.capacity) return std::nullopt;
   return Bound{.feasible = false,
-               .proof = fmt::format("what lives at once takes {}, and nothing may leave", to_text(peak))};
+               .proof = fmt::format("the content that is alive at once takes {}, and no action may move or drop it",
+                                    to_text(peak))};
 }
 
 const RegisterBound kKeepAll{{.name = "load",

@@ -16,7 +16,7 @@ struct PlanFreedom {
 };
 
 /// Reads a list of "swap" and "remat" (with `may_order`, also of "order"), or "none".
-/// @throws InputError  "--with: 'offload' is not what plans may do; expected swap, remat, swap,remat or none"
+/// @throws InputError  "--with: 'offload' is no kind of action; expected swap, remat, swap,remat or none"
 inline PlanFreedom parse_with(const std::string& text, bool may_order = false) {
   PlanFreedom freedom;
   for (const std::string& word : split_list(text)) {
@@ -28,7 +28,7 @@ inline PlanFreedom parse_with(const std::string& text, bool may_order = false) {
       freedom.order = true;
     else if (text != "none")
       throw InputError{fmt::format(
-          "--with: '{}' is not what plans may do; expected {}", word,
+          "--with: '{}' is no kind of action; expected {}", word,
           may_order ? "some of order, swap and remat, as in order,swap, or none" : "swap, remat, swap,remat or none")};
   }
   return freedom;

@@ -31,7 +31,7 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   REQUIRE(seen.size() == 3);
   // A backward op needs a gradient, an activation and its new gradient at once. x_0 must stay, too.
   CHECK(seen[0]["feasible"] == false);
-  CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be run again takes 3.906 KiB"));
+  CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be recomputed, takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
   CHECK(seen[0]["bounds"].back()["limited_by"] == "memory");
   // The step takes 33 us. Beside x_0 and two gradients, 10 of the 15 activations fit; the other 5 are recomputed.
@@ -63,8 +63,8 @@ TEST_CASE("people get the bounds of tidepool bound as a table with their proofs"
       "12.7 KiB (0.722x the peak)\n"
       "  critical-path    swap,remat  33 us (+0.000 %)         compute    every op runs once, one after the other\n"));
   CHECK(result.out.ends_with(
-      "  load             none        infeasible               memory     what lives at once takes 17.58 KiB, "
-      "and nothing may leave\n"));
+      "  load             none        infeasible               memory     the content that is alive at once "
+      "takes 17.58 KiB, and no action may move or drop it\n"));
 }
 
 TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
@@ -73,7 +73,7 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   const ProgramResult with = run_program({"bound", trace, "--capacity", "0.5x", "--with", "swap,recompute"});
   CHECK(with.code == 2);
   CHECK(with.err ==
-        "tidepool: --with: 'recompute' is not what plans may do; expected some of order, swap and remat, as "
+        "tidepool: --with: 'recompute' is no kind of action; expected some of order, swap and remat, as "
         "in order,swap, or none\n");
   CHECK(run_program({"bound", trace}).code == 2);
   const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
