@@ -87,7 +87,7 @@ build() {
   if ! cmake --preset release "${settings[@]}" >"$log" 2>&1 ||
     ! cmake --build build -j "$(parallel_jobs)" --target "$1" 2>&1 | show_progress >>"$log"; then
     tail -n 40 "$log" >&2
-    say "setup.sh: the build failed; $log has everything"
+    say "setup.sh: the build failed; the whole log is in $log"
     exit 1
   fi
   say "built in $((SECONDS - began)) s"
@@ -121,7 +121,7 @@ cuda_headers_for_gpu() {
   for folder in build/cuda-headers /usr/include {"${CUDA_HOME-}",/usr/local/cuda}/{include,extras/CUPTI/include}; do
     [ ! -e "$folder/cupti.h" ] || return 0
   done
-  ./setup.sh cuda-headers || say "going on without: tidepool record will not see the GPU"
+  ./setup.sh cuda-headers || say "continuing without these headers: tidepool record will not see the GPU"
 }
 
 # Prints a sentence for each sample: the overhead of the best policy in 60 % of its memory, and the bound for it.

@@ -46,7 +46,7 @@ NAVIGATION = [
                    {"Policies": "policies.md"}, {"Published systems": f"{GUIDE}/systems.md"},
                    {"What a result says": f"{GUIDE}/results.md"},
                    {"Glossary": f"{GUIDE}/glossary.md"}]},
-    {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"What runs for hours": f"{GUIDE}/nightly.md"},
+    {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"Tests that run for hours": f"{GUIDE}/nightly.md"},
                  {"Changes": "CHANGELOG.md"}]},
 ]
 

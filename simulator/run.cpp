@@ -63,7 +63,7 @@ Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_pla
   const std::shared_ptr<const OrderedStep> step = reordered(chain, trace, spec);
   if (step && tell)
     throw InputError{
-        fmt::format("'{}' puts ops into another order, and decisions name ops of that; expected the step "
+        fmt::format("'{}' changes the order of ops, and decisions would name ops in the new order; expected the step "
                     "that 'tidepool order -o' writes",
                     spec.policy.text)};
   const std::chrono::nanoseconds search = std::chrono::steady_clock::now() - begin;

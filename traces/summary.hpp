@@ -28,9 +28,8 @@ struct Summary {
 /// Whether the ops' times are those of the CPU that recorded them; compared with these, copies to the host look cheap.
 bool has_cpu_times(const Trace& trace);
 inline constexpr const char* kCpuTimes =
-    "op times are those of the CPU that recorded them, and copies over a GPU's link look free beside them; `tidepool "
-    "record "
-    "--torch --times a100-40gb` prices the ops for a GPU";
+    "op times are those of the CPU that recorded them, so copies over a GPU's link look free in comparison; "
+    "`tidepool record --torch --times a100-40gb` estimates op times for a GPU";
 
 Summary summarize(const Trace& trace);
 

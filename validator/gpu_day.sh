@@ -59,7 +59,7 @@ if [ "${1-}" = --step ]; then  # the script calls itself, so that timeout can en
   program=$GPU_DAY_PROGRAM python=$GPU_DAY_PYTHON plans=$GPU_DAY_PLANS work=$GPU_DAY_WORK models=$GPU_DAY_MODELS
   record=$GPU_DAY_RECORD small=$GPU_DAY_SMALL
 elif [ "${1-}" = unpack ]; then
-  [ $# = 3 ] || usage "unpack takes a folder of results and one for what is in them"
+  [ $# = 3 ] || usage "unpack takes a folder of results and a folder to unpack them to"
   unpack "$2" "$3"
   exit
 else

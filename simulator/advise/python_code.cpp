@@ -172,7 +172,7 @@ def micro_batches(batch):
 #     for inputs, labels in micro_batches((inputs, labels)):
 #         (loss_of(model(inputs), labels) / PARTS).backward()
 #     optimizer.step()
-# Layers that normalise over the batch, as BatchNorm, see one piece at a time.
+# Layers that normalise over the batch, such as BatchNorm, see one piece at a time.
 )",
                      parts);
 }

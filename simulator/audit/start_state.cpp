@@ -92,7 +92,7 @@ class Rewind {
     const SnapshotEvent& event = events_[i];
     switch (event.action) {
       case SnapshotAction::kAlloc:
-        if (used_.erase(event.address) == 0) contradict(i, "nothing says what became of the block at");
+        if (used_.erase(event.address) == 0) contradict(i, "the log does not show the end of the block at");
         if (!settle_by_block(event)) contradict(i, "allocates in no segment, at");
         break;
       case SnapshotAction::kFreeCompleted:
@@ -104,7 +104,7 @@ class Rewind {
         const auto found = mapped_.find(Bytes{event.address});
         if (found == mapped_.end() || found->first.count() != event.address || found->second.size != event.size ||
             found->second.about.expandable)
-          contradict(i, "nothing says what became of the segment at");
+          contradict(i, "the log does not show the end of the segment at");
         else
           mapped_.take({found->first, event.size});
         break;
@@ -113,7 +113,7 @@ class Rewind {
         map_piece(event.address, event.size, native_for(event));
         break;
       case SnapshotAction::kSegmentMap:
-        if (!unmap(event)) contradict(i, "nothing says what became of the pages at");
+        if (!unmap(event)) contradict(i, "the log does not show the end of the pages at");
         break;
       case SnapshotAction::kSegmentUnmap:
         map_piece(event.address, event.size, given_back(i));

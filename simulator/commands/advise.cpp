@@ -89,7 +89,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
     if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
     if (change.bound)
-      fmt::print("; no plan of its kind takes less than {}, {:.2f} % above that", to_text(*change.bound),
+      fmt::print("; no plan of this kind takes less than {}; this one takes {:.2f} % more", to_text(*change.bound),
                  *change.gap * 100);
     fmt::print("\n\n{}", indented(change.code));
   }

@@ -87,7 +87,7 @@ std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
   if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
   constexpr std::int64_t kFew = 100;  // two allocators agree on the first block, and by chance on a few others
   if (total.first_mismatch && total.matched * kFew < total.allocations)
-    return fmt::format("{}: {} of {} addresses match: it was recorded under another allocator, as cudaMalloc",
+    return fmt::format("{}: {} of {} addresses match: it was recorded under another allocator, such as cudaMalloc",
                        arguments.path, total.matched, total.allocations);
   return "";
 }

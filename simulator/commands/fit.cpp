@@ -303,7 +303,7 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
         "            {} of cuDNN, assumed: {} times input and output of the largest convolution; low is without\n",
         to_text(fit.convolution_workspace), kConvolutionWorkspace);
   fmt::print("peak        {}\n",
-             fit.peak.op.valid() ? "in front of " + op_text(job.trace, fit.peak.op) : "where the trace ends");
+             fit.peak.op.valid() ? "before " + op_text(job.trace, fit.peak.op) : "where the trace ends");
   fmt::print("allocator   {}\n", allocator_text(fit));
   if (batch) print_batches(*batch);
   fmt::print("\nholders at the peak\n");
@@ -383,7 +383,7 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
     print_text(arguments, job, fit, largest);
     if (advice) fmt::print("{}", text_of(*advice));
   }
-  if (!job.said.empty()) fmt::print(stderr, "the job or its recording said last:\n{}", job.said);
+  if (!job.said.empty()) fmt::print(stderr, "last output of the job or its recording:\n{}", job.said);
   for (const std::string& line : remarks(arguments, job, fit)) fmt::print(stderr, "{}: {}\n", job.name, line);
   return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;
 }

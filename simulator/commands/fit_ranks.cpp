@@ -93,7 +93,7 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
     fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much\n", first,
                to_text(fits[first].at), sizes, to_text(fit.predicted - total));
   fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, fit.device->name, "rank",
-             "fits", "predicted", "low", "high", "reserved", "alive", "peak in front of");
+             "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
   for (std::size_t rank = 0; rank < fits.size(); ++rank) {
     const Fit& each = fits[rank].fit;
     const Trace& trace = job.traces[rank];

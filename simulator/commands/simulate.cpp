@@ -134,7 +134,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
 /// Writes the plan of a run that ended well. @return  false if the run has none
 bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& spec, Result result) {
   if (result.outcome != Outcome::kOk) {
-    fmt::print(stderr, "{}: not written; the run ended with {}, and only one that is ok has a plan\n", path,
+    fmt::print(stderr, "{}: not written; the run ended with {}, and only a run with outcome ok has a plan\n", path,
                to_text(result.outcome));
     return false;
   }

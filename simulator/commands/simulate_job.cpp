@@ -68,8 +68,7 @@ int run_plans(const LoadedJob& job, const std::string& path, const JobChange& ch
   grid.first = true;
   const auto spec_of = [&](const Trace& trace) {
     const Grid runs{grid, trace};
-    if (runs.size() != 1)
-      refuse("the lists ask for {} runs; expected one, of which each rank has its part", runs.size());
+    if (runs.size() != 1) refuse("the lists ask for {} runs; expected one run of the job", runs.size());
     return runs.at(0);
   };
   const RunSpec first = spec_of(job.traces.front());  // refuses wrong options before any plan is made
@@ -119,7 +118,7 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
                                     {"--of", &text.of},
                                     {"--collectives", &text.collectives},
                                     {"-j", &text.threads}})
-    if (*value) refuse("{}: {} is no job file; expected this option with a job file", name, trace);
+    if (*value) refuse("{}: {} is no job file; this option needs one", name, trace);
 }
 
 JobChange change_of(const JobText& text) {

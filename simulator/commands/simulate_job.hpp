@@ -26,7 +26,7 @@ void declare_job_options(const CommandLine& app, JobText& text);
 /// @throws InputError  "--of: 'gpu'; expected all, ops or host"
 JobChange change_of(const JobText& text);
 
-/// @throws InputError  "--scale: vgg.tide is no job file; expected this option with a job file"
+/// @throws InputError  "--scale: vgg.tide is no job file; this option needs one"
 void refuse_job_options(const JobText& text, const std::string& trace);
 
 /// Without an option of a run, the job runs as recorded; with one, its ranks run policies.

@@ -138,11 +138,11 @@ void Checker::map(const Action& action) {
   const Bytes memory = kMapPage * action.subject;
   const auto reserved = segments_.upper_bound(memory);
   if (reserved == segments_.begin() || std::prev(reserved)->second < memory + action.size)
-    refuse(action, "what it would show is not reserved");
+    refuse(action, "the memory that it maps to is not reserved");
   const auto there = segments_.lower_bound(action.offset + action.size);
   if (there != segments_.begin() && std::prev(there)->second > action.offset)
-    refuse(action, "there is memory at these addresses");
-  if (!map_.map(action.offset, action.size, memory)) refuse(action, "some of these addresses show memory already");
+    refuse(action, "these addresses are reserved memory");
+  if (!map_.map(action.offset, action.size, memory)) refuse(action, "some of these addresses are mapped already");
 }
 
 void Checker::unmap(const Action& action) {
@@ -150,7 +150,7 @@ void Checker::unmap(const Action& action) {
     return place.placed && place.offset < action.offset + action.size && action.offset < place.offset + place.size;
   };
   if (std::any_of(places_.begin(), places_.end(), within)) refuse(action, "it is in use");
-  if (!map_.unmap(action.offset, action.size)) refuse(action, "some of these addresses show nothing");
+  if (!map_.unmap(action.offset, action.size)) refuse(action, "some of these addresses are not mapped");
 }
 
 void Checker::run(const Action& action) {
@@ -200,7 +200,7 @@ void Checker::run(const Action& action) {
     }
   }
   if (!scratch_.empty())
-    refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));
+    refuse(action, fmt::format("the scratch place for version {} is not used", scratch_.begin()->first.value()));
   if (again) return check_rerun(action);
   ran_[id.index()] = true;
   ++next_op_;
@@ -272,9 +272,9 @@ void Checker::check(const Action& action) {
       const bool initial = trace_.version(v).kind == VersionKind::kInitial;
       const BufferId buffer = trace_.version(v).buffer;
       if (initial && trace_.buffer(buffer).born_before) {
-        if (!place.on_host) refuse(action, "it is gone and cannot be had again");
+        if (!place.on_host) refuse(action, "it is gone and cannot be recomputed");
         if (next_op_ > 0 || (iterations_ > 1 && trace_.buffer(buffer).outlives))
-          refuse(action, "only a copy brings back what existed before the step");
+          refuse(action, "only a copy from the host brings back content from before the step");
         began_on_host_[buffer.index()] = false;
       }
       if (initial) leave_host(place);
@@ -282,7 +282,7 @@ void Checker::check(const Action& action) {
       return;
     }
     case Verb::kScratch: {
-      if (!at(action).filled) refuse(action, "it has no content that a second writing must spare");
+      if (!at(action).filled) refuse(action, "it has no content, so it needs no scratch place");
       occupy(action, VersionId{action.subject});
       scratch_[VersionId{action.subject}] = {action.offset, action.size, true, false, false, {}};
       return;
@@ -310,7 +310,8 @@ void Checker::check(const Action& action) {
       const Place& place = at(action);
       const VersionId parent = trace_.version(VersionId{action.subject}).parent;
       if (!place.placed || place.filled) refuse(action, "it has no empty place");
-      if (!parent.valid() || !places_[parent.index()].filled) refuse(action, "what it replaces is not there");
+      if (!parent.valid() || !places_[parent.index()].filled)
+        refuse(action, "the version that it replaces is not resident");
       return;
     }
     case Verb::kSwapOut: {
@@ -336,7 +337,7 @@ void Checker::check(const Action& action) {
     case Verb::kUnmap:
       return unmap(action);
     case Verb::kReserve: {
-      if (map_.overlaps(action.offset, action.size)) refuse(action, "these addresses show other memory");
+      if (map_.overlaps(action.offset, action.size)) refuse(action, "these addresses are mapped to other memory");
       reserved_ += action.size;
       if (reserved_ > spec_.capacity)
         refuse(action, fmt::format("{} reserved exceed the capacity", to_text(reserved_)));
@@ -361,7 +362,7 @@ void Checker::check(const Action& action) {
       if (piece == segments_.begin() || std::prev(piece)->second < end) refuse(action, "it is not reserved");
       --piece;
       if (live_.any(first, end)) refuse(action, "it is in use");
-      if (map_.shows(first, action.size)) refuse(action, "other addresses show it");
+      if (map_.shows(first, action.size)) refuse(action, "other addresses are mapped to it");
       const auto [piece_first, piece_end] = *piece;
       segments_.erase(piece);
       if (piece_first < first) segments_[piece_first] = first;
@@ -379,10 +380,10 @@ void Checker::check_outputs(bool host_will_do) const {
     const Place& place = places_[root.index()];
     const bool may_stay = host_will_do || began_on_host_[trace_.version(root).buffer.index()];
     if (place.placed && !place.filled)
-      throw PlanError{fmt::format("the step ends with an empty place for version {} of buffer {}, which it hands on",
+      throw PlanError{fmt::format("the step ends with an empty place for version {} of buffer {}, one of its outputs",
                                   root.value(), trace_.version(root).buffer.value())};
     if (!place.filled && !(may_stay && place.on_host))
-      throw PlanError{fmt::format("the step ends without version {} of buffer {}, which it hands on", root.value(),
+      throw PlanError{fmt::format("the step ends without version {} of buffer {}, one of its outputs", root.value(),
                                   trace_.version(root).buffer.value())};
   }
 }

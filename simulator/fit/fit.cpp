@@ -117,8 +117,8 @@ std::vector<std::string> notes_on(const DeviceBudget& device) {
   std::vector<std::string> notes;
   if (!device.measured)
     notes.push_back(
-        fmt::format("the context on {} is assumed, not measured; low and high are where kernels are loaded "
-                    "when they are launched, and all at the start",
+        fmt::format("the context on {} is assumed, not measured; low: kernels are loaded at their first "
+                    "launch; high: all kernels are loaded at the start",
                     device.name));
   return notes;
 }

@@ -119,7 +119,7 @@ std::string_view to_text(Reason reason) {
 
 Dependencies dependencies_of(const Trace& trace) {
   if (const std::size_t streams = trace.data().streams.size(); streams > 1)
-    refuse("{} streams; expected a step of one: what orders ops of different streams is not all recorded", streams);
+    refuse("{} streams; expected one: the recording lacks some dependencies between streams", streams);
   return Collector{trace}.collect();
 }
 

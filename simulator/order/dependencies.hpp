@@ -31,7 +31,7 @@ struct Dependencies {
 
 /// Dependencies of a step of one stream. Where evidence is weak, order is kept: an op whose uses are not known, a host
 /// wait and a source stay between the ops around them. O(uses + pairs).
-/// @throws InputError  "3 streams; expected a step of one: what orders ops of different streams is not all recorded"
+/// @throws InputError  "3 streams; expected one: the recording lacks some dependencies between streams"
 Dependencies dependencies_of(const Trace& trace);
 
 }  // namespace tidepool

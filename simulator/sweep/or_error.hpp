@@ -16,11 +16,11 @@ Result or_error(Run run) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
-    failed.message = "takes more memory than there is";
+    failed.message = "the run needs more memory than this host has";
   } catch (const std::exception& error) {
     failed.message = error.what();
   } catch (...) {
-    failed.message = "the policy threw something that is no std::exception";
+    failed.message = "the policy threw an object that is no std::exception";
   }
   return failed;
 }

@@ -49,7 +49,7 @@ TEST_CASE("tidepool advise names modules to offload, with bytes and time of thei
     CHECK(change.at("gap") >= 0);
   }
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.9x", "--kinds", "offload"});
-  CHECK_THAT(result.out, ContainsSubstring(" to the host and back; no plan of its kind takes less than "));
+  CHECK_THAT(result.out, ContainsSubstring(" to the host and back; no plan of this kind takes less than "));
 }
 
 TEST_CASE("tidepool advise --apply pytorch prints the code of the best change alone") {

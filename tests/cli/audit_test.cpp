@@ -55,8 +55,8 @@ TEST_CASE("tidepool audit says where a log was recorded under another allocator,
   write_file(path, log);
   const ProgramResult other = run_program({"audit", path});
   CHECK(other.code == 1);
-  CHECK(other.err ==
-        "tidepool: " + path + ": 1 of 300 addresses match: it was recorded under another allocator, as cudaMalloc\n");
+  CHECK(other.err == "tidepool: " + path +
+                         ": 1 of 300 addresses match: it was recorded under another allocator, such as cudaMalloc\n");
 
   // A PyTorch snapshot without devices: pickle.dumps({"segments": [], "device_traces": []}, 2).
   using namespace std::string_view_literals;

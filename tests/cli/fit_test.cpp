@@ -20,7 +20,7 @@ TEST_CASE("tidepool fit begins with the verdict") {
   CHECK_THAT(result.out, StartsWith("fits: 15.67 of 39.38 GiB, margin 23.71 GiB\n"));
   CHECK_THAT(result.out, ContainsSubstring("\nworkspaces  16.25 MiB of cuBLAS, which the recording does not have\n"));
   CHECK_THAT(result.out,
-             ContainsSubstring("\npeak        in front of op 242 (aten::_log_softmax_backward_data)\n"
+             ContainsSubstring("\npeak        before op 242 (aten::_log_softmax_backward_data)\n"
                                "allocator   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reserves 120 MiB less: "
                                "14.13 GiB\n"));
   result = run_program({"fit", kSample, "--device", "t4"});  // the message says that the verdict is not certain
@@ -58,7 +58,8 @@ TEST_CASE("a job that does not fit is a result") {
                              "\nwhat to do: 14.45 GiB are left for the step's tensors\n"
                              "  no advice yet: no forward op has a module, so nothing can be said of modules; expected "
                              "a training step as recorded by `tidepool record --torch` or `record --dry --torch`\n"
-                             "  as code, from:\n    tidepool record --dry --torch --device t4 --capacity 4096GiB -o "
+                             "  commands that print these changes as code:\n    tidepool record --dry --torch --device "
+                             "t4 --capacity 4096GiB -o "
                              "run.tide -- COMMAND\n"
                              "    tidepool advise run.tide --capacity "));
 }

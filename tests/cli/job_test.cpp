@@ -81,8 +81,7 @@ TEST_CASE("tidepool report of a job shows the job of simulate, and refuses plans
                                                     "--capacity and --machine of the options of a run\n");
   CHECK(complaint({job, job}) == "tidepool: " + job + ": a job and other inputs; expected the job alone\n");
   CHECK(complaint({scratch.file("step.rank0.tide"), "--scale", "2"}) ==
-        "tidepool: --scale: " + scratch.file("step.rank0.tide") +
-            " is no job file; expected this option with a job file\n");
+        "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; this option needs one\n");
 }
 
 TEST_CASE("tidepool simulate of a job refuses unsupported options") {
@@ -98,8 +97,7 @@ TEST_CASE("tidepool simulate of a job refuses unsupported options") {
         "tidepool: --iterations: the ranks of a job run one step alone; expected the trace of one rank\n");
   CHECK(complaint({"--machine", "a100-pcie4"}) ==  // even the default machine, if named, runs a policy
         "tidepool: " + job + ": rank 0: the trace has no buffers; expected a recording of memory\n");
-  CHECK(complaint({"--policy", "none,tide"}) ==
-        "tidepool: the lists ask for 2 runs; expected one, of which each rank has its part\n");
+  CHECK(complaint({"--policy", "none,tide"}) == "tidepool: the lists ask for 2 runs; expected one run of the job\n");
   CHECK(complaint({"--policy", "order-peak"}) ==
         "tidepool: --policy: 'order-peak' puts ops into another order; the ranks of a job keep theirs\n");
   CHECK_THAT(complaint({"--policy", "lrux"}), ContainsSubstring("no policy named 'lrux'"));
@@ -114,8 +112,8 @@ TEST_CASE("tidepool simulate of a job refuses unsupported options") {
                              ": cannot be opened: No such file or directory\n");
   const ProgramResult alone = run_program({"simulate", scratch.file("step.rank0.tide"), "--scale", "2"});
   CHECK(alone.code == 2);
-  CHECK(alone.err == "tidepool: --scale: " + scratch.file("step.rank0.tide") +
-                         " is no job file; expected this option with a job file\n");
+  CHECK(alone.err ==
+        "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; this option needs one\n");
 }
 
 TEST_CASE("tidepool import refuses a folder without profiles, and options of one trace for several") {
@@ -130,7 +128,7 @@ TEST_CASE("tidepool import refuses a folder without profiles, and options of one
   write_file(runs + "/r0.json", rank_profile(0, 200));
   std::filesystem::create_directory(scratch.file("x.json"));
   CHECK(complaint({}) ==
-        "tidepool: " + scratch.file("x.json") + ": is no file; expected one, beside which the traces can be\n");
+        "tidepool: " + scratch.file("x.json") + ": is no file; expected a file, with the traces beside it\n");
   CHECK_FALSE(std::filesystem::exists(scratch.file("x.rank0.tide")));
   CHECK(complaint({"--device", "0"}) ==
         "tidepool: " + runs + ": several ranks; expected no --device and --iteration\n");

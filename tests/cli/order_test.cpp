@@ -91,8 +91,9 @@ TEST_CASE("tidepool view shows a run in another order, and simulate --explain re
   CHECK(run_program(view).code == 0);
   const ProgramResult explained = run_program(explain);
   CHECK(explained.code == 1);
-  CHECK_THAT(explained.out, ContainsSubstring("error: 'order-peak' puts ops into another order, and decisions name ops "
-                                              "of that; expected the step that 'tidepool order -o' writes\n"));
+  CHECK_THAT(explained.out,
+             ContainsSubstring("error: 'order-peak' changes the order of ops, and decisions would name ops "
+                               "in the new order; expected the step that 'tidepool order -o' writes\n"));
 }
 
 TEST_CASE("tidepool bound has bounds for every order") {
@@ -117,8 +118,8 @@ TEST_CASE("steps that cannot be reordered, and wrong options of tidepool order, 
   const ProgramResult streams = run_program({"order", two});
   CHECK(streams.code == 2);
   CHECK_THAT(streams.err, Catch::Matchers::EndsWith(
-                              "two.jsonl: 2 streams; expected a step of one: what orders ops of different streams "
-                              "is not all recorded\n"));
+                              "two.jsonl: 2 streams; expected one: the recording lacks some dependencies between "
+                              "streams\n"));
   const std::string bare = folder.file("bare.jsonl");
   std::ofstream{bare} << "{\"tidepool\":1}\n{\"run\":\"op\",\"uses\":[]}\n";
   const ProgramResult buffers = run_program({"order", bare});

@@ -20,12 +20,12 @@ TEST_CASE("tidepool record refuses unsupported options before it runs the job") 
   std::ofstream{folder.file("run.raw")} << "";
   CHECK(message({"record", "-o", folder.file("run.tide"), "--", "true"}) ==
         "tidepool: " + folder.file("run.raw") +
-            ": is there already; expected no file or folder, for what is recorded\n");
+            ": exists already; expected no file or folder of this name: the raw recording goes there\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--wait", "--", "true"}) ==
         "tidepool: --wait: nothing would start the recording; expected --signal too\n");
   CHECK(message({"record", "-o", folder.file("a.raw"), "--", "true"}) ==
         "tidepool: -o " + folder.file("a.raw") +
-            ": the folder for what is recorded has this name; expected another ending, as in run.tide\n");
+            ": this is the name of the folder for the raw recording; expected another ending, as in run.tide\n");
   CHECK(message({"record", "-o", folder.file("none/a.tide"), "--", "true"}) ==
         "tidepool: -o " + folder.file("none/a.tide") + ": there is no folder " + folder.file("none") +
             "; expected one that exists\n");

@@ -83,8 +83,7 @@ TEST_CASE("bad arguments of report are refused with exit code 2 and a message") 
     words.insert(words.begin() + 1, inputs.begin(), inputs.end());
     const ProgramResult of_job = run_program(words);
     CHECK(of_job.code == 2);
-    CHECK(of_job.err ==
-          "tidepool: --rank: " + inputs.back() + " is no job file; expected this option with a job file\n");
+    CHECK(of_job.err == "tidepool: --rank: " + inputs.back() + " is no job file; this option needs one\n");
   }
   CHECK(run_program({"report", scratch.file("missing.tide"), "-o", output}).code == 2);
   CHECK(content_of(output).empty());

@@ -349,7 +349,8 @@ TEST_CASE("a run that did not end well has no plan to write") {
   const ProgramResult result = run_program({"simulate", trace, "--capacity", "0.5x", "--plan-out", plan, "--json"});
   CHECK(result.code == 1);
   CHECK(Json::parse(result.out)["outcome"] == "out_of_memory");
-  CHECK(result.err == plan + ": not written; the run ended with out_of_memory, and only one that is ok has a plan\n");
+  CHECK(result.err ==
+        plan + ": not written; the run ended with out_of_memory, and only a run with outcome ok has a plan\n");
   CHECK(content_of(plan).empty());
   const ProgramResult two = run_program({"simulate", trace, "--capacity", "0.5x,none", "--plan-out", plan});
   CHECK(two.code == 2);
@@ -409,8 +410,8 @@ TEST_CASE("simulate and sweep warn of op times that are a CPU's") {
   const std::string measured = tests::write_trace(scratch, "cpu", build.finish());
   const std::string warning =
       measured +
-      ": op times are those of the CPU that recorded them, and copies over a GPU's link look free "
-      "beside them; `tidepool record --torch --times a100-40gb` prices the ops for a GPU\n";
+      ": op times are those of the CPU that recorded them, so copies over a GPU's link look free "
+      "in comparison; `tidepool record --torch --times a100-40gb` estimates op times for a GPU\n";
   CHECK_THAT(run_program({"simulate", measured}).err, StartsWith(warning));
   CHECK_THAT(run_program({"sweep", measured, "--policy", "none", "--capacity", "1x"}).err, StartsWith(warning));
   CHECK(run_program({"simulate", small_trace(scratch)}).err.find("op times") == std::string::npos);

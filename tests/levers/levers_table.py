@@ -55,13 +55,13 @@ def asked_as(row, policies):
     'order-peak'
     >>> asked_as({"policy": "tide", "options": "tide(effort=50)"}, asked)
     Traceback (most recent call last):
-    SystemExit: a row is of tide(effort=50), which none of tide(with=swap,effort=600), tide(with=swap,effort=40), \
-tide(effort=40), order-peak is
+    SystemExit: a row is about tide(effort=50), which is none of tide(with=swap,effort=600), tide(with=swap,effort=40), \
+tide(effort=40), order-peak
     """
     name, options = parts_of(row["options"] or row["policy"])
     fitting = [policy for policy in policies if parts_of(policy)[0] == name and options <= parts_of(policy)[1]]
     if not fitting:
-        sys.exit(f"a row is of {row['options'] or row['policy']}, which none of {', '.join(policies)} is")
+        sys.exit(f"a row is about {row['options'] or row['policy']}, which is none of {', '.join(policies)}")
     return min(fitting, key=lambda policy: len(parts_of(policy)[1]))
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-HEAD = """# What runs for hours
+HEAD = """# Tests that run for hours
 
 Tests that take too long for every commit are run by one command, which writes this page:
 

@@ -88,7 +88,7 @@ def wrong_of(measured, predicted, sizes):
 
 def print_table(measured, predicted, high, sizes):
     errors = [abs(p - m) / m for p, m in zip(predicted, measured)]
-    print("| rows | median error | 90th percentile | largest | called fitting that do not | the same, for certain | "
+    print("| rows | median error | 90th percentile | largest | wrongly said to fit | the same, for certain | "
           "at most `high` |\n|---|---|---|---|---|---|---|")
     within = sum(m <= h for m, h in zip(measured, high)) / len(high)
     print(f"| {len(errors)} | {statistics.median(errors):.2%} | {percentile(errors, 0.9):.2%} | {max(errors):.2%} | "

@@ -337,10 +337,10 @@ TEST_CASE("versions from before the step get a place when the step begins; later
   CHECK(replay(trace, spec, Plan{{start, first, second}}).makespan == 20_ns);
   CHECK(replay(trace, spec, Plan{{first, in, second}}).makespan == 10_ns + 1000_ns + 10_ns);
   CHECK_THROWS_WITH(replay(trace, spec, Plan{{first, late, second}}),
-                    "alloc version 0 before op 1: only a copy brings back what existed before the step");
+                    "alloc version 0 before op 1: only a copy from the host brings back content from before the step");
   spec.iterations = 2;
   CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, first, second, out, drop, next, start}}),
-                    "alloc version 0 before op 0: only a copy brings back what existed before the step");
+                    "alloc version 0 before op 0: only a copy from the host brings back content from before the step");
 }
 
 TEST_CASE("a step must not end with an empty place for an output, even if the host has the content") {
@@ -354,7 +354,7 @@ TEST_CASE("a step must not end with an empty place for an output, even if the ho
   const RunSpec spec = under("none", 1000_B);
   CHECK(replay(trace, spec, Plan{{start, run, out, drop}}).makespan == 10_ns + 1000_ns);
   CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, run, out, drop, empty}}),
-                    "the step ends with an empty place for version 1 of buffer 0, which it hands on");
+                    "the step ends with an empty place for version 1 of buffer 0, one of its outputs");
 }
 
 TEST_CASE("a policy cannot run an op while it is asked to make room for a place, since the op would need places") {

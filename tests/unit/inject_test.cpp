@@ -121,8 +121,8 @@ TEST_CASE("the scripts for the day with a GPU (tracer/gpu_day) read the recorder
   CHECK(std::system(line.c_str()) == 0);
   const std::string said = content_of(folder.file("said"));
   CHECK_THAT(said, ContainsSubstring(
-                       "of 2 kernels, the id is that of a call: 1 outermost, 1 nested, 0 driver; 0 of none; 0 could "
-                       "not be looked at; 2.0 uses each; 0 kernels without times\n"
+                       "of 2 kernels, the id is that of a call: 1 outermost, 1 nested, 0 driver; 0 of none; 0 with "
+                       "parameters that could not be read; 2.0 uses each; 0 kernels without times\n"
                        "parameters: 0 by cuFuncGetParamInfo, 1 by cuKernelGetParamInfo, 0 by neither\nCUPTI 26 of "));
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("two live buffers with the same memory are refused, whatever their add
   CHECK(checked == "alloc version 1 before op 1: it would overlap version 0");
   CHECK(executed == "alloc version 1 before op 1: [2097152, +2097152) is in use");
   CHECK(refusals(trace, plan(0_B, 2_MiB)).first ==
-        "map [104857600, +4194304) to [0, +4194304) before op 0: what it would show is not reserved");
+        "map [104857600, +4194304) to [0, +4194304) before op 0: the memory that it maps to is not reserved");
 }
 
 TEST_CASE("addresses with memory of their own cannot show other memory, and addresses that do cannot be reserved") {
@@ -92,14 +92,14 @@ TEST_CASE("addresses with memory of their own cannot show other memory, and addr
   over.reserve(0_B, 8_MiB, 4).map(6_MiB, 4_MiB, 0).run(OpId{0});
   CHECK(refusals(trace, over.plan()) ==
         std::pair<std::string, std::string>{
-            "map [6291456, +4194304) to [0, +4194304) before op 0: there is memory at these addresses",
+            "map [6291456, +4194304) to [0, +4194304) before op 0: these addresses are reserved memory",
             "map [6291456, +4194304) to [0, +4194304) before op 0: part of it is reserved"});
   PlanWriter under{trace};
   under.reserve(0_B, 4_MiB, 2).map(8_MiB, 4_MiB, 0).reserve(10_MiB, 2_MiB, 1).run(OpId{0});
-  CHECK(
-      refusals(trace, under.plan()) ==
-      std::pair<std::string, std::string>{"reserve [10485760, +2097152) before op 0: these addresses show other memory",
-                                          "reserve [10485760, +2097152) before op 0: part of it shows other memory"});
+  CHECK(refusals(trace, under.plan()) ==
+        std::pair<std::string, std::string>{
+            "reserve [10485760, +2097152) before op 0: these addresses are mapped to other memory",
+            "reserve [10485760, +2097152) before op 0: part of it is mapped to other memory"});
 }
 
 TEST_CASE("memory that other addresses show cannot be released, and addresses in use cannot be unmapped") {
@@ -109,7 +109,7 @@ TEST_CASE("memory that other addresses show cannot be released, and addresses in
   const Trace trace = build.finish();
   PlanWriter gone{trace};
   gone.reserve(0_B, 2_MiB, 1).map(100_MiB, 2_MiB, 0).release(0_B, 2_MiB);
-  CHECK(refusals(trace, gone.plan()).first == "release [0, +2097152) before op 0: other addresses show it");
+  CHECK(refusals(trace, gone.plan()).first == "release [0, +2097152) before op 0: other addresses are mapped to it");
   PlanWriter used{trace};
   used.reserve(0_B, 2_MiB, 1).map(100_MiB, 2_MiB, 0).alloc(trace.first_version(x), 100_MiB).unmap(100_MiB, 2_MiB);
   CHECK(refusals(trace, used.plan()) ==

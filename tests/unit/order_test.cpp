@@ -141,7 +141,7 @@ TEST_CASE("a step of several streams is not reordered") {
   TraceBuilder build{{"0", "1"}};
   build.run({.name = build.text("op")}, {});
   CHECK_THROWS_WITH(dependencies_of(build.finish()),
-                    "2 streams; expected a step of one: what orders ops of different streams is not all recorded");
+                    "2 streams; expected one: the recording lacks some dependencies between streams");
 }
 
 TEST_CASE("an op on lists of tensors becomes one op for each tensor") {

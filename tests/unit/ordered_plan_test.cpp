@@ -124,7 +124,7 @@ TEST_CASE("an order is accepted only if it has all ops and keeps their dependenc
   TraceBuilder build{{"0", "1"}};
   build.run({.name = build.text("op")}, {});
   CHECK(refusal(build.finish(), {"", false, {0}}) ==
-        "order: 2 streams; expected a step of one: what orders ops of different streams is not all recorded");
+        "order: 2 streams; expected one: the recording lacks some dependencies between streams");
 }
 
 TEST_CASE("every policy that reorders computes the bytes of the recorded order, also over several iterations") {

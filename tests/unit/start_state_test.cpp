@@ -97,7 +97,8 @@ TEST_CASE("blocks of small segments have no slack") {
 
 TEST_CASE("events that contradict the final state are reported") {
   TorchSnapshot snapshot = with_two_blocks(16 * kMiB, {event(SnapshotAction::kAlloc, 8 * kMiB, 2_MiB)});
-  CHECK(state_of(snapshot).text() == "contradiction: trace entry 0: nothing says what became of the block at 0x800000");
+  CHECK(state_of(snapshot).text() ==
+        "contradiction: trace entry 0: the log does not show the end of the block at 0x800000");
   snapshot = with_two_blocks(0, {});
   CHECK(state_of(snapshot).text() == "contradiction: trace entry 0: frees a block that is in use afterwards, at 0x0");
   snapshot = with_two_blocks(50 * kMiB, {});

@@ -274,13 +274,14 @@ int record(const Arguments& arguments) {
   if (arguments.wait && arguments.signal.empty())
     refuse("--wait: nothing would start the recording; expected --signal too");
   if (raw == output)
-    refuse("-o {}: the folder for what is recorded has this name; expected another ending, as in run.tide",
+    refuse("-o {}: this is the name of the folder for the raw recording; expected another ending, as in run.tide",
            output.string());
   if (const fs::path folder = output.parent_path(); !folder.empty() && !fs::is_directory(folder))
     refuse("-o {}: there is no folder {}; expected one that exists", output.string(), folder.string());
   if (arguments.no_gpu && !arguments.is_dry && !records_torch(arguments))
     refuse("--no-gpu: nothing would be recorded; expected --torch too");
-  if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
+  if (fs::exists(raw))
+    refuse("{}: exists already; expected no file or folder of this name: the raw recording goes there", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
   std::error_code ignored;
   fs::remove_all(raw / "ranks", ignored);  // messages that the ranks of the job exchanged
@@ -303,7 +304,7 @@ int record(const Arguments& arguments) {
       if (result == 0) result = 1;
     }
   } catch (const InputError& error) {
-    fmt::print(stderr, "tidepool: {}\ntidepool: {} has what was recorded; `tidepool import` makes a trace of it\n",
+    fmt::print(stderr, "tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n",
                error.what(), raw.string());
     return status != 0 ? status : 1;
   }
@@ -316,35 +317,38 @@ const RegisterCommand kRegistered{
      .summary = "run a job, record what it does on the GPU, and make a trace of it",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("-o,--output", arguments->output,
-                      "the trace, or of a job of several ranks the job file, beside which are their traces; what is "
-                      "recorded goes to a folder RUN.raw beside it")
+       app.add_option(
+              "-o,--output", arguments->output,
+              "the trace; for a job of several ranks, the job file, with the traces beside it; the raw recording "
+              "goes to a folder RUN.raw beside it")
            .capture_default_str();
        app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
        app.add_option(
            "--iterations", arguments->iterations,
-           fmt::format("iterations to record; the job then goes on at full speed (all; with --torch {} where "
-                       "there is no GPU, and 1 of a dry run)",
+           fmt::format("iterations to record; then the job continues at full speed (default: all; with --torch {} "
+                       "without a GPU, and 1 in a dry run)",
                        kHookIterations));
-       app.add_option("--times", arguments->times,
-                      "price PyTorch's operators for this device instead of measuring them, as in a100-40gb "
-                      "(tracer/torch/README.md); of a dry run, --device unless another is given");
+       app.add_option(
+           "--times", arguments->times,
+           "estimate the times of PyTorch's operators for this device, as in a100-40gb, instead of measuring "
+           "them (tracer/torch/README.md); default in a dry run: --device");
        app.add_flag("--kernels", arguments->kernels,
-                    "the trace has the kernels of the whole job where PyTorch's operators are known, too");
+                    "the trace has the kernels of the whole job, even if PyTorch's operators are known");
        app.add_option("--iteration-range", arguments->iteration_range,
-                      "an iteration begins where an NVTX range begins whose name begins so (iteration)");
+                      "an iteration begins with an NVTX range whose name begins with this text (default: iteration)");
        app.add_option("--iteration-kernel", arguments->iteration_kernel,
-                      "or where a kernel is launched whose mangled name contains this");
+                      "an iteration begins with the launch of a kernel whose mangled name contains this text");
        app.add_option("--signal", arguments->signal,
                       "this signal to the job stops and starts the recording: USR1, USR2, ... or a number");
        app.add_flag("--wait", arguments->wait, "record nothing before the first signal");
        app.add_flag("--keep-raw", arguments->keep_raw, "keep the folder RUN.raw, from which traces can be made again");
        app.add_flag("--torch", arguments->torch, "also record PyTorch's tensors and ops");
        app.add_option("--framework", arguments->framework,
-                      "torch (as --torch), jax or tensorflow (tf): switch its own pool of device memory off, which is "
-                      "slow, so that its buffers can be seen");
-       app.add_flag("--no-gpu", arguments->no_gpu,
-                    "only what --torch records, which is all where NVIDIA's driver is missing");
+                      "torch (same as --torch); jax or tensorflow (tf): switch the framework's own memory pool off, so "
+                      "that its buffers can be seen; slow");
+       app.add_flag(
+           "--no-gpu", arguments->no_gpu,
+           "record only PyTorch's tensors and ops, not the GPU (default with --torch if NVIDIA's driver is missing)");
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,
                         "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
@@ -352,25 +356,25 @@ const RegisterCommand kRegistered{
            .capture_default_str()
            .needs(dry);
        app.add_option("--capacity", arguments->dry.capacity,
-                      "for --dry: the device's memory, if not its own, as in 24GiB")
+                      "for --dry: the size of the device's memory, as in 24GiB (default: that of --device)")
            .needs(dry);
        app.add_option(
               "--placement", arguments->dry.placement,
-              "for --dry: where memory lies, which PyTorch's allocator breaks ties by: lowest-first, side by side, "
-              "or top-down, in chunks of 32 MiB, as on two measured devices under Linux")
+              "for --dry: addresses of memory, by which PyTorch's allocator breaks ties: lowest-first (side by side), "
+              "or top-down (in chunks of 32 MiB, as on two measured devices under Linux)")
            .capture_default_str()
            .needs(dry);
        app.add_option("--devices", arguments->dry.devices,
-                      "for --dry: devices that a process sees, each of which it may take as its own (1; of torchrun, "
-                      "one for each process)")
+                      "for --dry: number of devices that a process can choose from (default 1; with torchrun, one for "
+                      "each process)")
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
-       app.add_flag("--like-ranks", arguments->like_ranks,
-                    "with --dry, of a job of several ranks: ranks that do the same as an earlier one have its trace, "
-                    "with its times");
+       app.add_flag(
+           "--like-ranks", arguments->like_ranks,
+           "with --dry, for a job of several ranks: a rank that does the same as an earlier one gets the trace "
+           "of that rank, with its times");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
-       app.add_flag("!--no-detach", arguments->detach,
-                    "when the recording has ended, CUPTI stays in the job, which it slows down, instead of leaving it");
+       app.add_flag("!--no-detach", arguments->detach, "CUPTI stays in the job after the recording, and slows it down");
        app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");
        app.add_option("command", arguments->command, "the job, behind --").required();
        return [arguments] { return record(*arguments); };

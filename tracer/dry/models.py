@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far dry runs get: three training steps of each model, as `tidepool record --dry` runs them, in a table.
+"""Records three training steps of each model with `tidepool record --dry`, and prints a table.
 
 A row has launches and library calls, PyTorch's own peak and reserved memory, whether the trace's ideal peak equals
 PyTorch's, and how many addresses and segments of PyTorch's memory history the model of its allocator predicts. Needs a

@@ -75,8 +75,8 @@ def correlations(machine):
     missed = sum(kernel.correlation not in launched for kernel in kernels)
     flags = sum(launched[k.correlation].flags & 2 != 0 for k in kernels if k.correlation in launched)
     uses = [launched[k.correlation].uses for k in kernels if k.correlation in launched]
-    return (f"of {len(kernels)} kernels, the id is that of a call: {matched}; {missed} of none; {flags} could not be looked at; "
-            f"{statistics.mean(uses or [0]):.1f} uses each; {sum(k.start == 0 for k in kernels)} kernels without times")
+    return (f"of {len(kernels)} kernels, the id is that of a call: {matched}; {missed} of none; "
+            f"{flags} with parameters that could not be read; {statistics.mean(uses or [0]):.1f} uses each; {sum(k.start == 0 for k in kernels)} kernels without times")
 
 
 def handles(machine):

@@ -66,7 +66,7 @@ Recorder::Recorder() : options_{cupti::options_from_environment()}, layouts_{opt
 void Recorder::begin() {
   if (!options_.problem.empty()) say(options_.problem);
   if (options_.folder.empty()) {
-    say("TIDEPOOL_RAW is not set; expected the folder for what is recorded, as `tidepool record` sets it");
+    say("TIDEPOOL_RAW is not set; expected the folder for the recording, as `tidepool record` sets it");
     return;
   }
   window_ = std::make_unique<cupti::IterationWindow>(options_.skip, options_.iterations);
@@ -86,7 +86,7 @@ bool Recorder::load() {
     return false;
   }
   if (const int error = output_.open(options_.folder, now()); error != 0) {
-    say(options_.folder + ": cannot make a file for what is recorded (" + std::strerror(error) +
+    say(options_.folder + ": cannot make a file for the recording (" + std::strerror(error) +
         "); the job runs unrecorded");
     return false;
   }

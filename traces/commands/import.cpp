@@ -91,10 +91,9 @@ const RegisterCommand kRegistered{
        app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_flag("!--no-redact,--redact", arguments->redact,
-                    "take folders out of paths, mail addresses, command line and environment (default)");
-       app.add_option(
-              "-o,--output", arguments->output,
-              "the trace file, RUN.tide; of several ranks the job file, JOB.json, beside which are their traces")
+                    "remove folders from paths, mail addresses, the command line and the environment (default)");
+       app.add_option("-o,--output", arguments->output,
+                      "the trace file, RUN.tide; for several ranks, the job file, JOB.json, with the traces beside it")
            .required();
        return [arguments] { return import_trace(*arguments); };
      }}};

@@ -252,7 +252,7 @@ class Machine:
     def copy(self, version):
         place, parent = self.places[version], self.step.parent[version]
         if not place.at or place.filled or parent is None or not self.places[parent].filled:
-            raise Wrong("it has no empty place, or what it replaces is not there")
+            raise Wrong("it has no empty place, or the version that it replaces is not resident")
         begin = max(self.ops, place.ready, self.places[parent].ready)
         size = self.step.size[self.step.buffer[version]]
         self.ops = begin - (-size * 10**9 // self.links["device_copy_bytes_per_second"])

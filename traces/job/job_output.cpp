@@ -54,7 +54,7 @@ std::vector<std::string> traces_to_replace(const std::filesystem::path& path) {
 
 void require_file_name(const std::string& path) {
   if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-    refuse("{}: is no file; expected one, beside which the traces can be", path);
+    refuse("{}: is no file; expected a file, with the traces beside it", path);
 }
 
 void write_job(const std::string& path, LoadedJob& job) {

@@ -223,7 +223,7 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "run",
-     .summary = "carry a plan or a layout out on a live PyTorch job, and compare with the prediction",
+     .summary = "execute a plan or a layout in a live PyTorch job, and compare with the prediction",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out");

@@ -248,7 +248,7 @@ const RegisterCommand kRegistered{
        app.add_option("--time-scale", options.time_scale,
                       "host: measure time; ops and copies take this multiple of their time");
        app.add_flag("--move", options.move,
-                    "host: copies move as many bytes as they have instead of waiting; with --time-scale 1 and the "
+                    "host: copies move all their bytes instead of only waiting; use it with --time-scale 1 and the "
                     "machine file of calibrate --backend host");
        app.add_flag("--graph", options.graph, "cuda: submit everything as one CUDA graph");
        app.add_option("--device", options.device, "cuda: number of the device (default 0)");
@@ -256,7 +256,8 @@ const RegisterCommand kRegistered{
            "--arena", arguments->arena,
            "most memory for content; larger plans are scaled down (default: host 256MiB, cuda as much as the "
            "plan needs)");
-       app.add_flag("!--no-threads", options.threads, "host: every task in issue order, one after the other");
+       app.add_flag("!--no-threads", options.threads,
+                    "host: run the tasks one after the other, in issue order, without threads");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

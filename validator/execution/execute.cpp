@@ -64,7 +64,7 @@ class Walk {
     const VersionId v{action.subject};
     switch (action.verb) {
       case Verb::kReserve:
-        if (map_.overlaps(action.offset, action.size)) refuse(action, "part of it shows other memory");
+        if (map_.overlaps(action.offset, action.size)) refuse(action, "part of it is mapped to other memory");
         if (!segments_.reserve(action.offset, action.size)) refuse(action, "part of it is reserved already");
         return;
       case Verb::kRelease:

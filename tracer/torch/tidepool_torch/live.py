@@ -350,7 +350,8 @@ class Capture:
 
 
 def _say_missed(count):
-    print(f"tidepool: {count} ops of other threads are not recorded: only the thread that steps the optimizer is",
+    print(f"tidepool: {count} ops of other threads are not recorded; only the thread that calls the "
+          "optimizer's step() is",
           file=sys.stderr, flush=True)
 
 
