@@ -6,6 +6,7 @@
 #include <set>
 
 #include "traces/iteration.hpp"
+#include "traces/quantity.hpp"
 
 namespace tidepool {
 namespace {
@@ -72,8 +73,10 @@ std::vector<std::string> warnings(const Trace& trace) {
   };
   say(lost.dropped_records, "or more records were lost");
   say(lost.unmatched_frees, "frees of memory whose allocation was not seen");
-  say(lost.unknown_pointers, "pointers that led to no known buffer");
-  say(lost.clock_residual_ns, "ns between clocks at most");
+  say(lost.unknown_pointers, "values in kernel parameters look like device addresses but are in no recorded buffer");
+  if (lost.clock_residual_ns != 0)
+    lines.push_back(fmt::format("clocks of the recording differ by up to {} after they were aligned",
+                                to_text(Nanos{lost.clock_residual_ns})));
   if (has_cpu_times(trace)) lines.emplace_back(kCpuTimes);
   if (!trace.ops().empty() && !trace.buffers().empty() && trace.data().uses.empty())
     lines.push_back("no op says which buffers it uses: pools can be compared, swapping and recomputation cannot");

@@ -489,8 +489,7 @@ const RegisterPolicy kRegistered{
                  {"effort", "600", "number",
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
-                 {"fold", "on", "on/off",
-                  "first decide for all similar layers together, with as many plans in addition"},
+                 {"fold", "on", "on/off", "first decide for all similar layers together, with as many more plans"},
                  exact_option(),
                  {"robust", "0", "number",
                   "take the plan that loses least if ops and links differ by up to this share, also among plans for "

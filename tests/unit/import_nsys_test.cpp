@@ -255,7 +255,7 @@ TEST_CASE("without numbered ranges the period of an nsys report's launches gives
   CHECK(summarize(read(report)).iterations == 8);
 }
 
-TEST_CASE("--device reads one of the devices of an nsys report") {
+TEST_CASE("one of the devices of an nsys report is read with --device") {
   NsysWriter report;
   report.memory_table();
   report.kernel("a", 10, 20, 30, 7, 0);

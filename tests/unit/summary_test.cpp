@@ -1,0 +1,18 @@
+#include "traces/summary.hpp"
+
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("info says in words which values are in no known buffer, and by how much clocks differ") {
+  TraceBuilder build;
+  build.losses() = {.unknown_pointers = 500, .clock_residual_ns = 4'089'627};
+  CHECK(warnings(build.finish()) ==
+        std::vector<std::string>{
+            "500 values in kernel parameters look like device addresses but are in no recorded buffer",
+            "clocks of the recording differ by up to 4.09 ms after they were aligned"});
+}
