@@ -43,6 +43,20 @@ print(average.sum().item().hex())
 """
 
 
+# PyTorch's history of its allocator, as on a GPU: each iteration makes one buffer, whose address is the iteration's
+# number from 1 on.
+HISTORY = """
+import time, torch, tidepool_torch.live
+entries = []
+torch.cuda.is_initialized, torch.cuda._lazy_call = lambda: True, lambda call: call()
+torch.cuda.memory._record_memory_history = lambda enabled="all", context="all": enabled or entries.clear()
+torch.cuda.memory._snapshot = lambda: {"segments": [], "device_traces": [list(entries)]}
+tidepool_torch.live.attach()
+""" + SCRIPT.replace("    optimizer.zero_grad()", """
+    entries.append({"action": "alloc", "addr": _ + 1, "size": 512, "stream": 0, "time_us": time.time_ns() // 1000})
+    optimizer.zero_grad()""")
+
+
 # Two models of one class, each with its optimizer, as in GANs. A copy of the first model holds an average of its
 # weights; the loss is a module too.
 TWO = """
@@ -181,6 +195,12 @@ class Script(unittest.TestCase):
                          {"", "0", "Sequential2.0"})
         self.assertEqual([json.loads(record["value"]) for record in records if record.get("key") == "models"],
                          [["Sequential", "Sequential2", "Sequential3"]])
+
+    def test_the_history_of_the_allocator_is_recorded_to_the_end_of_the_last_iteration(self):
+        result, _, records = run({"TIDEPOOL_SKIP": "1", "TIDEPOOL_ITERATIONS": "2"}, HISTORY)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        made = [record["address"] for record in records if record.get("action") == "alloc" and record["address"] < 100]
+        self.assertEqual(made, [1, 2, 3, 4])  # iterations 3 and 4 are recorded; the history begins with the job
 
     def test_an_optimizer_that_never_steps_delays_the_recording_by_one_step(self):
         script = SCRIPT.replace("for _", "other = torch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nfor _")

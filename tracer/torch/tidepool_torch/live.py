@@ -288,11 +288,11 @@ class Capture:
     def _stepped(self, optimizer):
         self._other.iteration()
         if self._recorder is not None:
-            self._recorder.iteration()
             if self._history is not None:
-                self._history.write()
+                self._history.write()  # first, since iteration() writes the file, and later records may be dropped
             else:
                 self._flush_standin()
+            self._recorder.iteration()
             if self._left is not None:
                 self._left -= 1
             if self._left == 0 or self._recorder.lost or not self._file.is_open or self._compile.compiles():
