@@ -4,6 +4,7 @@
 #include "tests/raw_log.hpp"
 #include "tests/trace_file.hpp"
 #include "tracer/lower/lower.hpp"
+#include "traces/summary.hpp"
 
 using namespace tidepool;
 using namespace tidepool::literals;
@@ -90,6 +91,20 @@ TEST_CASE("with iterations of the hook, a capture becomes these iterations, oper
   CHECK(trace.buffers()[0].born_before);
   CHECK(trace.buffers()[1].outlives);
   CHECK(lower(std::vector{raw_log(lines)}).ops().size() == 3);  // without iterations: all kernels
+}
+
+TEST_CASE("if the hook marks iterations, numbered ranges of the job are none") {
+  // The job's ranges begin and end within the hook's iterations, and are open when these end.
+  const auto nvtx = [](const char* action, int time, const char* name) {
+    return fmt::format("{{'kind': 'range', 'action': '{}', 'time': {}, 'name': '{}', 'thread': 5}}\n", action, time,
+                       name);
+  };
+  const std::string lines = tensor(1, 4096, 64) + range("begin", 30, 1) +
+                            op("aten::relu_", 40, 50, "['read_write', 4096]") + kernel(44) +
+                            nvtx("push", 52, "iteration 7") + range("end", 60, 1) + range("begin", 61, 2) +
+                            nvtx("pop", 65, "") + op("aten::relu_", 70, 80, "['read_write', 4096]") + kernel(74) +
+                            nvtx("push", 82, "iteration 8") + range("end", 90, 2);
+  CHECK(summarize(iterations_of(lines)).iterations == 2);
 }
 
 TEST_CASE("a capture without a complete iteration of the hook has all its kernels") {

@@ -34,7 +34,10 @@ struct Entry {
 
 class TimelineTrace {
  public:
-  TimelineTrace(const GpuTimeline& timeline, std::optional<std::size_t> device) : timeline_{timeline}, uses_{timeline} {
+  TimelineTrace(const GpuTimeline& timeline, std::optional<std::size_t> device)
+      : timeline_{timeline},
+        has_marks_{std::any_of(timeline.ranges.begin(), timeline.ranges.end(), is_iteration)},
+        uses_{timeline} {
     check(device);
     for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
       const GpuOp& op = timeline.ops[i];
@@ -162,13 +165,19 @@ class TimelineTrace {
     return block;
   }
 
-  static bool counts(const GpuRange& range) {
-    return range.meaning == RangeMeaning::kIteration ||
-           (range.meaning == RangeMeaning::kByName && names_iteration(range.name));
+  static bool is_iteration(const GpuRange& range) { return range.meaning == RangeMeaning::kIteration; }
+
+  /// Whether a range is an iteration. If a recorder marks iterations, the job's own ranges with numbers are none: they
+  /// begin and end at other moments.
+  bool counts(const GpuRange& range) const {
+    return is_iteration(range) ||
+           (!has_marks_ && range.meaning == RangeMeaning::kByName && names_iteration(range.name));
   }
 
-  /// Whether numbered ranges mark the iterations.
-  bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
+  /// Whether ranges mark the iterations.
+  bool counts_iterations() const {
+    return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), [&](const GpuRange& r) { return counts(r); });
+  }
 
   /// Finds iterations by the repetition of ops and by updates of weights, for a timeline without ranges that count.
   void find_iterations() {
@@ -316,6 +325,7 @@ class TimelineTrace {
   }
 
   const GpuTimeline& timeline_;
+  bool has_marks_;  // some ranges have the meaning of an iteration
   LaunchUses uses_;
   std::vector<Entry> entries_;  // in the host's order
   std::int64_t origin_ = 0;
