@@ -18,8 +18,9 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
   const auto add = [&](std::int64_t time, std::int64_t common) {
     if (in_range(time) && in_range(common)) readings_.push_back({time, common});
   };
-  if (log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
+  // The header is the first use of CUPTI, and its three times are read milliseconds apart.
+  if (readings_.empty() && log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
   // Leave out readings after which a clock was set back: no ascending line goes through them.
   std::vector<Reading> ascending;
