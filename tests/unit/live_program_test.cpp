@@ -48,16 +48,20 @@ TEST_CASE("a live program has only the actions that the framework does not do by
   CHECK_FALSE(json["ops"][1].contains("recipe"));
 }
 
-TEST_CASE("a live program leaves out workspaces, which libraries allocate within an op") {
+TEST_CASE("a live program leaves out memory that no operator names, such as the workspace of a library") {
+  // The workspace is allocated for one operator; the library allocated the other memory before the step.
   TraceBuilder build;
+  const BufferId library = build.existing({.size = 512_B});
   const BufferId made = build.alloc({.size = 512_B});
   const BufferId workspace = build.alloc({.size = 512_B, .kind = BufferKind::kWorkspace});
-  build.run({.duration = 1_us},
-            {{made, Access::kWrite, Evidence::kSchema}, {workspace, Access::kWrite, Evidence::kInferred}});
+  build.run({.duration = 1_us}, {{made, Access::kWrite, Evidence::kSchema},
+                                 {workspace, Access::kWrite, Evidence::kInferred},
+                                 {library, Access::kWrite, Evidence::kInferred}});
   build.free(workspace);
   const Trace trace = build.finish();
   PlanWriter writer{trace};
-  writer.alloc(trace.first_version(made), 0_B).alloc(trace.first_version(workspace), 512_B).run(OpId{0});
+  writer.alloc(trace.first_version(library), 1024_B).alloc(trace.first_version(made), 0_B);
+  writer.alloc(trace.first_version(workspace), 512_B).run(OpId{0});
   const auto json = nlohmann::json::parse(live_program(trace, {trace.hash(), {}, {}, writer.plan()}, "run.plan"));
   REQUIRE(json["ops"][0]["uses"].size() == 1);
   CHECK(json["ops"][0]["uses"][0][0] == made.value());

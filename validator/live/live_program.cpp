@@ -20,7 +20,12 @@ constexpr std::string_view kRunningStatistics = ".running_stats";  // the second
 class Lowering {
  public:
   Lowering(const Trace& trace, const PlanFile& file, const std::string& name)
-      : trace_{trace}, file_{file}, name_{name}, recipe_(trace.ops().size()), has_run_(trace.ops().size()) {}
+      : trace_{trace},
+        file_{file},
+        name_{name},
+        recipe_(trace.ops().size()),
+        has_run_(trace.ops().size()),
+        named_{named_buffers()} {}
 
   std::string text() {
     require_possible();
@@ -58,11 +63,21 @@ class Lowering {
 
   std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
 
-  /// Whether a live job cannot see the use, because it is a workspace that PyTorch gives to a library within the op.
+  /// Whether a live job cannot see the use: an operator's kernel uses memory that no operator names, such as the
+  /// workspace of a library.
   bool is_hidden(const Use& use) const {
-    const VersionId version = use.in.valid() ? use.in : use.out;
-    return use.evidence == Evidence::kInferred &&
-           trace_.buffer(trace_.version(version).buffer).kind == BufferKind::kWorkspace;
+    return use.evidence == Evidence::kInferred && !named_[buffer_of(use).index()];
+  }
+
+  BufferId buffer_of(const Use& use) const { return trace_.version(use.out.valid() ? use.out : use.in).buffer; }
+
+  /// By buffer: whether the schema of an operator names it.
+  std::vector<bool> named_buffers() const {
+    std::vector<bool> named(trace_.buffers().size());
+    for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)
+      for (const Use& use : trace_.uses(OpId{i}))
+        if (use.evidence == Evidence::kSchema) named[buffer_of(use).index()] = true;
+    return named;
   }
 
   void require_possible() const {
@@ -88,8 +103,7 @@ class Lowering {
   Json unused() const {
     std::vector<bool> used(trace_.buffers().size());
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)
-      for (const Use& use : trace_.uses(OpId{i}))
-        used[trace_.version(use.out.valid() ? use.out : use.in).buffer.index()] = true;
+      for (const Use& use : trace_.uses(OpId{i})) used[buffer_of(use).index()] = true;
     Json names = Json::array();
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
       if (const Buffer& buffer = trace_.buffers()[i];
@@ -103,9 +117,7 @@ class Lowering {
     Json uses = Json::array();
     for (const Use& use : trace_.uses(id)) {
       if (is_hidden(use)) continue;
-      const VersionId version = use.out.valid() ? use.out : use.in;
-      uses.push_back(
-          {trace_.version(version).buffer.value(), number(use.in), number(use.out), std::string{word(use.access)}});
+      uses.push_back({buffer_of(use).value(), number(use.in), number(use.out), std::string{word(use.access)}});
     }
     Json json{{"name", trace_.text(op.name)}, {"uses", std::move(uses)}};
     if (recipe_[id.index()]) json["recipe"] = true;
@@ -189,7 +201,7 @@ class Lowering {
   const Trace& trace_;
   const PlanFile& file_;
   const std::string& name_;
-  std::vector<bool> recipe_, has_run_;
+  std::vector<bool> recipe_, has_run_, named_;
   std::vector<std::uint32_t> parked_;
 };
 
