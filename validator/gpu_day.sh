@@ -193,25 +193,50 @@ do_live_plan() {
   "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
     --deterministic || return
   mv "$work/live-kernels.raw" "$work/live.raw"
-  "$program" import "$work/live.raw" --format raw-operators -o "$work/live.tide" || return
-  local more=(--machine "$(live_machine)")
-  "$program" simulate "$work/live.tide" --first --policy tide --capacity 0.6x --overhead-limit none "${more[@]}" \
-    --plan-out "$work/live.plan"
+  "$program" import "$work/live.raw" -o "$work/live.tide" || return
+  plan_for live tide 0.6x
 }
 
-# The capacity of the plan, in bytes.
-plan_limit() { head -c 4000 "$work/live.plan" | grep -o '"capacity_bytes":[0-9]*' | head -n 1 | cut -d : -f 2; }
+# plan_for NAME POLICY CAPACITY: a plan for the live job, NAME.plan
+plan_for() {
+  local more=(--machine "$(live_machine)")
+  "$program" simulate "$work/live.tide" --first --policy "$2" --capacity "$3" --overhead-limit none "${more[@]}" \
+    --plan-out "$work/$1.plan"
+}
 
-# Runs the job under its plan. PyTorch may use the plan's capacity and, for its own rounding, 1/8 and 256 MiB more.
+# memory_for NAME: the bytes that PyTorch may use under the plan NAME.plan: its capacity and, for PyTorch's own rounding,
+# 1/8 and 256 MiB more.
+memory_for() {
+  local capacity
+  capacity=$(head -c 4000 "$work/$1.plan" | grep -o '"capacity_bytes":[0-9]*' | head -n 1 | cut -d : -f 2)
+  echo $((capacity + capacity / 8 + 268435456))
+}
+
+# under_plan NAME: runs the job under NAME.plan.
+under_plan() {
+  "$program" run --json --plan "$work/$1.plan" --trace "$work/live.tide" -- "$python" "$(job "$first")" $small --deterministic \
+    --memory-limit "$(memory_for "$1")" >"$work/$1.json" 2>"$work/losses-$1.txt"
+  local code=$?
+  cat "$work/$1.json" "$work/losses-$1.txt"
+  return $code
+}
+
 do_live() {
-  local limit code
+  local code
   [ -s "$work/live.plan" ] || nothing "there is no plan"
-  limit=$(plan_limit)
-  limit=$((limit + limit / 8 + 268435456))
-  "$program" run --json --plan "$work/live.plan" --trace "$work/live.tide" -- "$python" "$(job "$first")" $small --deterministic \
-    --memory-limit "$limit" >"$work/live.json" 2>"$work/losses-live.txt"
+  under_plan live
   code=$?
-  cat "$work/live.json" "$work/losses-live.txt"
+  "$python" "$root/tracer/gpu_day/tables.py" "$work" losses || return
+  return $code
+}
+
+# The job under plans of other policies: recomputation alone, copies alone, and both.
+do_live_others() {
+  local policy code=0
+  [ -s "$work/live.tide" ] || nothing "there is no trace"
+  for policy in tide-remat:0.6x autoswap:0.8x capuchin:0.7x; do
+    plan_for "live-${policy%:*}" "${policy%:*}" "${policy#*:}" && under_plan "live-${policy%:*}" || code=1
+  done
   "$python" "$root/tracer/gpu_day/tables.py" "$work" losses || return
   return $code
 }
@@ -220,10 +245,9 @@ do_live() {
 do_live_needs_plan() {
   local limit
   [ -s "$work/live.plan" ] || nothing "there is no plan"
-  limit=$(plan_limit)
+  limit=$(memory_for live)
   "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || nothing "no GPU, so no limit of its memory"
-  limit=$((limit + limit / 8 + 268435456))
-  if "$python" "$(job "$first")" $small --memory-limit "$limit" >"$work/without-plan.txt" 2>&1; then
+  if "$python" "$(job "$first")" $small --deterministic --memory-limit "$limit" >"$work/without-plan.txt" 2>&1; then
     echo "the job needs no plan to run in $limit bytes"
     return 1
   fi
@@ -423,6 +447,7 @@ case $call in
     step "events-dry" 100 do_dry_events
     step "offload" 120 do_offload
     step "published" 300 do_published
+    step "live-others" 150 do_live_others
     reserve=2 step "tables" 20 do_tables
     ;;
 esac

@@ -64,7 +64,7 @@ has unpacked/b/tables.log '^unet: .* ms alone; recorded, iteration by iteration:
 has unpacked/b/summary-b.txt '^pointers-unet  .*  ok$'
 [ -n "$(find unpacked/b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
 call d 1  # its step `events-real` needs a GPU
-has unpacked/d/live.log '^8 losses under the plan are those without, to the bit'
+has unpacked/d/live.log '^live: 8 losses under the plan are those without, to the bit'
 has unpacked/d/summary-d.txt '^live  .*  ok$'
 has unpacked/d/summary-d.txt '^events-real .*  failed with 1: '
 has unpacked/d/summary-d.txt '^events-dry .*  ok$'

@@ -112,7 +112,7 @@ TEST_CASE("captures of a call have tensors and raw files, and its live plan is f
   CHECK(gpu_day(folder, "d results --program ./program --python true --plans . --work work").code == 1);
   const std::string live = content_of(folder.file("work/live-plan.log"));
   CHECK_THAT(live, ContainsSubstring("record --torch --kernels --keep-raw --skip 3 --iterations 1 "));
-  CHECK_THAT(live, ContainsSubstring("import ") && ContainsSubstring("/live.raw --format raw-operators "));
+  CHECK_THAT(live, ContainsSubstring("import ") && ContainsSubstring("/live.raw -o "));
   CHECK_THAT(live, ContainsSubstring("/live.tide --first --policy tide --capacity 0.6x "));
   CHECK(gpu_day(folder, "b results --program ./program --python true --work work --models gpt2").code == 0);
   CHECK_THAT(content_of(folder.file("work/capture-gpt2.log")),

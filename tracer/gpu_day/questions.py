@@ -98,6 +98,7 @@ def clocks(machine):
 def pinned(machine):
     import torch
 
+    torch.cuda.init()  # without it, PyTorch gives no statistics
     asked = 5 << 20
     block = torch.empty(asked, dtype=torch.uint8, pin_memory=True)
     held = torch.cuda.host_memory_stats().get("allocated_bytes.current", 0)
@@ -137,7 +138,7 @@ def end_of_job(machine):
 
 def workers(machine):
     printed, code, err, _, files = machine.recorded("workers", "workers")
-    return f"exit status {code}, {len(files)} raw files, sum {printed.get('sum')}; stderr has {len(err.splitlines())} lines"
+    return f"exit status {code}, {len(files)} raw files, sum {printed.get('sum')}; stderr: {err.strip() or 'empty'}"
 
 
 def tracepoints(machine):

@@ -65,19 +65,28 @@ def overhead(folder):
 
 
 def losses(folder):
-    alone, live = folder / "losses-alone.txt", folder / "losses-live.txt"
-    if not alone.exists() or not live.exists():
-        return
-    expected, seen = iterations(alone), iterations(live)
-    different = [number for number in expected if seen.get(number, ("none",))[0] != expected[number][0]]
-    if different:
-        number = different[0]
-        print(f"losses under the plan differ from iteration {number} on: {seen.get(number, ('none',))[0]}, "
-              f"expected {expected[number][0]}")
-        return 1
-    print(f"{len(expected)} losses under the plan are those without, to the bit")
-    print("alone", json.dumps(last_json(alone)))
-    print("live ", json.dumps(last_json(live)))
+    alone = folder / "losses-alone.txt"
+    expected = iterations(alone) if alone.exists() else {}
+    code = 0
+    for live in sorted(folder.glob("losses-live*.txt")) if expected else ():
+        name, seen = live.stem.removeprefix("losses-"), iterations(live)
+        different = [number for number in expected if seen.get(number, ("none",))[0] != expected[number][0]]
+        if different:
+            number = different[0]
+            print(f"{name}: losses under the plan differ from iteration {number} on: {seen.get(number, ('none',))[0]}, "
+                  f"expected {expected[number][0]}")
+            code = 1
+            continue
+        print(f"{name}: {len(expected)} losses under the plan are those without, to the bit")
+        report = last_json(folder / f"{name}.json")
+        if "measured_ns" in report:
+            time, peak = (report[f"measured_{what}"] / report[f"predicted_{what}"] - 1 for what in ("ns", "peak_bytes"))
+            print(f"    step: predicted {report['predicted_ns'] / 1e6:.1f} ms, measured {report['measured_ns'] / 1e6:.1f} ms "
+                  f"({time * 100:+.1f} %); peak: predicted {report['predicted_peak_bytes'] / 1e9:.2f} GB, "
+                  f"measured {report['measured_peak_bytes'] / 1e9:.2f} GB ({peak * 100:+.1f} %)")
+        print(f"    PyTorch alone {json.dumps(last_json(alone))}")
+        print(f"    with the plan {json.dumps(last_json(live))}")
+    return code
 
 
 def events(folder):

@@ -46,6 +46,8 @@ def train(options, model, make_batch, make_loss):
     if options.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.deterministic = True
+        for fused in ("cudnn", "flash", "mem_efficient"):  # kernels of attention whose sums have no fixed order
+            getattr(torch.backends.cuda, f"enable_{fused}_sdp")(False)
     if options.events:
         torch.cuda.memory._record_memory_history(context=None, max_entries=1_000_000)
     model = model.to(options.device).train()
