@@ -23,7 +23,7 @@ def output(*command):
 
 
 def needs(files, installed):
-    """{library: versions of its symbols} for each missing library that the files are linked to."""
+    """{library: versions of its symbols} for each missing CUDA library that the files are linked to."""
     found = {}
     for file in files:
         for name in re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", file)):
@@ -53,7 +53,9 @@ def functions(files, installed):
 
 
 def make(site):
-    """Makes the libraries in PyTorch's folder of a folder of packages, and returns their names."""
+    """Makes the stand-ins in the folder torch/lib below `site`, a folder of Python packages. Returns
+    {library: versions of its symbols}.
+    """
     folder = os.path.join(site, "torch/lib")
     files = sorted(glob.glob(os.path.join(folder, "lib*.so*")))
     installed = sorted(glob.glob(os.path.join(site, "nvidia/*/lib/lib*.so*")))

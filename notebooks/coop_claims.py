@@ -47,7 +47,7 @@ def factor(by_candidate, rival):
 
 
 def print_memory(runs):
-    """Memory at equal overhead; returns all factors of each rival."""
+    """Prints memory at equal overhead. Returns, for each rival, all (factor, trace, overhead)."""
     names = list(CANDIDATES.values())
     print("memory needed, as a multiple of the ideal peak (-: not at any capacity tried)")
     print(f"{'':14}{'overhead':>9}" + "".join(f"{name:>11}" for name in names) + "   dtr/coop   dte/coop")
@@ -67,7 +67,7 @@ def print_memory(runs):
 
 
 def print_search(runs):
-    """Fragmentation and search at capacities where all policies evict and all runs succeed; returns means by name."""
+    """Prints fragmentation and search at capacities where all policies evict and end well. Returns means by name."""
     names = list(CANDIDATES.values())
     print("\nwhere all four evict and end well: memory free at an evicting allocation, costs evaluated and time for one")
     print(f"{'':14}{'points':>7}" + "".join(f"{name:>28}" for name in names))

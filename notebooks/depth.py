@@ -4,7 +4,7 @@
     notebooks/depth.py -o depth.svg
 
 Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
-prints search time, overhead and gap to the best bound. Overhead and gap are those of the plan that is found. Search
+prints search time, overhead and gap to the best bound. Overhead and gap are those of the best plan found. Search
 time includes planning and the run. It is the wall time, multiplied by the share of a core that the command got; of a
 few repetitions, the least time counts.
 

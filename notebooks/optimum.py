@@ -10,8 +10,8 @@ A point is a step with a capacity and a machine. Without traces, the points are
   - recomputation problems of Checkmate, MONeT and Moccasin, if --published is a folder of them. These have policies that
     recompute only, and count bytes without addresses, as their authors did.
 
-Prints a line for each point, a line for each policy, and the points where our planner is not the fastest or may be over
-1 % above the optimum. A search may take --limit seconds of CPU time. Each run is kept in --rows when it ends, so the
+Prints a line for each point, a line for each policy, and the points where Tidepool's planner (tide, or tide-remat if a
+point is recomputation only) is not the fastest or may be over 1 % above the optimum. A search may take --limit seconds of CPU time. Each run is kept in --rows when it ends, so the
 same command goes on where it was interrupted; runs of another version of the program are repeated. All points take
 about ten minutes on two cores. Search time is CPU time. Needs matplotlib for -o.
 """
@@ -103,7 +103,7 @@ def print_table(lines):
 
 
 def print_findings(found):
-    """Prints the points at which ours is not the fastest policy, or may be over 1 % above the optimum, and a summary."""
+    """Prints the points at which Point.ours is not the fastest or may be over 1 % above the optimum, and a summary."""
     slower, wide, gaps, better = [], [], [], Counter()
     for point, (bound, runs) in found.items():
         ending = fastest(runs)

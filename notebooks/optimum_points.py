@@ -68,7 +68,7 @@ def points_of_instances(folder):
 
 
 def points_of_problems(folder, tidepool):
-    """The problems of Checkmate, MONeT and Moccasin below a folder, as `tidepool audit` reads them."""
+    """The problems of Checkmate, MONeT and Moccasin in a folder, as `tidepool audit` reads them."""
     points = []
     for path in sorted(pathlib.Path(folder).glob("*.json*")):
         audit, = rows_of([tidepool, "audit", path, "--json"])

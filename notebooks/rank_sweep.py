@@ -56,7 +56,7 @@ def run(command, limit_s):
                                check=False, timeout=limit_s)
     except subprocess.TimeoutExpired:
         raise Failed(f"took more than {limit_s} s") from None
-    if ended.returncode not in (0, 1):  # fit exits with 1 if the job does not fit
+    if ended.returncode not in (0, 1):  # fit exits with 1 if it cannot tell whether the job fits
         raise Failed((ended.stderr.splitlines() or ["exit code " + str(ended.returncode)])[-1])
     return ended.stdout
 

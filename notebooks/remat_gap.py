@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Distance of every recomputation policy from the certified bound, over many steps.
+"""Distance of recomputation policies from the certified bound, over many steps.
 
     notebooks/remat_gap.py --program build/tidepool LOG... [--assume simrd] [--pool ideal]
 

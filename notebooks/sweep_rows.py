@@ -26,7 +26,7 @@ def run_within(command, seconds=None):
     """Runs a command that prints JSON lines. Returns the lines, its CPU time in s, and its share of a core.
 
     seconds  a limit of its CPU time; if the limit ends the command, the lines are None
-    Ends the script if the command prints no line. It is killed after LIMIT_S seconds, plus this limit, by the clock.
+    Ends the script if the command prints no line. Kills the command after LIMIT_S + `seconds` seconds by the clock.
     """
     if seconds is not None:
         command = ["sh", "-c", f'ulimit -S -t {seconds}; exec "$@"', "sh", *command]

@@ -1,5 +1,5 @@
-// tidepool._native: the functions that the Python package tidepool calls. All return plain values and arrays; names
-// that people use are in the package.
+// The module tidepool._native: classes and functions for the Python package tidepool. Users import the package, not
+// this module.
 #include "notebooks/native/parts.hpp"
 #include "traces/error.hpp"
 

@@ -1,4 +1,4 @@
-// The parts of the Python module tidepool._native. Each function adds the names of one part to the module.
+// The parts of the Python module tidepool._native. Each function declare_ adds the names of one part.
 #pragma once
 
 #include <pybind11/pybind11.h>

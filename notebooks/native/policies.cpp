@@ -35,7 +35,7 @@ VersionId version_of(const View& view, std::int64_t number) {
   return VersionId{static_cast<std::uint32_t>(number)};
 }
 
-/// The versions for which `wanted` is true. Views are left out, since they occupy nothing.
+/// The versions for which `wanted` is true. Versions that are views of others are left out, since they occupy nothing.
 template <class Wanted>
 std::vector<std::uint32_t> versions_where(const View& view, const Wanted& wanted) {
   std::vector<std::uint32_t> found;

@@ -32,8 +32,8 @@ GridText grid_of(const py::kwargs& given) {
   return text;
 }
 
-/// The runs of the grid, one JSON object each. With `plan_out`, the grid has one run, and its plan is written to that
-/// file.
+/// The runs of the grid, one JSON object each. With `plan_out`, the grid must have one run; if it ends well, its plan
+/// is written to that file.
 std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, const std::string& name,
                                        const std::string& plan_out, const py::kwargs& given) {
   const GridText text = grid_of(given);

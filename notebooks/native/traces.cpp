@@ -25,13 +25,13 @@ py::bytes packed(std::span<const Record> records, const Get& get) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
-/// int64; ids that name nothing are -1.
+/// One int64 for each record; -1 for an id that names nothing.
 template <class Record, class Get>
 py::bytes numbers(std::span<const Record> records, const Get& get) {
   return packed<std::int64_t>(records, get);
 }
 
-/// One byte each, 0 or 1.
+/// One byte for each record, 0 or 1.
 template <class Record, class Get>
 py::bytes flags(std::span<const Record> records, const Get& get) {
   return packed<std::uint8_t>(records, get);

@@ -40,10 +40,10 @@ def answers(command: str, *arguments: str, **options) -> list[dict]:
 def bound(trace: Trace | str | os.PathLike, capacity, with_: str = "swap,remat", **options) -> pandas.DataFrame:
     """Lower bounds on the time of every plan: one row for each capacity and bound, the best of a capacity last.
 
-    Columns: capacity_bytes, feasible (whether any plan may exist), name, with, makespan_ns (none if no plan exists),
-    limited_by, proof, and free_from_bytes, the capacity below which every plan has overhead.
-    `with_` names the actions that plans may use (swap, remat or both). Options: machine, assume, iterations,
-    steady=True.
+    Columns: capacity_bytes, machine, feasible (whether any plan may exist), name, with, makespan_ns (none if no plan
+    exists), limited_by, proof, and free_from_bytes, the capacity below which every plan has overhead.
+    `with_` names what plans may do: some of order, swap and remat, separated by commas, or none. Options: machine,
+    assume, iterations, steady=True.
     """
     rows = []
     for answer in answers("bound", path_of(trace), capacity=capacity, with_=with_, **options):
@@ -65,8 +65,8 @@ def validate(plan: str | os.PathLike, trace: Trace | str | os.PathLike, backend:
 
 
 def report(inputs, output: str | os.PathLike = "report.html", **run) -> pathlib.Path:
-    """Writes one HTML file that needs no network, and returns its path. It shows the frontiers of each sweep database.
-    For at most one trace, it also shows all details of the runs that the options describe.
+    """Writes one HTML file that needs no network, and returns its path. `inputs` are sweep databases, whose frontiers
+    it shows, and at most one trace. For the trace, it shows all details of the runs that the options describe.
 
     The options are those of simulate().
     """

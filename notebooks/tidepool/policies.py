@@ -34,7 +34,7 @@ class Policy:
         before_run(view, op)         an op is about to run: prefetch, or evict early
         plan(trace, capacity)        once, before the step
 
-    Each returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
+    Each but start returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
     In plan(), every action names the op before which it is done: drop(version, before=op).
     """
 

@@ -48,7 +48,7 @@ class Trace:
 
     @cached_property
     def buffers(self) -> pandas.DataFrame:
-        """size, kind, name, stream, device, address (-1: not recorded), born_before, outlives."""
+        """size, kind, name, line, stream, device, address (-1: not recorded), born_before, outlives."""
         return table(self.native.buffers())
 
     @cached_property

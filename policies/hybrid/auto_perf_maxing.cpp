@@ -26,8 +26,9 @@ constexpr Bytes kLeastCopied{4096};
 ///   recompute  dropped after its last use in the forward phase
 ///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
 ///              head and the loss)
-/// Tensors that are saved in front of the first block are recomputed. A block contains the ops of one numbered module
-/// (see find_blocks). Parameters, gradients and optimizer states from before the step are subtracted from the capacity.
+/// Saved tensors of ops in front of the first block are recomputed, unless the op is random. A block contains the ops
+/// of one numbered module (see find_blocks). Parameters, gradients and optimizer states from before the step are
+/// subtracted from the capacity.
 ///
 /// Differences from torchtitan: operations of several ranks are not modelled; the link is idle and as fast as the
 /// machine states; tensors are not tested for being contiguous; dropped tensors are recomputed op by op; ties are
@@ -83,7 +84,8 @@ class AutoPerfMaxing final : public DraftPolicy {
     return loads;
   }
 
-  /// Adds an op as a candidate. Ops with several outputs are no candidates: they stay on the device.
+  /// Adds a saved tensor to the candidate of its op. An op with several outputs, or whose first saved tensor is smaller
+  /// than kLeastCopied, may be recomputed but not offloaded.
   void add_candidate(const Trace& trace, const Kept& kept, Load& block) const {
     const Saved& saved = kept.saved;
     const Bytes size = trace.size(saved.version);

@@ -38,13 +38,13 @@ class PromisedLane {
   }
 
  private:
-  std::set<std::pair<Nanos, Nanos>> busy_;  // they do not overlap
+  std::set<std::pair<Nanos, Nanos>> busy_;  // begin and end of each slot
 };
 
 /// Capuchin. The first iteration is measured in passive mode: on a shortage, the buffer that was used longest ago is
 /// swapped out, and comes back when it is read. The following iterations are guided by this measurement. The peak
-/// period is the time in which the live bytes exceed the capacity; candidates are tensors that are accessed again after
-/// some part of that period. For a tensor that is evicted after one access and comes back for the next (back) access:
+/// period is the time in which the live bytes exceed the capacity; candidates are tensors with an idle interval that
+/// overlaps this period. For a tensor that is evicted after one access and comes back for the next (back) access:
 ///   SwapOutEnd  = end of the evicted access + copy time        SwapInStart = start of the back access - copy time
 ///   FT          = SwapInStart - SwapOutEnd
 ///   MSPS        = bytes saved / recomputation time, by lineage

@@ -23,7 +23,7 @@ struct CopySteps {
 
 /// @param sums    by step: bytes of the stage that are copied by the end of the step
 /// @param before  bytes of the values that are copied before this one
-/// @param bytes   bytes of those values and this one; values beyond the last sum are cut off
+/// @param bytes   bytes of those values and this one; bytes beyond the last sum do not count
 CopySteps steps_of(const std::vector<Bytes>& sums, Bytes before, Bytes bytes) {
   const Bytes most = sums.back();
   const auto first_above = std::upper_bound(sums.begin(), sums.end(), std::min(before, most - 1_B));

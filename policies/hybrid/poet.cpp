@@ -18,7 +18,8 @@
 namespace tidepool {
 namespace {
 
-/// @param early  a swap-in is requested when the group begins in which the schedule pages it in; otherwise behind it
+/// @param early  whether a swap-in is requested at the begin of the group in which the schedule pages the value in;
+///               otherwise it is requested behind that group
 PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule, bool early) {
   CopyDraft copies{trace};
   std::map<VersionId, OpId> out;  // the op at which the version is copied out

@@ -21,8 +21,8 @@ namespace {
 ///                  running ops are locked. If everything fits, nothing is copied. offload=always: outputs of
 ///                  checkpoints are copied when they are made, and leave after their last use in the forward phase (the
 ///                  unified tensor pool)
-///   prefetch       when a checkpoint layer begins backward, inputs of the checkpoint layer before it are requested, if
-///                  there is room
+///   prefetch       when a checkpoint layer begins backward, outputs of checkpoints that backward reads next, up to the
+///                  checkpoint layer before it, are requested, if there is room
 ///   recomputation  recompute=cost-aware: let l_peak = max l_i be the most bytes that one layer's backward step uses. A
 ///                  segment between checkpoints that keeps more bytes is run again for every layer that needs it, any
 ///                  other segment once (see Regain). So memory stays within l_peak, with as few reruns as possible

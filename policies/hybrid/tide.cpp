@@ -39,14 +39,14 @@ namespace {
 ///   1. Select and schedule: a price on every copied byte decides between copying and dropping (see select_by_price).
 ///      Prices are tried over the whole range first and then around the best. Each selection is repeated with lower
 ///      limits: less the bytes of its own copies under way and of versions that are recomputed early.
-///   2. Improve: the best plan is changed one gap at a time. Each change is judged by an estimate from its schedule,
-///      then by simulating the run itself. Every draft is scheduled as late as the periodic steady state allows.
+///   2. Improve: the best plan is changed by one or two gaps at a time. Each change is judged by an estimate from its
+///      schedule, then by simulating the run. Every draft is scheduled as late as the periodic steady state allows.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
 ///      lifetimes of places in the best plan are packed offline. If the places exceed the capacity, a search with new
 ///      plans finds the highest limit at which they fit. Then the best plan is changed as in 2, where bytes above the
 ///      capacity cost time. Each plan is also tried with the pool's own places; with=swap also tries less memory.
 ///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
-///      kind cannot win. If one of them is better, it is the answer. So tide is never worse than any in its setting.
+///      kind cannot win. If one is better, it is the answer. So tide is never worse than any of them in its setting.
 ///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
 ///      planned in scenarios around the setting (see scenarios_around). The answer is the plan that loses the least in
 ///      its worst scenario, though another may be faster without deviations.

@@ -12,10 +12,11 @@ namespace tidepool {
 namespace {
 
 /// Coop's cheap tensor partitioning: best fit over one arena. Buffers that are expensive to compute take the low end of
-/// the hole and cheap ones the high end, so that cheap buffers become neighbours. A buffer is expensive if its producer
-/// takes longer per byte than that of the trace's median buffer, if its producer is a convolution or a matrix
-/// multiplication by name (as in OneFlow), or if it has no producer. With groups=1, all buffers take the low end. Small
-/// buffers may have a region of their own at the top. O(log n) per request.
+/// the hole and cheap ones the high end, so that cheap buffers become neighbours. With dear=density, a buffer is
+/// expensive if its producer takes longer per byte than that of the trace's median buffer; with dear=name, if its
+/// producer is a convolution or a matrix multiplication by name (as in OneFlow). A buffer without a producer is
+/// expensive too. With groups=1, all buffers take the low end. Small buffers may have a region of their own at the top.
+/// O(log n) per request.
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c,
 /// core/vm/remat/allocator.cpp with one or two groups.
 class TwoEnded final : public Pool {

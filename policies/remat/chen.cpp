@@ -18,7 +18,7 @@ ChainSequence by_root(const Chain& chain) {
   return in_segments(chain.size(), starts);
 }
 
-/// A segment ends when the bytes that its stages save exceed a limit b (algorithm 3). About 2 sqrt(n) values of b are
+/// A segment ends when the bytes that its stages save reach a limit b (algorithm 3). About 2 sqrt(n) values of b are
 /// tried: the sum of all saved bytes divided by 1, 2, ...
 ChainSequence greedy(const Chain& chain, Bytes room) {
   Bytes total;

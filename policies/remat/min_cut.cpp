@@ -17,10 +17,10 @@ namespace {
 /// A minimum cut of the step's graph chooses the outputs of the forward phase to keep for the backward phase; the
 /// others are dropped after their last use in the forward phase. Cheap operators run again, expensive ones only if
 /// `budget` requires it (see Partitioner). budget=auto takes the largest of 1, 0.95, ... 0 whose plan fits the capacity
-/// by a sum of bytes; there, a dropped output is back when it is first read again. If none fits, it takes the one with
-/// the least peak. The graph is that of the trace (see joint_graph): rules about views and operators do not apply if
-/// the trace leaves out views or its names are not PyTorch's operators. Differences from PyTorch: nothing is fused, and
-/// dropped outputs come back op by op. Plans with a few maximum flows for each budget tried.
+/// by a sum of bytes; in this sum, a dropped output is back when it is first read again. If none fits, it takes the one
+/// with the least peak. The graph is that of the trace (see joint_graph): rules about views and operators do not apply
+/// if the trace leaves out views or its names are not PyTorch's operators. Differences from PyTorch: nothing is fused,
+/// and dropped outputs come back op by op. Plans with a few maximum flows for each budget tried.
 /// Source: PyTorch 2.15, torch._functorch.partitioners.min_cut_rematerialization_partition and
 /// torch._functorch.config.activation_memory_budget.
 class MinCut final : public DraftPolicy {

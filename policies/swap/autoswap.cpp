@@ -23,8 +23,8 @@ namespace {
 /// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. Selection
 /// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit.
 /// `effort` drafts are judged by simulation of the run itself, and the best is taken. This is done even if the load is
-/// below the limit, since the pool may have no place for it. On a remaining shortage, the version with the latest next
-/// read is swapped out.
+/// below the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version with the
+/// latest next read is swapped out.
 ///
 /// Cost: `effort` simulations.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {

@@ -20,9 +20,9 @@ namespace {
 ///   (t_use - t_p)^2 / uses^2 + (t_made - t_p)^2,
 /// with t_use the first use after the peak and `uses` the number of uses after it, until the peak is below the memory.
 /// A tensor is swapped out when it has been made, and its first reader waits for that copy. It is swapped in separately
-/// for every reader after the peak. The trigger of a swap-in is the op that ends last among the ops that the reader
-/// depends on and that end before the reader's other inputs have been made, less the time of the copy at 16 GB/s. A
-/// tensor is not swapped if there is no such op or if only one op reads it. Tensors of 1024 B or less, tensors that
+/// for every reader after the peak. The trigger of a swap-in is the last op that the reader depends on and that ends
+/// before a certain time: the time at which all inputs of the reader have been made, less that of the copy at 16 GB/s.
+/// A tensor is not swapped if there is no such op or if only one op reads it. Tensors of 1024 B or less, tensors that
 /// live for 1 ms or less, and parameters stay. The peak is searched again at most `passes` times; a tensor is
 /// considered only once.
 ///

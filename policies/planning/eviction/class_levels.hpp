@@ -35,8 +35,8 @@ class ClassLevels {
   /// Number of notes that a class keeps, some of which may be invalid.
   std::size_t notes(std::uint32_t of_class) const { return heaps_[of_class].notes.size(); }
 
-  /// Sets the lower cost of a class. Calls visit(version, difference) for each version that relied on a higher cost,
-  /// and forgets the version's notes.
+  /// Says that the cost of a class has fallen to `cost`. Calls visit(version, difference) for each version that relied
+  /// on a higher cost, and forgets the version's notes.
   template <class Visit>
   void fell(std::uint32_t of_class, Nanos cost, Visit visit) {
     std::vector<Note>& notes = heaps_[of_class].notes;

@@ -82,10 +82,10 @@ class EvictedRegions {
   std::uint32_t mark_ = 0;
   std::vector<VersionId> reached_;  // versions that a walk has reached
   bool waits_ = false;              // an op waits: it has begun and not run
-  std::uint32_t waiting_ = 0;       // its number, counted from 1
+  std::uint32_t waiting_ = 0;       // number of that op, counted from 1
   std::uint32_t above_waiting_ = 0;
-  VersionId viewed_;           // the absent base that it views
-  Nanos viewed_cost_;          // its cost before the view
+  VersionId viewed_;           // the absent base that the waiting op views
+  Nanos viewed_cost_;          // cost of that base before the view
   std::vector<Nanos> above_;   // by op: bound for each of its outputs
   std::vector<Nanos> below_;   // by op: bound for each of its inputs
   std::uint32_t bounded_ = 0;  // one past the last op with valid bounds

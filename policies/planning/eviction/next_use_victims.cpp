@@ -25,7 +25,7 @@ Nanos DropByNextUse::copies(const View& view, VersionId v) {
   return view.machine().h2d.time(size) + (view.state(v).on_host ? Nanos{} : view.machine().d2h.time(size));
 }
 
-/// The action that evicts `v`, if its cost is known.
+/// The action that evicts `v`, whose entry must have the exact cost.
 Action DropByNextUse::eviction(const View& view, VersionId v) const {
   const VersionState& state = view.state(v);
   const bool copied = may_copy_ && state.wanted && (!state.regenerable || copies(view, v) < entries_[v.index()].cost);

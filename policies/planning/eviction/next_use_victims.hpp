@@ -30,8 +30,8 @@ struct NextUseFormula {
 /// v.
 /// Distance, in ns: 1 plus the time of the ops, each run once, from the waiting op to the next op that reads v or an
 /// absent version recomputed from v. A version that is never used again is cheapest. Ties: the version that became
-/// evictable last; among versions of cost 0, the first. Regions are those of the true graph, even while an op waits for
-/// its inputs: EvictedRegions::begun() is not called.
+/// evictable last; among versions of cost 0, the one that became evictable first. Regions are those of the true graph,
+/// even while an op waits for its inputs: EvictedRegions::begun() is not called.
 ///
 /// If swapping is allowed and is cheaper, or v cannot be recomputed, v is swapped out. Its cost is then the time of the
 /// swap-out (none if the host has a copy) and of the swap-in. A region continues through versions that are only on the

@@ -18,7 +18,7 @@ class BandwidthLedger {
   /// @param circle  of at least one slot; only its times are copied
   BandwidthLedger(const StepCircle& circle, BytesPerSecond rate);
 
-  /// The slot in which the last of `size` bytes have moved, if they move from slot `from` on.
+  /// The slot in which the last of `size` bytes moves, if they move from slot `from` on.
   std::size_t ends(std::size_t from, Bytes size) const;
   /// The last slot in which `size` bytes must begin to move if all have moved when slot `before` begins.
   std::size_t begins(std::size_t before, Bytes size) const;

@@ -21,7 +21,7 @@ class OpenGaps {
   void close(std::uint32_t rank) { closed_[rank] = true; }
   /// Opens a closed gap. O(log slots * log gaps).
   void open_again(std::uint32_t rank);
-  /// The first open gap of a slot. O(log slots), amortised over closings and openings.
+  /// The rank of the first open gap of a slot, if it has one. O(log slots), amortised over closings and openings.
   std::optional<std::uint32_t> first_in(std::size_t slot);
   /// Calls visit(rank) for all open gaps of a slot, in any order.
   template <class Visit>

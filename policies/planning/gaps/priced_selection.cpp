@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// Gaps across the boundary, whose content begins the step on the host: those whose swap-ins end in time if the lane
-/// serves them in the order of due ops.
+/// The content of a gap that crosses the boundary may begin the step on the host. These are the gaps whose swap-ins
+/// then end in time, if the lane serves them in the order of due ops.
 class Beginnings {
  public:
   Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {

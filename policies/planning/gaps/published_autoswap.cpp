@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-/// Events are numbered from -n, the first of three iterations, to 2 n - 1; the second begins at 0.
+/// The events of three iterations of n events are numbered from -n to 2 n - 1: the second iteration begins at 0.
 using Index = std::int64_t;
 
 struct Candidate {

@@ -25,7 +25,7 @@ class RangeTree {
   void add(std::size_t first, std::size_t last, Bytes bytes) {
     if (first < last) add(1, 0, width_, first, last, bytes);
   }
-  /// The largest number in a range; for an empty range, less than any number that was added.
+  /// The largest number in a range; for an empty range, less than the number of any slot.
   Bytes most(std::size_t first, std::size_t last) const { return most(1, 0, width_, first, last); }
   Bytes most() const { return node_[1].most; }
   /// One past the last slot of a range that has more than `bytes`; `first` if there is none.

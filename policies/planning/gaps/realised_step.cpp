@@ -90,7 +90,7 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   step.exposed_out = out.exposed(step.circle, waited_out);
   step.exposed_in = in.exposed(step.circle, waited_in);
   Nanos waited, before;
-  for (std::size_t k = 0; k < circle.size(); ++k) {  // a wait on another stream may delay no op of this one
+  for (std::size_t k = 0; k < circle.size(); ++k) {  // a wait of another stream need not delay this op
     Nanos& start = step.circle.start[k];
     waited += std::min(waited_in[k], start - before);
     before = start;

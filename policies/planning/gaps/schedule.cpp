@@ -57,7 +57,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
     return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
   };
   std::vector<CopiedGap> by_made = at_release;
-  for (CopiedGap& each : by_made)  // a copy for the next iteration is released there
+  for (CopiedGap& each : by_made)  // content copied for the next iteration is released in that one
     if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
   std::stable_sort(by_made.begin(), by_made.end(),
                    [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });

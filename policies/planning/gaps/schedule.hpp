@@ -28,7 +28,7 @@ struct PlannedGap {
 /// due or when the next one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs
 /// are assumed to take no time. The schedule is made twice around the circle, since swap-ins due early in the step may
 /// begin at the end of the step before. A slot whose load after the selection exceeds `limit` counts as full. The plan
-/// is in the order of due ops, last first. O(slots + gaps log gaps + slots of all copies).
+/// is in the order of due ops, last first. O(slots + gaps log gaps + gaps log slots).
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 

@@ -71,7 +71,7 @@ struct Judged {
   GapDraft draft;
 };
 
-/// The best draft so far. The first draft is empty: every shortage is answered on demand.
+/// Judges drafts and keeps the best. The first draft has only the actions `always`: shortages are answered on demand.
 class Trials {
  public:
   /// @param tries   the number of drafts that may still be judged

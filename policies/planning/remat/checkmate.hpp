@@ -91,7 +91,8 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 
 /// Solves the relaxation and rounds it in two phases (section 5.1), with the whole capacity and with nine and eight
 /// tenths of it: S at thresholds from 0.1 to 0.9, then the least R. With a second place, programs without copies are
-/// rounded too. Returns the cheapest of the schedules that fit the capacity; if none fits, the one with the least peak.
+/// rounded too. Returns the cheapest of the schedules that fit the capacity and the limit on reruns. If none fits both,
+/// it returns, of those that fit the capacity, the one with the least time of reruns; else the one with the least peak.
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
 
 /// A schedule that fits the capacity: by the integer program, if it is given time and finds one within it, else by

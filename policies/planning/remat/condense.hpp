@@ -24,10 +24,10 @@ struct CondensedTrace {
 };
 
 /// Groups consecutive ops. The forward phase becomes the stages of linearise(), at most `most`. Each stage has two
-/// parts: the op of its output, and all ops before it. The second part is divided further if it saves much more than an
-/// average stage. The rest of the step is divided at ops that are the first to read saved values of another group.
-/// Sizes are sums of bytes without addresses; values that are not saved count while the program has them. O(uses +
-/// most^2).
+/// parts: the ops before the op that makes its output, and the rest. A part is divided further if it saves much more
+/// than an average stage. The rest of the step is divided at ops that are the first to read saved values of another
+/// group. Sizes are sums of bytes without addresses; values that are not saved count while the program has them. O(uses
+/// + most^2).
 CondensedTrace condense(const Trace& trace, std::size_t most);
 
 /// One stage of a chain: its backward ops are the nodes that are planned, its forward ops the groups that can be rerun.

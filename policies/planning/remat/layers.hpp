@@ -26,7 +26,7 @@ struct Layer {
 /// A version that the forward phase makes and the backward phase reads. It can be absent in between.
 struct Kept {
   Saved saved;
-  std::uint32_t maker = 0;   ///< layer
+  std::uint32_t maker = 0;   ///< the layer that makes it
   std::uint32_t origin = 0;  ///< the layer that wrote its buffer first, if later ones update it in place (an activation
                              ///< after a convolution); otherwise the maker
   std::uint32_t reader = 0;  ///< the last layer that reads it forward; the maker if no other does
@@ -41,7 +41,7 @@ struct Layers {
   std::size_t size() const { return layers.size(); }
   /// The layer of a forward op. O(log layers).
   std::uint32_t layer_of(std::uint32_t op) const;
-  /// The kind that takes most of the network's time: convolutions or, without any, products of matrices.
+  /// The kind that is assumed to take most time: convolutions or, without any, products of matrices.
   LayerKind heavy() const;
 };
 

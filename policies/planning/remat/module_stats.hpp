@@ -37,7 +37,7 @@ CallRegion region_of(const Trace& trace, const ModuleCall& call);
 std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region);
 
 /// Statistics of the modules in the first pass. Activations are the outputs of forward. An output of backward is a
-/// gradient of a parameter if it outlives its module's backward, else temporary. O(steps * depth of modules). Source:
+/// gradient of a parameter if it outlives the backward phase, else temporary. O(steps * depth of modules). Source:
 /// PyTorch 2.15, torch/distributed/_tools/ilp_utils.py, aggregate_stats.
 ModelStats model_stats(const Trace& trace, const std::vector<CalledModule>& modules);
 

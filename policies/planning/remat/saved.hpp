@@ -11,7 +11,7 @@ namespace tidepool {
 
 inline constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
-/// A version of the forward phase that is read after it and can be recomputed.
+/// A version that the forward phase makes, that is read later or is an output of the step, and that can be recomputed.
 struct Saved {
   VersionId version;
   std::uint32_t made = 0;          ///< op
@@ -32,8 +32,9 @@ std::vector<Bytes> live_bytes_before(const Trace& trace);
 /// number of ops if there is none.
 std::vector<std::uint32_t> ends_of_versions(const Trace& trace);
 
-/// The versions that the backward phase reads and can recompute, in the order of their producers. Versions replaced in
-/// place within the forward phase and versions without bytes are left out. O(uses).
+/// All versions as in Saved, in the order of their producers. Versions that the forward phase replaces in place and
+/// versions without bytes are left out. O(uses).
+/// @param backward  the first op after the forward phase
 std::vector<Saved> saved_versions(const Trace& trace, std::uint32_t backward);
 
 }  // namespace tidepool

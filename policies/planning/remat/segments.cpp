@@ -99,7 +99,7 @@ class Recomputation {
     }
   }
 
-  /// Whether the program has freed or replaced a version by then, since the backward phase does not read it.
+  /// Whether a version counts as freed or replaced before the backward phase: no op of this phase reads it.
   bool gone(VersionId v) const {
     const auto readers = trace_.readers(v);
     return trace_.version(v).producer.valid() && (readers.empty() || readers.back().value() < layers_.backward);

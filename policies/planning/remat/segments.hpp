@@ -12,10 +12,10 @@ namespace tidepool {
 
 /// The way in which a segment is run again.
 enum class Regain : std::uint8_t {
-  kOnce,   ///< all layers up to a version when that is first needed; recomputed versions stay
-           ///< until they have been used (speed-centric): m runs for m layers, all of their outputs at once
-  kEvery,  ///< for every layer that needs one of its versions; only those that this layer needs stay (memory-centric):
-           ///< m (m + 1) / 2 runs, one output at once
+  kOnce,   ///< all layers up to a version run when the version is first needed; recomputed versions stay until they
+           ///< have been used (speed-centric): m runs for m layers, all of their outputs at once
+  kEvery,  ///< it runs for every layer that needs one of its versions; only versions that this layer needs stay
+           ///< (memory-centric): m (m + 1) / 2 runs, one output at once
 };
 
 /// The layers between two checkpoint layers. Checkpoint layers keep their outputs.

@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMostExactStates = 100'000, kMostSteadyStates = 20
 
 /// The option of planners that call exact_answer().
 OptionInfo exact_option();
-/// The options of a policy, with exact_option() switched off.
+/// The option that switches off exact_option() of a policy; empty if the policy does not have it.
 std::map<std::string, std::string> without_exact(const PolicyInfo& info);
 
 /// A policy that executes a whole plan, and the cost of its run.

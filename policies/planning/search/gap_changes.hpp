@@ -19,7 +19,8 @@ MixedSelection selection_of(const std::vector<How>& how);
 /// A source of random changes, deterministic for a seed.
 class GapChanges {
  public:
-  /// @param costs  as in Reruns::costs(); kImpossible for gaps that may not be dropped. Both outlive this object.
+  /// @param planning, costs  outlive this object; costs as in Reruns::costs(): kImpossible for gaps that may not be
+  ///                         dropped
   GapChanges(const Planning& planning, const std::vector<Nanos>& costs, std::uint64_t seed)
       : planning_{planning}, costs_{costs}, random_{seed} {}
 

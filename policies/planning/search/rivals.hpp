@@ -26,7 +26,7 @@ class Rivals {
 
   struct Winner {
     std::function<std::unique_ptr<Policy>()> make;  ///< makes the policy again, or its answer
-    std::optional<double> overhead_limit;           ///< limit of the run that it won; another one could change its plan
+    std::optional<double> overhead_limit;           ///< of the run that won; under another limit its plan could change
   };
   /// The policy that beats `best` and all others, if there is one; `best` becomes its result.
   std::optional<Winner> beat(Result& best);

@@ -49,7 +49,7 @@ class Bfc {
   BfcConfig config_;
   Device* device_;
   Bytes limit_;
-  Bytes most_waste_;   // chunks are split if more than this would be wasted
+  Bytes most_waste_;   // chunks are split if at least this would be wasted
   Bytes next_region_;  // least size of the next region
   Bytes reserved_;
   SegmentBlocks blocks_;

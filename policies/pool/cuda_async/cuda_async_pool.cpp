@@ -42,7 +42,7 @@ std::uint32_t CudaAsync::find(Bytes size, StreamId stream, bool all) const {
 }
 
 std::uint32_t CudaAsync::grow(Bytes size) {
-  // If less than whole granules is left, it takes the rest.
+  // If the limit leaves less than the size in whole granules, the pool takes what is left.
   const Bytes wanted = std::max(size, std::min(round_up(size, config_.granule), limit_ - reserved_));
   const std::optional<Bytes> address = device_->reserve(wanted);
   if (!address) return kNone;

@@ -103,7 +103,7 @@ class GmLake {
   CachingAllocator small_;
   PendingFrees pending_;
   SegmentBlocks blocks_;                       // of large segments
-  std::map<Bytes, std::uint32_t> by_address_;  // all stitched blocks
+  std::map<Bytes, std::uint32_t> by_address_;  // all of blocks_
   std::map<Bytes, Page> pages_;
   std::map<std::int64_t, Cache> caches_;  // by stream
   std::vector<std::int64_t> streams_;     // SegmentBlock::pool to stream

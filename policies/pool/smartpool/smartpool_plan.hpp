@@ -29,8 +29,8 @@ struct SmartPoolPeriod {
 };
 
 /// The longest part that occurs twice in a row, the first one among equals; the last event of a part is not compared.
-/// The authors compare all pairs of parts, O(n^3). This finds the same part by visiting every length-th event, as long
-/// as the search need not read beyond the last event: O(n log n) unless much of the string is equal.
+/// The authors compare all pairs of parts, O(n^3). This finds the same part, unless their search would read beyond the
+/// last event. For each length, it visits every (length - 1)-th event: O(n log n) unless much of the string is equal.
 SmartPoolPeriod longest_repetition(std::span<const SmartPoolEvent> events);
 
 /// The iteration that SmartPool uses: the longest repetition, cut to the longest repetition inside it if that has more

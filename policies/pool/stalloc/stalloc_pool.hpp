@@ -20,10 +20,9 @@ namespace tidepool {
 /// planned place. A request is dynamic if its place is taken, or if the plan does not know it. A dynamic request gets
 /// the smallest range that is free now and that the plan leaves idle until the end of the buffer's life. (Content that
 /// is recomputed after this end needs the range only for a moment.) If there is no such range, PyTorch's caching
-/// allocator serves the request. It also serves a buffer whose planned place is occupied by a dynamic block. In
-/// STAlloc, dynamic requests come from layers of experts, whose sizes differ between iterations. In a recorded step all
-/// sizes are known, so here dynamic requests come from versions that a policy swaps in or recomputes. If the device
-/// refuses the segment, STAlloc stops; here the caching allocator serves all requests.
+/// allocator serves the request. In STAlloc, dynamic requests come from layers of experts, whose sizes differ between
+/// iterations. In a recorded step all sizes are known, so here dynamic requests come from versions that a policy swaps
+/// in or recomputes. If the device refuses the segment, STAlloc stops; here the caching allocator serves all requests.
 ///
 /// Left out: STAlloc keeps a table for blocks of up to 512 B, with twice the bytes that they need; here they are
 /// planned like all other blocks. STAlloc ignores streams; here the next user of a place waits, as with every pool.
