@@ -89,7 +89,8 @@ def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
 def explain(trace: Trace | str | os.PathLike, at: int | None = None, **options) -> dict:
     """The buffers that are alive at the peak, or while op `at` runs, and changes that would lower the peak.
 
-    The keys of `tidepool explain --json`; `kinds`, `holders`, `buffers` and `lowering` are tables. Options: depth.
+    The keys of `tidepool explain --json`; `kinds`, `holders`, `buffers` and `lowering` are tables. Options: depth,
+    show.
     """
     answer, = answers("explain", path_of(trace), at=at, **options)
     return answer | {name: pandas.DataFrame([flat(row) for row in answer[name]])

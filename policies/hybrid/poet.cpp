@@ -18,7 +18,7 @@
 namespace tidepool {
 namespace {
 
-/// @param early  whether a swap-in is requested at the begin of the group in which the schedule pages the value in;
+/// @param early  whether a swap-in is requested at the start of the group in which the schedule pages the value in;
 ///               otherwise it is requested behind that group
 PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule, bool early) {
   CopyDraft copies{trace};

@@ -22,7 +22,7 @@ namespace {
 /// is walked from its end: a swap-in joins a queue at the op that needs it; each op shortens the remaining time of the
 /// queue's head by its own time; when no time remains, the swap-in is placed before that op. A copy takes its bytes
 /// over `bandwidth`. Only the times of matrix products, convolutions and attention count; if the step names none of
-/// these, all ops count. Swap-ins that are still in the queue at the begin of the backward phase start behind its first
+/// these, all ops count. Swap-ins that are still in the queue at the start of the backward phase begin behind its first
 /// op, the last one first.
 ///
 /// As in PyTorch, copies in each direction share one stream. Unlike here, PyTorch offloads only contiguous tensors, and
@@ -73,7 +73,7 @@ class CompileOffload final : public Policy {
       Nanos left;
     };
     std::deque<Waiting> queue;
-    std::vector<std::pair<std::uint32_t, VersionId>> placed;  // from the end of the step to its begin
+    std::vector<std::pair<std::uint32_t, VersionId>> placed;  // from the end of the step to its start
     for (auto op = static_cast<std::uint32_t>(trace.ops().size()); op-- > backward;) {
       if (!queue.empty() && (queue.front().left -= time[op]) <= Nanos{}) {
         placed.emplace_back(op, queue.front().version);

@@ -17,8 +17,8 @@ struct Walk {
   std::uint32_t last = kNoOp;        // op
 };
 
-/// One of two paired buffers: the content of the first at the end of the step is that of the second at the begin of the
-/// next step.
+/// One of two paired buffers: the content of the first at the end of the step is that of the second at the start of
+/// the next step.
 struct End {
   std::uint32_t op;
   VersionId version;

@@ -32,15 +32,15 @@ struct PlaceLog {
   std::vector<Answer> answers;
   std::uint32_t asked = 0;  ///< number of shortages that policies were asked to solve
 
-  /// The begin of an iteration: the number of earlier lives and answers.
+  /// The start of an iteration: the number of earlier lives and answers.
   struct Begin {
     std::size_t lives = 0, answers = 0;
   };
   std::vector<Begin> begins;  ///< by iteration, if they are recorded
-  /// The part of the run that repeats: the places at its begin equal those at its end.
+  /// The part of the run that repeats: the places at its start equal those at its end.
   struct Cycle {
     Begin first, last;
-    /// By life in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which must
+    /// By life in memory at the end of the cycle: the life of the same buffer at the start of the cycle, which must
     /// have the same place. kNever for all other lives.
     std::vector<std::uint32_t> twin;
   };

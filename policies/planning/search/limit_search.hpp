@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// Searches for the highest limit that is low enough. It goes down by three quarters of the excess, at least by four
-/// smallest steps, until a limit is low enough; fragmentation does not shrink with the limit. Then it goes halfway
-/// between the highest limit that was low enough and the lowest that was not.
+/// Searches for the highest limit that is low enough. It goes down by three quarters of the excess until a limit is low
+/// enough, each time by at least four smallest steps, since fragmentation need not shrink with the limit. Then it goes
+/// halfway between the highest limit that was low enough and the lowest that was not.
 class LimitSearch {
  public:
   /// @param first  the first limit, which is also the highest

@@ -33,7 +33,7 @@ class NotesBegins final : public DelegatingPolicy {
   std::shared_ptr<PlaceLog> log_;
 };
 
-/// The cycle between the begins of two iterations. None unless each buffer has one place at both, or at neither.
+/// The cycle between the starts of two iterations. None unless each buffer has one place at both, or at neither.
 std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog& log, const PlaceLog::Begin& first,
                                              const PlaceLog::Begin& last) {
   PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever)};

@@ -24,13 +24,13 @@ struct Tried {
   Nanos makespan;
 };
 
-/// Judges candidates by full simulation of the run, most promising first, until one reaches the certified bound or the
-/// effort is spent:
+/// Judges candidates by full simulation of the run, most promising first, until one comes close to the certified bound
+/// or the effort is spent:
 ///   1. dropping by next use in several formulas;
-///   2. each formula, keeping the versions of a minimum cut until the hardest instant;
+///   2. the four most promising formulas, keeping the versions of a minimum cut until the hardest instant;
 ///   3. the same with variations of the cut: with less memory, since recomputed versions need some; with further cuts
 ///      at later instants; at instants nearby;
-///   4. registered policies that do not know the future; more of them if no candidate has ended well;
+///   4. some published policies; more of them if no candidate has ended well;
 ///   5. random changes of the weights of the versions' costs, kept if they help.
 /// A run is stopped when it becomes slower than the best or, without an overhead limit, takes a hundred times the step.
 /// Deterministic.

@@ -63,7 +63,7 @@ class Annealing {
   static constexpr int kMostStarts = 24;
   static constexpr double kShareOfStarts = 0.75;
   static constexpr int kRoundsOfStart = 4, kRounds = 12;      // each begins with the best state so far
-  static constexpr std::array kHot{0.1, 0.2, 0.4, 0.8};       // temperatures at the begin of rounds, in mean op costs
+  static constexpr std::array kHot{0.1, 0.2, 0.4, 0.8};       // temperatures at the start of rounds, in mean op costs
   static constexpr double kCold = 0.001;                      // temperature at the end of rounds
   static constexpr double kCheaper = 0.999, kDearer = 1.002;  // factors of the price after each state
   static constexpr double kStays = 0.7, kHoldInputs = 0.1, kExchange = 0.18;  // probabilities

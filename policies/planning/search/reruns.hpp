@@ -32,8 +32,8 @@ class Reruns {
   Effect follow(std::span<const std::uint32_t> copied, std::span<const std::uint32_t> dropped) const;
 
   static constexpr Nanos kImpossible{std::numeric_limits<std::int64_t>::max()};
-  /// By gap: rerun time if nothing else is dropped; kImpossible: its content cannot be recomputed. O(uses of the reruns
-  /// of each).
+  /// By gap: rerun time if nothing else is dropped; kImpossible: the gap crosses the boundary, or its content cannot be
+  /// recomputed, or not by at most 100 reruns. O(uses of the reruns of each).
   std::vector<Nanos> costs() const;
 
  private:

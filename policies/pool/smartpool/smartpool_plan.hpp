@@ -1,4 +1,4 @@
-// SmartPool's plan: the begin of an iteration, and the places of its blocks.
+// SmartPool's plan: the start of an iteration, and the places of its blocks.
 #pragma once
 
 #include <cstddef>
