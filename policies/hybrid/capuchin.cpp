@@ -50,8 +50,9 @@ class PromisedLane {
 ///   MSPS        = bytes saved / recomputation time, by lineage
 /// In the order of descending FT, tensors are swapped if copies in both directions can be hidden: the latest
 /// SwapInStart that the lane allows must be after the peak period, and not before the earliest SwapOutEnd. If these
-/// tensors have fewer bytes than passive mode had evicted at once, the remaining candidates follow in the same
-/// order. Each is swapped or recomputed, whichever costs less: the time of copies that is not hidden, or bytes / MSPS.
+/// tensors have fewer bytes than were evicted at the same time in passive mode, the remaining candidates follow in the
+/// same order. Each is swapped or recomputed, whichever costs less: the time of copies that is not hidden, or
+/// bytes / MSPS.
 /// Each new tensor to recompute changes the MSPS of the others: tensors that are recomputed from it take longer, and a
 /// candidate also pays for recomputed tensors that depend on it (algorithm 2). A swapped tensor comes back at its
 /// in-trigger, the last op that starts by SwapInStart and after the peak period; a recomputed tensor comes back when it
@@ -172,7 +173,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     return simulate_under(trace, one, std::move(policies), true, true).realised;
   }
 
-  /// The most bytes that were evicted at one time.
+  /// The most bytes that were evicted at the same time.
   static Bytes most_evicted(const Trace& trace, const Plan& plan) {
     std::vector<bool> away(trace.versions().size());
     Bytes sum, most;

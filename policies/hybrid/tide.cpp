@@ -319,7 +319,7 @@ class Tide final : public AnsweringPlanner {
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
     std::optional<PlacedStart> start;
-    std::optional<Result> to_beat, least;  // by counted bytes: of the best placed plan; of `start` with its excess
+    std::optional<Result> to_beat, least;  // by counted bytes: of the best placed plan, and of `start` with its excess
     for (int i = 0; i < kLimits && !limits.done(); ++i) {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
@@ -402,7 +402,7 @@ class Tide final : public AnsweringPlanner {
     return many ? 3 : 1;
   }
 
-  /// Whether each op of the step runs at one time in a plan (see clock_of_plan).
+  /// Whether a plan gives each op of the step one start time (see clock_of_plan).
   static bool has_one_clock(const Trace& trace, const RunSpec& spec) {
     return trace.data().streams.size() == 1 && (spec.steady || spec.iterations == 1);
   }

@@ -108,7 +108,7 @@ class EvictedClasses {
 
   enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                             // lower bound of the cost of adjacent classes at the last call
+    Nanos around;                             // cost of adjacent classes, at least, from the last at_least()
     Nanos slack;                              // how far its noted levels are below the classes' costs
     std::array<std::uint32_t, kFew> next_to;  // nodes of adjacent classes, if they are few
     std::uint32_t node = kNone;               // of its own class, if the version is absent

@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Calls visit(first, last) for the ranges of slots of the positions [first, last) of a circle, at most one full
-/// circle.
+/// Calls visit(first, last) for the one or two ranges of slots that the positions [first, last) of a circle cover: at
+/// most one full circle.
 template <class Visit>
 void for_each_range(std::size_t slots, std::size_t first, std::size_t last, Visit visit) {
   if (first < slots && first < last) visit(first, last < slots ? last : slots);

@@ -75,7 +75,7 @@ struct Judged {
 class Trials {
  public:
   /// @param tries   the number of drafts that may still be judged
-  /// @param keep    the number of drafts to keep besides the best; if not 0, slow drafts are run to their end too
+  /// @param keep    the most drafts that kept() may have; if not 0, slow drafts are run to their end too
   /// @param always  actions of every draft, see draft_of()
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
          std::vector<Action> always = {});

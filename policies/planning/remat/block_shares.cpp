@@ -20,7 +20,7 @@ class Filling {
   }
 
   /// Gives the fate to ops, in this order, while they fit into `gap` bytes. @return the bytes of these ops
-  /// @param beyond  whether one more op gets the fate: the smallest that covers 95 % of the bytes still missing
+  /// @param beyond  whether one more op gets the fate: the smallest with at least 95 % of the bytes still missing
   double fill(double gap, const std::vector<std::size_t>& order, Fate fate, bool beyond) {
     double placed = 0;
     for (const std::size_t i : order)

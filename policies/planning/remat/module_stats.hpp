@@ -32,8 +32,9 @@ struct CallRegion {
 };
 CallRegion region_of(const Trace& trace, const ModuleCall& call);
 
-/// Share of time that runs again by share of bytes that are given up, in the order of order_of(). Two lines are fitted
-/// to a curve that lies above the greedy one. Source: the same, _get_sac_tradeoff_pwlf_stats.
+/// Share of time that runs again by share of bytes that are given up, in the order of order_of(). Two lines, or one
+/// for at most three points, are fitted to a curve that lies above the greedy one. Source: the same,
+/// _get_sac_tradeoff_pwlf_stats.
 std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region);
 
 /// Statistics of the modules in the first pass. Activations are the outputs of forward. An output of backward is a

@@ -16,7 +16,7 @@ namespace tidepool {
 struct StagePrograms {
   std::size_t groups;  ///< most groups of its values; see condense_stage()
   int saves;           ///< number of budgets of the bytes that it keeps, at least 2
-  int peaks;           ///< for each of these: number of budgets of the bytes that its backward step uses
+  int peaks;           ///< number of budgets of the bytes that its backward step uses; each goes with each of `saves`
   int nodes;           ///< nodes of branch and bound, at most, for each program
 };
 

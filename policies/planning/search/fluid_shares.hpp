@@ -1,4 +1,4 @@
-// Shares of each copy in the solution of the fluid linear program.
+// The share of each gap that is copied in the solution of the fluid linear program.
 #pragma once
 
 #include <vector>
