@@ -7,7 +7,7 @@
 #   ./setup.sh packages installs missing packages, and builds nothing
 # Before one of these calls, on a machine without a CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; on a
-#                             machine with a GPU, the other calls fetch them
+#                             machine with a GPU, the calls that build fetch them
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -47,7 +47,7 @@ class Module {
   const Ops& after(std::uint32_t op) const { return dependencies_.after[op]; }
   /// Ops whose outputs an op reads.
   const Ops& operands(std::uint32_t op) const { return operands_[op]; }
-  /// Number of ops that read the outputs of an op. The root counts as one; it reads content that outlives the step.
+  /// Number of ops that read the outputs of an op. The root counts as one; see XlaOrder for what it reads.
   std::int64_t users(std::uint32_t op) const { return users_[op]; }
   /// Number of ops that use a buffer.
   std::uint32_t uses(std::uint32_t buffer) const { return lifetimes_.count(buffer); }
@@ -126,7 +126,7 @@ class ListScheduler {
 };
 
 /// XLA's DFSMemoryScheduler: a post-order. The operands of an op come by decreasing numbers of users beyond the first,
-/// then by decreasing bytes; both are summed over an operand and the operands before it.
+/// then by decreasing bytes; both are sums over an operand, its own operands, and so on.
 class DepthFirst {
  public:
   explicit DepthFirst(const Module& module) : module_{module} {
@@ -197,14 +197,14 @@ class DepthFirst {
 /// if the step cannot be reordered (can_be_reordered).
 ///
 /// An op of the step stands for an instruction. An op whose output it reads stands for an operand, any other op that it
-/// depends on for a control predecessor. The root reads the content that outlives the step, and the ops on which no op
-/// depends. A workspace is an output that nobody reads, as in XLA's calls of libraries. Ops keep their dependencies
-/// (see Reason), of which XLA knows those by data. Different from XLA:
+/// depends on for a control predecessor. The root reads the content that outlives the step, and the outputs of the ops
+/// on which no op depends. A workspace is an output that nobody reads, as in XLA's calls of libraries. Ops keep all
+/// their dependencies (see Reason); XLA knows only those by data. Other differences from XLA:
 ///   - XLA's list schedule runs scalars and outfeeds first, and infeeds last. Here they are ops like others.
 ///   - Its list schedule runs parameters too, as if they had no bytes. Here they are there from the beginning. So among
 ///     ready ops with equal bytes and users, another op may have become ready last. XLA adds the users of an op in
-///     their order, then its control successors, and changes priorities by operands; here both are in the order of op
-///     numbers.
+///     their order, then its control successors, and updates priorities in the order of operands; here both happen in
+///     the order of op numbers.
 ///   - Its plain post-order visits control predecessors and then an instruction's operands in their order; here all
 ///     come in the recorded order. That order also decides between equal ranks, where XLA compares names.
 /// O(ops * (ready ops + dependencies) * uses).

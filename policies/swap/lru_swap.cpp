@@ -7,7 +7,8 @@ namespace tidepool {
 namespace {
 
 /// Swapping on demand: on a shortage, the buffer that was used longest ago is swapped out; it is swapped in when an op
-/// reads it. Without prefetch: the baseline that swap planners improve on. O(log n) per change of a buffer's state.
+/// reads it. Nothing is prefetched: this is the baseline that swap planners improve on. O(log n) per change of a
+/// buffer's state.
 /// Source: least-recently-used replacement (Belady 1966), as in demand paging of unified memory.
 const RegisterPolicy kRegistered{
     {.name = "lru-swap",

@@ -76,13 +76,13 @@ class SlotSwapper : public Policy, public Explainer {
 ///
 /// Memory is divided into slots of several size classes (see SlotPool). An allocation says which sizes form a class,
 /// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an order and an
-/// allocation: if a class is full, Belady's rule chooses the tensor to swap out. The tensor leaves after its last use,
-/// and comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself.
+/// allocation: if a class is full, Belady's rule chooses the tensor to swap out. The tensor leaves after its latest
+/// use, and comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself.
 /// Parents are selected by tournament; a child replaces the worst individual if it is better.
 ///   allocation  is crossed over at one point, and mutated
-///   order       begins with ops of one parent, up to a random point; the rest comes in the order of the other parent.
-///               A mutation runs the order once more: it takes the ready op that comes first or, with a small
-///               probability, a random ready op. Both keep the dependencies (see Dependencies)
+///   order       The child's order begins with ops of one parent, up to a random point; the other ops follow in the
+///               order of the other parent. A mutation builds the order once more: it takes the ready op that comes
+///               first or, with a small probability, a random ready op. Both keep the dependencies (see Dependencies)
 /// The recorded order stays if the step fits in it. If the capacity is not enough for any allocation, the order stays
 /// too, and only Belady's rule is followed, on the run's own pool.
 ///
@@ -151,7 +151,7 @@ class SwapAdvisor final : public SlotSwapper {
       population.push_back(judged(std::move(first)));
     }
     while (left > 0) {
-      const Individual& second = pick(population);  // separate statements: compilers differ in the order of arguments
+      const Individual& second = pick(population);  // in a statement of its own: arguments have no fixed order
       const Individual& first = pick(population);
       Individual child = cross(first, second);
       mutate(child);
@@ -224,7 +224,7 @@ class SwapAdvisor final : public SlotSwapper {
     return child;
   }
 
-  /// Runs the ops again in their order, but now and then takes a random op among the ready ones.
+  /// Lists the ops again in their order, but now and then takes a random op among the ready ones.
   void mutate(Order& order, const Dependencies& dependencies) {
     const std::size_t ops = dependencies.before.size();
     if (order.empty())
@@ -286,7 +286,7 @@ class SwapAdvisor final : public SlotSwapper {
       classes[c].count += static_cast<std::uint32_t>(more);
       left -= classes[c].slot * static_cast<std::int64_t>(static_cast<std::uint32_t>(more));
     }
-    for (std::size_t c = classes.size(); c-- > 0;)  // the rest after rounding and full classes, largest class first
+    for (std::size_t c = classes.size(); c-- > 0;)  // bytes left by rounding and full classes: largest class first
       while (classes[c].count < most[c] && classes[c].slot <= left) ++classes[c].count, left -= classes[c].slot;
     return true;
   }
@@ -323,7 +323,7 @@ class SwapAdvisor final : public SlotSwapper {
   static std::vector<Action> draft(const Trace& trace, const SlotDemand& demand, const std::vector<Gap>& gaps,
                                    const SlotClasses& classes, const Plan& on_demand) {
     std::multimap<VersionId, std::uint32_t> of_version;
-    std::vector<Gap> slots = gaps;  // gaps in slots instead of time
+    std::vector<Gap> slots = gaps;  // the gaps, with a size of one slot each instead of bytes
     for (std::uint32_t i = 0; i < gaps.size(); ++i) {
       slots[i].size = Bytes{1};
       if (!gaps[i].crosses) of_version.emplace(gaps[i].out, i);
@@ -355,7 +355,7 @@ class SwapAdvisor final : public SlotSwapper {
   Bytes granule_;
   bool orders_;
   std::mt19937_64 random_;
-  const Trace* planned_ = nullptr;  // by reorder(), for plan()
+  const Trace* planned_ = nullptr;  // the step for which reorder() has found the draft; null: none
 };
 
 const RegisterPolicy kRegistered{

@@ -16,7 +16,7 @@ namespace {
 /// The parameters of TFLMS, in levels of the topological sort.
 struct Tuning {
   std::uint32_t threshold = 1, ahead = 1, group_by = 0;
-  int sync = 0;  ///< 1: readers wait for swap-outs; 2: swap-ins begin when they are due; 3: both
+  int sync = 0;  ///< 1: ops wait for swap-outs; 2: swap-ins wait for all ops before their reader; 3: both
 };
 
 /// Rewrites a data-flow graph so that tensors with late readers are on the host in between.
@@ -42,7 +42,7 @@ class Rewriter {
   }
 
  private:
-  /// Calls visit(OpId) for every op that makes an input of an op.
+  /// Calls visit(OpId) for every op that makes an input of `op`.
   template <class Visit>
   void for_each_source(OpId op, Visit visit) const {
     for (const Use& use : trace_.uses(op))
@@ -119,14 +119,14 @@ class Rewriter {
 /// its near readers have run, and is swapped in for its far readers. Far readers within `groupby` levels of each other
 /// share one swap-in. Its trigger is an op that the first of them depends on, more than `ahead` levels before it.
 /// Parameters that are not given are searched as in TFLMS, by simulation, in this order: the largest threshold that
-/// fits the memory, then the largest ahead, then a groupby that fits (the largest if all fit). If no threshold fits,
-/// sync is raised: 1, outputs and readers wait for swap-outs; 2, swap-ins begin only when all ops before their reader
-/// have run; 3, both. If that is not enough either, the run is out of memory.
+/// fits the memory, then the largest ahead, then a groupby that fits (the largest of all if it fits). If no threshold
+/// fits, sync is raised: 1, ops after the maker wait for the swap-out; 2, swap-ins begin only when all ops before their
+/// reader have run; 3, both. If that is not enough either, the run is out of memory.
 ///
 /// Paper: Le, Imai, Negishi and Kawachiya, "TFLMS: Large Model Support in TensorFlow by Graph Rewriting", arXiv
 /// 1807.02037; the search and its order from the authors' program (IBM/tensorflow-large-model-support, lms.py).
 ///
-/// Not in a trace: dimensions (TFLMS leaves out vectors; here, tensors below `least` are left out). Ops keep the
+/// A trace has no dimensions: TFLMS leaves out vectors; here, tensors below `least` are left out. Ops keep the
 /// program's order. TFLMS searches with nine tenths of the memory in a simulator of its own; here the run itself is
 /// simulated. Cost: at most `effort` simulations.
 class Tflms final : public Policy {

@@ -15,14 +15,15 @@ namespace {
 
 /// torchtune's activation offloading (OffloadActivations with use_streams, in
 /// torchtune/training/_activation_offloading.py). Every tensor that autograd saves is copied to the host on a stream of
-/// its own as soon as it is saved, whatever the capacity. Parameters, buffers and small tensors stay.
+/// its own as soon as it is saved, whatever the capacity. Parameters, buffers of modules and small tensors stay.
 ///
 /// Saved tensors are counted, including those that stay. When the n-th tensor is copied, the compute stream waits until
-/// the (n - stash)-th and all earlier ones have been copied, and releases them. Tensors that are still alive when the
-/// backward phase begins are read in place by the first node that reads an offloaded tensor; after that node they leave
-/// too. A node's tensors are swapped in when the host reaches the node. The host runs ahead of the device, but the
-/// copying stream waits for the node before the last one, so a swap-in starts one node ahead. Tensors that the last
-/// product or convolution (the output projection) and the loss after it save stay.
+/// the (n - stash)-th and all earlier ones have been copied, and releases them. The others are still alive when the
+/// backward phase begins. The first node that reads an offloaded tensor reads those of them that it needs in place;
+/// after that node, the rest leaves too. A node's tensors are swapped in when the host reaches the node. The host runs
+/// ahead of the device, but the copying stream waits for the node before the previous one, so a swap-in starts one node
+/// ahead. With head=keep, tensors stay that are saved by the last product or convolution (the output projection) or by
+/// the loss after it.
 ///
 /// A trace does not say which op saves a tensor. A tensor that the backward phase reads again counts as saved once:
 /// when its first forward reader runs or, if no forward op reads it, when it has been made. In torchtune a tensor that

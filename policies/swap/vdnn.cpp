@@ -31,7 +31,7 @@ enum class Offload : std::uint8_t { kConvolutions, kAll };
 /// Differences: a trace has one algorithm for each convolution, so dyn does not exchange algorithms. A swap-in that
 /// finds no room is tried again later; it is not an error. Beyond the paper: in a network without convolutions,
 /// products of matrices replace them, and all its layers extract features. Content from before the step (the first
-/// layer's input) stays. Cost: two simulations for dyn.
+/// layer's input) stays. Cost: at most two simulations for dyn.
 class Vdnn final : public Policy {
  public:
   explicit Vdnn(const std::string& which) {

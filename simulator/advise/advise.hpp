@@ -18,7 +18,7 @@ struct Change {
   std::string code;                         ///< text to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of resident bytes
   bool peak_is_least = false;               ///< `peak` is a lower bound: a compiler orders the ops that run again
-  std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for a budget and a plan
+  std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for allocator, budget, plan
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
   int parts = 0;                            ///< for a smaller batch: number of micro-batches
@@ -34,10 +34,10 @@ struct Change {
 struct Advice {
   Bytes base_peak;
   Bytes base_allocated;                 ///< allocated_peak() of the step as it is
-  std::optional<Bytes> reserved = {};   ///< by PyTorch's default settings, if only these need more than the capacity
+  std::optional<Bytes> reserved = {};   ///< by PyTorch's default settings, if more than a capacity that the tensors fit
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
-  /// The changes that fit; changes with a certain peak come first, in each group the fastest first. If none fits: the
-  /// changes whose peaks are nearest to the capacity. Empty if the step fits as it is.
+  /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The
+  /// changes that do not fit follow, by increasing peak. If the step fits as it is: at most a setting of the allocator.
   std::vector<Change> changes;
 };
 
@@ -47,7 +47,8 @@ struct AdvisedStep {
   std::optional<std::size_t> iteration = {};  ///< its number in the recording; none if the recording has one step
 };
 
-/// Chooses, among the iterations that have modules and train, the first one with the largest peak.
+/// Chooses, among the iterations that have modules and train, the first one with the largest peak. If there is none,
+/// the step is the whole recording.
 AdvisedStep step_to_advise(Trace trace);
 
 /// The names of the inputs in the commands that make a plan.
@@ -62,10 +63,10 @@ const std::vector<std::string>& kinds_of_changes();
 /// The kinds of changes and the planners to try.
 struct AdviceOptions {
   std::vector<std::string> kinds;     ///< some of kinds_of_changes()
-  std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
+  std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` contains "plan"
 };
 
-/// A sentence that names the data that advice needs and the step lacks, and how to record them; empty if none lacks.
+/// A sentence that names the data that advice needs and the step lacks, and how to record them; empty if it lacks none.
 std::string missing_for_advice(const Trace& step);
 
 /// @param words  the file and the machine as the user gave them

@@ -122,7 +122,7 @@ class Follower {
       if (in_backward(at.position)) (of_module(at.position) ? own : others) = at.position;
     }
     if (is_output(buffer)) {
-      if (own == 0) return;  // only other modules' backward needs it; its lifetime does not change
+      if (own == 0) return;  // backward does not need it in this module; its lifetime does not change
       result_.again_ends.push_back({buffer, own > others ? life.free : own});
       if (own > others)
         result_.ends.push_back({buffer, others > 0 ? others : uses_.released(trace_, buffer, last_forward)});

@@ -32,7 +32,7 @@ struct CheckpointedCall {
   std::size_t again_stop = 0;   ///< position at which the second run stops
   std::size_t left = 0;         ///< position of the call's last backward op that needs a buffer of forward
   std::vector<End> ends;        ///< new ends of buffers of the first run
-  std::vector<End> again_ends;  ///< ends of buffers that outlive the second run; all others end with it
+  std::vector<End> again_ends;  ///< ends of the second run's buffers that outlive this run; its others end with it
   std::vector<BufferId> inputs;
   Nanos duration;                      ///< sum over the ops that run again
   std::vector<std::size_t> kept = {};  ///< positions, rising, of ops whose outputs are kept: they do not run again
@@ -46,7 +46,8 @@ using KeptOperators = std::set<std::string, std::less<>>;
 /// The name of an operator without its overload and without the number of a part: "aten::mm" of "aten::mm.out".
 std::string_view operator_of(std::string_view op);
 
-/// @return  none if the call saves nothing, or if its inputs are written later, so that a second run would differ
+/// @return  none if a checkpoint would free nothing, or if the forward pass writes the call's inputs during the call or
+///          after it, so that a second run would differ
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
                                                   const KeptOperators& kept = {});
 

@@ -123,7 +123,7 @@ CheckpointSearch::Set CheckpointSearch::prune(Set set, Bytes capacity) const {
   return set;
 }
 
-/// The smallest number of first modules of a family that fit; all if none do.
+/// The fewest first modules of a family that fit; the whole family if no number of them fits.
 CheckpointSearch::Set CheckpointSearch::first_of(const Set& family, Bytes capacity) const {
   std::size_t fewest = 1, most = family.size();
   while (fewest < most) {

@@ -26,12 +26,11 @@ class CheckpointSearch {
 
   bool has_modules() const { return !modules_.empty(); }
 
-  /// Choices that fit the capacity; those with the least time to run again come first. A greedy search begins with no
-  /// module, and once more with the best family. It adds, one by one, the module that lowers the peak at the least
-  /// cost, and then removes needless modules. Each family
-  /// (module_families()) gives two choices: its fewest first modules that fit, and every second module. If no choice
-  /// fits: the choice with the least peak; empty if none lowers the peak. Each step of the search runs about a dozen
-  /// simulations of O(steps).
+  /// Choices that fit the capacity; those with the least time to run again come first. A greedy search runs twice: from
+  /// no module, and from the best family (module_families()). It adds, one by one, the module that lowers the peak at
+  /// the least cost, and then removes needless modules. Each family of two or more modules gives two choices: its
+  /// fewest first modules that fit, and every second module. If no choice fits: the choice with the least peak; empty
+  /// if none lowers the peak. To add a module, the search computes at most eight peaks in O(steps) each.
   std::vector<CheckpointChoice> choices(Bytes capacity) const;
 
  private:

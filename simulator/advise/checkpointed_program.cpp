@@ -51,7 +51,7 @@ class Changer {
     for (const CheckpointedCall* call : calls_) {
       for (const std::size_t op : call->kept)
         for (std::size_t i = allocations_for(trace_, op); i < op; ++i) kept_[trace_.steps()[i].id] = true;
-      for (const CheckpointedCall::End& one : call->kept_ends)  // ends with the module, after the ops that run again
+      for (const CheckpointedCall::End& one : call->kept_ends)  // in the second run or, if it stops earlier, at `left`
         end[one.buffer.index()] = one.position < call->again_stop ? StepUses::kNowhere : call->left;
     }
     for (const CheckpointedCall* call : calls_)
@@ -83,7 +83,7 @@ class Changer {
   std::vector<const CheckpointedCall*> calls_;                      ///< in the order in which they run again
   std::vector<std::tuple<std::size_t, std::uint32_t, bool>> ends_;  ///< position, buffer, whether of the second run
   std::vector<bool> kept_;                                          ///< by buffer: the second run does not allocate it
-  std::vector<bool> outlasts_;                                      ///< by buffer: its second copy outlives that run
+  std::vector<bool> outlasts_;                                      ///< by buffer: its copy outlives the second run
   std::vector<ChangedStep> steps_;
 };
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t kNone = ~0u;
 
 bool writes(const Use& use) { return use.out.valid() && use.access != Access::kView; }
 
-/// Sets of ops that grow together.
+/// Disjoint sets of ops, which can be joined.
 class Groups {
  public:
   explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }

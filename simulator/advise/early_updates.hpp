@@ -19,8 +19,9 @@ struct EarlyUpdates {
 /// divided into one op per tensor first.
 ///
 /// Ops of the optimizer that share a buffer are one update, if the step changes the content of the buffer. The update
-/// runs directly after the last op of forward and backward that writes its inputs or uses the buffers that it
-/// overwrites; its temporary buffers move with it. A gradient that no other op uses later is freed after the update.
+/// runs directly after the last op of forward and backward that uses one of its buffers (a buffer that the step never
+/// writes does not count). Its temporary buffers move with it. A gradient that no other op uses later is freed after
+/// the update.
 /// Gradients from the step before no longer exist. Everything else stays as recorded.
 ///
 /// None if no update moves, or if hooks cannot make the updates. Hooks cannot if the step has several backward passes,

@@ -1,4 +1,4 @@
-// Operators whose outputs selective checkpointing may keep, ranked by the time that this saves.
+// Operators whose outputs selective checkpointing may keep, ranked by the time per byte that keeping them saves.
 #pragma once
 
 #include <vector>

@@ -123,7 +123,7 @@ class Writer {
     }
   }
 
-  /// Whether the buffer is a gradient of a parameter that the passes make and the optimizer reads.
+  /// Whether the buffer is the gradient of a parameter, and the passes make it and do not free it.
   bool is_gradient(BufferId id) const {
     const Buffer& buffer = step_.buffer(id);
     return buffer.kind == BufferKind::kGradient && !step_.text(buffer.name).empty() && outlasts(id) &&

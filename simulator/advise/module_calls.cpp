@@ -46,7 +46,7 @@ struct Passes {
 
 Passes passes_of(const Trace& trace) {
   Passes found;
-  bool in_forward = false, again = false, is_over = false;  // is_over: the last backward pass
+  bool in_forward = false, again = false, is_over = false;  // is_over: an optimizer op has ended the backward pass
   std::set<StringId> seen;                                  // modules
   const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
   const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
@@ -195,7 +195,7 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
 }
 
 bool has_several_backward_passes(const Trace& trace) {
-  bool in_backward = false, is_over = false;  // is_over: a backward pass
+  bool in_backward = false, is_over = false;  // is_over: an optimizer op has ended a backward pass
   for (const Step& step : trace.steps()) {
     if (step.kind != StepKind::kRun) continue;
     const Phase phase = trace.op(OpId{step.id}).phase;

@@ -37,12 +37,12 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
 /// Whether a step has more than one backward pass: several forward passes with a backward pass each, or several
-/// backward passes of one graph. Between two backward passes of one graph, a recording shows optimizer ops: at least
-/// the op that makes the gradient of the loss counts as one.
+/// backward passes of one graph. Between two backward passes of one graph, a recording has ops of the optimizer phase:
+/// at least the op that makes the gradient of the loss.
 bool has_several_backward_passes(const Trace& trace);
 
-/// The calls of the modules that are called at most once in each forward pass of a step; one call a pass, ordered
-/// by name and position. Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are
+/// The calls of the modules that are called at most once in each forward pass of a step, ordered by name and position.
+/// Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are
 /// modules that run again in backward, since they are checkpointed already; containers, which are never called; and
 /// modules outside of the model, such as a loss: no named parameter's path begins like theirs. If the recording does
 /// not name containers, a module whose ops all lie in numbered modules is taken for a container.

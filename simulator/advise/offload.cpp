@@ -85,7 +85,7 @@ std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses,
     return found == all.rend() ? StepUses::kNowhere : found->position;
   };
   std::vector<SavedTensor> saved;
-  std::map<std::uint32_t, std::size_t> before, now;  // buffers that the last op and this op read -> index in `saved`
+  std::map<std::uint32_t, std::size_t> before, now;  // buffers that the previous op and this op read: index in `saved`
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     if (trace.steps()[i].kind != StepKind::kRun) continue;
     now.clear();

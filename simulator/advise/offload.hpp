@@ -27,8 +27,9 @@ struct SavedTensor {
 /// the first read in backward. O(uses).
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least);
 
-/// A program that copies some saved tensors to the host. Each copy runs on the stream of the op beside it, and the op
-/// waits. On the device a tensor is freed as soon as nothing else holds it; the copy back fills a new buffer.
+/// A program that copies some saved tensors to the host. A copy runs on a stream of the ops: a copy out directly after
+/// the op that saves the tensor, a copy back directly before the op that reads it. On the device a tensor is freed as
+/// soon as nothing else holds it; the copy back fills a new buffer.
 class OffloadedStep {
  public:
   /// @param saved  the tensors of saved_tensors() that are copied

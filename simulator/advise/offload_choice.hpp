@@ -20,7 +20,7 @@ class OffloadSearch {
  public:
   /// @param least  bytes of the smallest tensor that is copied
   OffloadSearch(const Trace& trace, const Machine& machine, Bytes least);
-  OffloadSearch(const OffloadSearch&) = delete;  // choices point into it
+  OffloadSearch(const OffloadSearch&) = delete;  // steps refer to its uses_
   OffloadSearch& operator=(const OffloadSearch&) = delete;
 
   /// Choices that fit, with the least copy time first. Each family (module_families()) gives one choice: the smallest

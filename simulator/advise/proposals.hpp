@@ -19,7 +19,7 @@ struct Mechanism {
   bool swap = false, remat = false, order = false;
 };
 
-/// Whether the ops are PyTorch's operators; in a dry recording they are kernels.
+/// Whether the ops are PyTorch's operators; otherwise they are kernels, as in a recording with --kernels.
 bool has_operators(const Trace& trace);
 
 /// Order of changes: by the bytes of the peak above the capacity, then changes with a certain peak, then the fastest.

@@ -14,7 +14,7 @@ bool counts(std::span<const Use> uses, const Use& use);
 
 BufferId buffer_of(const Trace& trace, const Use& use);
 
-/// Whether the content exists before the forward pass: parameters, gradients and optimizer states.
+/// Whether the content can outlive an iteration: parameters, gradients and optimizer states.
 bool stays(BufferKind kind);
 
 /// Lifetimes and uses of all buffers, made once for all calls. Positions are in Trace::steps().

@@ -22,8 +22,8 @@ struct StartPiece {
   MappedFor about;
 };
 
-/// Decides whether uncertain pages at the begin of the log are small or large. They are of the kind of adjacent pages
-/// of their stream and pool; pages without such neighbours are large.
+/// Decides whether uncertain pages at the beginning of the log are small or large. They are of the kind of adjacent
+/// pages of their stream and pool; pages without such neighbours are large.
 void settle(std::vector<StartPiece>& pieces) {
   const auto touches_below = [&](std::size_t i) {
     return pieces[i - 1].place.offset + pieces[i - 1].place.size == pieces[i].place.offset;
@@ -38,7 +38,7 @@ void settle(std::vector<StartPiece>& pieces) {
   for (StartPiece& piece : pieces) piece.about.certain = true;
 }
 
-/// Follows the mapped memory through the log, and the range of each piece.
+/// Follows the mapped memory through the log, and finds the range of each piece.
 class RangeWalk {
  public:
   RangeWalk(const CachingConfig& config, Bytes longest) : config_{config}, longest_{longest} {}
@@ -95,7 +95,7 @@ class RangeWalk {
   struct Found {
     ExpandableRange range;
     Bytes top;  // of its pages
-    Bytes end;  // where something else is mapped
+    Bytes end;  // the lowest address above it at which something else is mapped
   };
 
   Bytes length_of(const CachingAllocator::Key& key) const {

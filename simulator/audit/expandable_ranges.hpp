@@ -18,7 +18,7 @@ inline constexpr Bytes kOpenEnd{std::int64_t{1} << 46};
 struct MappedFor {
   CachingAllocator::Key key;
   bool expandable = false;
-  bool certain = true;  ///< whether key.small is known; if not, it is false
+  bool certain = true;  ///< whether key.small is known; key.small is false if not
 };
 
 /// Addresses reserved for one expandable segment, from its first pages until the last ones are unmapped. The same
@@ -31,16 +31,16 @@ struct ExpandableRange {
 };
 
 /// Walks a device's events forwards. Neighbouring pages of one key that are mapped at the same time are in one range.
-/// It begins at the lowest of these pages. It ends where other memory is mapped in the same time, at the latest after
-/// `longest` bytes, rounded up to pages. If the log does not say whether pages are small or large, they are of the kind
-/// of adjacent pages of their stream and pool, and large if they have no such neighbours.
-/// @param start  mapped memory at the begin of the log
+/// The range begins at the lowest of these pages. It ends where other memory is mapped in the same time, at the latest
+/// after `longest` bytes, rounded up to pages. If the log does not say whether pages are small or large, they are of
+/// the kind of adjacent pages of their stream and pool, and large if they have no such neighbours.
+/// @param start  mapped memory at the beginning of the log
 /// @param maps   the owner of the pages of each kSegmentMap event, in order
-/// @return       ranges in the order of their begins; those older than the log come first, in address order
+/// @return       ranges in the order in which they begin; those older than the log come first, in address order
 std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
-/// An estimate of the size of ranges: the least distance from the begin of a range to the begin of the next; kOpenEnd
+/// An estimate of the size of ranges: the least distance from the start of a range to the start of the next; kOpenEnd
 /// if no range follows another. All ranges have the same size, and drivers reserve them side by side.
 Bytes range_distance(const std::vector<ExpandableRange>& ranges);
 

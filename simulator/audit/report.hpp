@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// A block that was in use at the begin of the log and whose size the log does not determine.
+/// A block that was in use at the beginning of the log and whose size the log does not determine.
 struct AmbiguousBlock {
   std::int64_t address = 0;
   Bytes size;        ///< the least possible size
@@ -39,7 +39,7 @@ struct DeviceAudit {
   std::int64_t out_of_memory_matched = 0;
   std::optional<std::string> first_mismatch;  ///< the event, the log's answer and the model's
   std::string start_state = "determined";     ///< StartState::text()
-  std::vector<AmbiguousBlock> ambiguous;      ///< blocks that it does not determine
+  std::vector<AmbiguousBlock> ambiguous;      ///< blocks of the start state whose sizes are not determined
   std::optional<MemoryPeaks> peaks;           ///< only for a snapshot's log in which every event agrees
 
   /// The number of compared events.

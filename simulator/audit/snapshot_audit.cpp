@@ -126,8 +126,8 @@ class Replay {
   }
 
   /// Whether the events from `i` on can be the retry of a refused request. A retry first frees the blocks that it
-  /// waited for, then releases memory to the device, and then asks the device again or fails. If an attempt comes
-  /// before the release, or a free after it, the events are older than the request.
+  /// waited for, then releases memory to the device, and then asks the device again or fails. If a request to the
+  /// device comes before the release, or a free after it, the events are older than the request.
   bool retries(std::size_t i) const {
     const Outlook& next = outlook_[i];
     if (next.request == kNever) return false;
@@ -216,7 +216,7 @@ class Replay {
     peaks_ = {std::max(peaks_.allocated, model_.allocated()), std::max(peaks_.reserved, model_.reserved())};
   }
 
-  /// @throws Mismatch  if an event between the begin and the end of a request was not consumed
+  /// @throws Mismatch  if an event between the beginning and the end of a request was not consumed
   void expect_all_consumed(std::size_t reached, std::size_t target) const {
     if (reached < target)
       throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
@@ -261,7 +261,7 @@ class Replay {
   bool adjusted_ = false;
 };
 
-/// The number of MiB after `key` in a text like "expandable_segments:True,large_segment_size_mb:12".
+/// The size after `key`, written in MiB, in a text like "expandable_segments:True,large_segment_size_mb:12".
 std::optional<Bytes> mebibytes_in(std::string_view text, std::string_view key) {
   const std::size_t found = text.find(key);
   if (found == std::string_view::npos) return {};
@@ -334,8 +334,8 @@ DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int devi
   return audit;
 }
 
-/// The audit of one device. If the size of ranges is a guess (their least distance), the audit runs again with
-/// unlimited ranges, and the better result counts.
+/// The audit of one device. If the model differs from the log and the size of ranges is a guess (their least distance),
+/// the audit runs again with unlimited ranges, and the better result counts.
 DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, CachingConfig config) {
   StartState start = start_state(snapshot, device, config);
   const bool closed = start.range_size < kOpenEnd;

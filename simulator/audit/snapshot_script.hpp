@@ -24,7 +24,7 @@ struct Mismatch {
 /// follow, the difference is a Mismatch.
 class SnapshotScript final : public Device {
  public:
-  /// @param ranges  in the order of their begins
+  /// @param ranges  in the order in which they begin
   SnapshotScript(const std::vector<SnapshotEvent>& events, const std::vector<ExpandableRange>& ranges,
                  DeviceAudit& audit)
       : events_{&events}, audit_{&audit} {

@@ -124,7 +124,7 @@ class Rewind {
   }
 
   /// Removes the pages that an event maps from the mapped memory, where they may be parts of larger pieces.
-  /// @return  whether all of them were mapped
+  /// @return  whether all of them were mapped and expandable
   bool unmap(const SnapshotEvent& event) {
     const Block place{Bytes{event.address}, event.size};
     MappedFor about = pages_for(event, config_);
@@ -162,7 +162,7 @@ class Rewind {
     state_.segments.push_back(std::move(segment));
   }
 
-  /// @param room  up to the next block in use or the end of the segment
+  /// @param room  bytes from the address up to the next block in use or the end of the segment
   void add_block(StartSegment& segment, std::int64_t address, const Used& used, Bytes room) {
     if (used.size > room || used.size <= Bytes{}) {
       contradict(fmt::format("the block at {:#x} overlaps the next or its segment's end", address));
@@ -212,7 +212,7 @@ class Rewind {
 
 /// Finds the end of an ambiguous block: the first allocation from the free block behind it begins there. Allocations
 /// after the ambiguous block is freed do not count.
-/// @param first_alloc  the first event that allocates at an address
+/// @param first_alloc  by address: the first event that allocates there
 void pin(StartBlock& block, const std::map<std::int64_t, std::size_t>& first_alloc) {
   const std::int64_t end = block.address + block.size.count();
   std::optional<std::int64_t> address;

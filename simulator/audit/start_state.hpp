@@ -1,4 +1,4 @@
-// Blocks in use at the begin of an allocator's log, inferred from those at its end.
+// Blocks in use at the beginning of an allocator's log, inferred from those at its end.
 #pragma once
 
 #include <optional>
@@ -31,10 +31,10 @@ struct StartSegment {
 
 /// The state before the first event of a device's log. The size of a block is exact if the block still exists at the
 /// end. It is also exact in small and expandable segments, where the request's size determines it. In a large native
-/// segment, a block keeps up to 1 MiB that was not split off (slack). The slack is known in two cases: less than 1 MiB
-/// follows the block (a free block is larger), or a later event of the log begins directly after it. The other blocks
-/// are ambiguous(). Expandable pages are small or large according to their size, the blocks in them, the other pages of
-/// the same release, and adjacent pages.
+/// segment, a block keeps up to 1 MiB that was not split off (slack). The slack is known in three cases: the block is
+/// not smaller than max_split_size and was not split; at most 1 MiB follows the block (a free block is larger); or an
+/// allocation in the log begins directly after it. The other blocks are ambiguous(). Expandable pages are small or
+/// large according to their size, the blocks in them, the other pages of the same release, and adjacent pages.
 struct StartState {
   std::vector<StartSegment> segments;
   std::vector<ExpandableRange> ranges;  ///< address ranges of expandable segments, also those reserved later

@@ -34,8 +34,8 @@ struct TunedSetting {
   std::string message;             ///< the request that failed
 };
 
-/// Serves the lifetimes of `trace` under every setting, from an empty device on. Settings that fit come first, then
-/// those with fewer reserved bytes; equal ones keep their order.
+/// Serves the lifetimes of `trace` under every setting, from an empty device on. Settings that fit come first, sorted
+/// by reserved bytes; equal ones, and those that do not fit, keep their order.
 std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSetting> settings, Bytes capacity);
 
 /// A device's memory, as a snapshot records it.

@@ -27,7 +27,7 @@ struct Absence {
   OpId producer = {};            ///< the op that made its content; none for content from before the step
   BufferId buffer = {};
   /// Index in Absences::beginnings; none if it does not matter where the buffer began. The host has those bytes of the
-  /// content that began there; if `due` is kNever, only these bytes may be absent when the step ends.
+  /// content that began on it; if `due` is kNever, only these bytes may be absent when the step ends.
   std::optional<std::size_t> beginning = {};
 
   bool operator==(const Absence&) const = default;

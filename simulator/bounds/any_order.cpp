@@ -4,8 +4,9 @@
 // and the rest. Content exists while k runs if both of these hold: it existed before the step or an op of the first
 // kind makes it; and an op of the second kind reads it or it is an output of the step. If nothing may leave the device,
 // this content and the buffers of k must fit together. If content may be copied, the part that does not fit is on the
-// host while k runs. Before k, the step copies out the content that it has made, in addition to all ops of the first
-// kind. After k, it copies in the content that is read later, in addition to all ops of the second kind.
+// host while k runs. Before k, all ops of the first kind run, and the step copies out the absent content that it has
+// made; the slower of both counts. After k, all ops of the second kind run, and the absent content that is read later
+// is copied in; the slower of both counts again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ double fastest(const Link& link) {
   return rate;
 }
 
-/// Bytes of the content that exists while an op runs, without the buffers that the op itself uses.
+/// Bytes of the content that exists while an op runs, without the buffers that the op itself uses: all of it, the part
+/// from before the step, and the part that no op after it reads.
 struct Existing {
   Bytes all, initial, not_read;
 };

@@ -189,7 +189,7 @@ class FluidProgram {
       const std::uint32_t most = program_.variable(0, mebibytes(last.size), 0);
       at_most(so_far, 1, most);
       const std::uint32_t row = at_most(leaves(group[i]), 1, most);
-      if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // these are other bytes
+      if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // the two share no bytes
       during(queue.early_changes, begins(group[i - 1]), begins(group[i]), so_far, -1);
       so_far = most;
     }

@@ -60,9 +60,8 @@ class Gaps {
     std::erase_if(gaps_, [](const Gap& gap) { return gap.first == gap.last; });
   }
 
-  /// A bound on recomputation, in ns. The variables are the bytes kept at each instant, and for each gap the part in
-  /// which its version is absent. The bytes kept change only where gaps begin and end, so each gap has just two
-  /// entries.
+  /// A bound on recomputation, in ns. The variables are the bytes kept at each instant, and for each gap the part of
+  /// its version that is absent. The bytes kept change only where gaps begin and end, so each gap has just two entries.
   /// @param whole  gaps are kept whole or not at all
   std::int64_t least(bool whole) const {
     if (rows_.empty()) return 0;

@@ -165,7 +165,7 @@ RecomputeCut::Answer RecomputeCut::bound(std::int64_t room, double price, std::i
   const double scale = std::ldexp(1.0, shift_);
   std::int64_t tried_left = 0, tried_right = highest + 1;
   while (tried_right - tried_left > 1 && answer.flows < kMostFlows) {
-    // Between the two, no price proves more than the one at which their lines meet.
+    // Between `left` and `right`, no price proves more than the one at which their lines meet.
     const double meet = static_cast<double>(right.cost - left.cost) / static_cast<double>(left.bytes - right.bytes);
     const double most = static_cast<double>(left.cost) + meet * static_cast<double>(left.bytes - room);
     const double best = static_cast<double>(std::max(answer.bound, unless_over));

@@ -135,7 +135,7 @@ class StateSearch {
     if (!is_dominated(state)) open_.push(state);
   }
 
-  /// Whether an expanded state that is no further from the beginning had all versions of this one.
+  /// Whether a state that was expanded before (so at no larger cost) has all versions of this one.
   bool is_dominated(const State& state) const {
     return std::any_of(left_[state.next].begin(), left_[state.next].end(),
                        [&](Set there) { return (state.there & ~there) == 0; });

@@ -28,8 +28,8 @@ struct RecomputeStates {
 /// For a step of one stream, alone or repeated: each iteration begins with the versions from before the step in
 /// memory.
 /// @param most_work  limit on the number of states and of sets that stay
-/// @return  proves nothing if the step has more than 64 versions, without views, empty versions and initial content of
-/// buffers that it allocates
+/// @return  proves nothing if the step has more than 64 versions; views, empty versions and the initial content of
+///          buffers that the step allocates do not count
 RecomputeStates recompute_states(const Trace& trace, Bytes capacity, std::int64_t most_work);
 
 }  // namespace tidepool
