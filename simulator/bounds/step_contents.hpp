@@ -56,8 +56,9 @@ struct StepContents {
   std::vector<std::vector<ContentInput>> inputs;  ///< by op: contents that it reads and that are in `contents`
 };
 
-/// The contents of a trace with one stream, where in-place writes stay in place. It leaves out contents that no plan
-/// need keep between two ops: those without bytes, those never read again, and initial contents of buffers.
+/// The contents of a trace with one stream, without copy-on-write. It leaves out contents that no plan need keep
+/// between two ops: those without bytes, those never read again, and initial contents of buffers that the step
+/// allocates.
 /// @param repeats  content that exists before and after the step is carried over from each iteration to the next
 /// @param remat    contents may be used as long as ops that read them may run again
 StepContents step_contents(const Trace& trace, bool repeats, bool remat);

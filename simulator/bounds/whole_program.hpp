@@ -36,9 +36,9 @@ struct WholeBound {
 ///     and at least R_o't for an op o' that reads c;
 ///   - P_ct + (h_c + O_c0 + ... + O_ct) + (R_o of the slots from there to the next use) >= 1 if c is needed later;
 ///   - the contents absent at t include one of the minimal sets without which the others fit beside the working set:
-///     1 - P_ct is at least the sum of the weights of such sets with c, where all weights add up to 1. One instant
-///     demands no more of whole buffers. If there are too many sets, the absent bytes are at least the least sum of
-///     sizes that makes enough room;
+///     1 - P_ct is at least the sum of the weights of such sets with c, where all weights add up to 1. No row about a
+///     single instant is stronger. If there are too many sets, the absent bytes are at least the least sum of sizes
+///     that makes enough room;
 ///   - copies to the host that can begin in segment r or later, and end by the end of segment t, take no longer than
 ///     these segments. Likewise copies from the host that begin in segment r or later and are needed after segment t.
 ///     For every r and t;

@@ -37,7 +37,7 @@ struct Lost {
   double size = 0;
 };
 
-/// Time to recompute content, without what its producers read.
+/// Time to recompute content, if the inputs of its producers are there.
 RerunCost time_to_make(const std::vector<Lost>& lost, std::span<const Nanos> starts) {
   std::map<OpId, double> made;
   for (const Lost& each : lost) made[each.producer] += each.size;
@@ -161,7 +161,7 @@ class WindowSearch {
         away.not_due += size;
       else
         due_[index(absence.due - turn)] += size;
-      if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // of another iteration
+      if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // no rerun can make it
       away.lost.push_back({absence.producer, size});
       away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // it can be recomputed until the step ends
     }
@@ -202,7 +202,7 @@ class WindowSearch {
     return one.total() >= other.total() ? one : other;
   }
 
-  /// The bound of one instant that counts the inputs of reruns. Zero if it knows none.
+  /// The bound of one instant that counts the inputs of reruns; zero if nothing is proved.
   LostTime with_inputs(std::int64_t p) {
     const auto instant = static_cast<std::int32_t>(p);
     RerunCurve curve{*query_.model, instant};

@@ -60,8 +60,8 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences);
 /// the window.
 ///
 /// The arithmetic is in doubles; one ns and a millionth are subtracted for the rounding error. O(ops + absences) for
-/// each of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than 10^5
-/// absences. With recomputation O(absences log) each.
+/// each of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than
+/// 5 * 10^4 absences. With recomputation, O(ops + absences log absences) for each instant.
 WindowBound window_bound(const Absences& step, const WindowQuery& query);
 
 }  // namespace tidepool

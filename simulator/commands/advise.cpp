@@ -95,7 +95,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
   }
 }
 
-/// The code of the best change that is Python.
+/// Prints the code of the best change that is Python. @return  the exit code
 int apply(const RunSpec& spec, const Advice& advice) {
   if (advice.reserved) {
     const bool set = !advice.changes.empty();

@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 
 /// Buffers that could leave the device while no op uses them, and the peak without them.
 struct Remedy {
-  std::string kind;  ///< kind of the absent buffers; "any"
+  std::string kind;  ///< kind of the absent buffers; "any": all kinds
   Lowered lowered;
 };
 

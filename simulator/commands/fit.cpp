@@ -39,7 +39,7 @@ struct Arguments {
   std::vector<std::string> words;  ///< the positional words
   std::size_t behind_dashes = 0;   ///< number of words after --; they are the last ones
   std::string none;                ///< argument that gets no word; with it, CLI11 also reads the words after --
-  /// The words are one of these two.
+  /// The words are either the trace or the command.
   std::string trace;
   std::vector<std::string> command;
   std::string device, pool;
@@ -140,7 +140,8 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
   }
 }
 
-/// Whether a training step is missing for a verdict. A job that is too large already does not fit without one, either.
+/// Whether a training step is missing for a verdict. A recorded part that is too large needs none: the job does not
+/// fit.
 bool cannot_tell(const Job& job, const Fit& fit) {
   return fit.fits && (job.command.empty() ? lacks_training(job.trace) : !has_training(job.trace));
 }

@@ -25,7 +25,7 @@ struct RankFit {
   Nanos at;  ///< time since the job's start at which live bytes first exceed the device's free memory, else of the peak
 };
 
-/// The recorded begin of each op. An op without times begins with the op before it.
+/// The recorded start of each op. An op without times starts with the op before it.
 std::vector<Nanos> starts(const Trace& trace) {
   std::vector<Nanos> times;
   for (const Op& op : trace.ops())

@@ -6,7 +6,7 @@
 
 namespace tidepool {
 
-/// Declares --pool, --policy, --capacity, --machine, --seed, --assume, --overhead-limit, --iterations and
+/// Declares --pool, --policy, --capacity, --machine, --seed, --assume, --overhead-limit, --iterations, --first and
 /// --count-search. `text` must live until the command line is parsed.
 void declare_grid_options(const CommandLine& app, GridText& text);
 

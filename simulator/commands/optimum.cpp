@@ -92,7 +92,7 @@ void print_text(const Trace& trace, const RunSpec& spec, Bytes ideal_peak, const
   fmt::print("{}, {}: {}; {}\n", spec.machine.name, capacity, text, counted(found.states, "partial plan"));
 }
 
-/// Whether the plan of an answer replays to its time.
+/// Whether the replay of an answer's plan takes the time of the answer. If not, prints both times.
 bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   const Totals totals = replay(trace, spec, found.plan);
   Nanos time = totals.makespan;

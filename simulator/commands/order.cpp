@@ -34,7 +34,7 @@ struct Arguments {
 /// The step, before and after.
 struct Reordering {
   const Trace& recorded;
-  const Trace& apart;
+  const Trace& apart;  ///< with one op for each tensor of a list, unless --lists is given
   const Dependencies& dependencies;
   Bytes freed;  ///< peak in the recorded order, every buffer freed after its last use
   OpOrder best;

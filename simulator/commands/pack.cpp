@@ -69,7 +69,7 @@ Job load_job(const std::string& path, int iterations) {
 }
 
 /// Packs a job. Planners get a table as a table, even if it was also read as a trace: only the table has the lengths of
-/// the lifetimes.
+/// the lifetimes. If a layout is wanted, they get the trace, since only its packing has layouts.
 Packing pack_job(const Job& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
                  std::span<const Bytes> segments, bool want_layout) {
   const bool as_table = job.table && info.plan && !(want_layout && job.trace);

@@ -13,7 +13,7 @@ struct PeriodicArguments {
   std::vector<std::string> pools;
   PackingLimits limits;
   int iterations = 0;           ///< 0: as recorded
-  std::vector<Bytes> segments;  ///< addresses and sizes that the device gave to cnmem, if they are known
+  std::vector<Bytes> segments;  ///< addresses of the segments that the device gave to cnmem, if they are known
   bool json = false;
 };
 

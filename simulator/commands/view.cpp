@@ -32,7 +32,7 @@ struct Arguments {
   std::optional<std::uint64_t> at;
 };
 
-/// A map of the addresses at the begin of op `at`. Without `at`: when the run ran out of memory, or else at its peak.
+/// A map of the addresses when op `at` begins. Without `at`: when the run ran out of memory, or else at its peak.
 /// @throws InputError  "--at: '12' is no op of the trace; expected a number from 0 to 8"
 std::string map_text(const PlannedStep& step, const History& history, const RunSpec& spec, const Result& result,
                      std::optional<std::uint64_t> at, const ViewOptions& options) {

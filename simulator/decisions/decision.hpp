@@ -27,7 +27,7 @@ struct Decision {
   OpId before;  ///< the op that the program runs next; none: the last op has run
   Nanos time;   ///< on the run's clock
   Occasion occasion = Occasion::kPlan;
-  std::size_t policy = 0;          ///< position in the chain, without `none`; 0 if kRules
+  std::size_t policy = 0;          ///< index into deciding_policies(); 0 if kRules
   std::optional<Request> request;  ///< for kRequest and kExpected
   Ranking ranking;                 ///< for kRequest
   std::vector<Action> chosen;      ///< actions that were carried out, in this order

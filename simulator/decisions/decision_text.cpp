@@ -30,7 +30,7 @@ std::string_view name_of(Verb verb) {
   }
 }
 
-/// "drops version 31 of buffer 17 (conv1.weight), 8 MiB".
+/// "drops version 31 of buffer 17 (conv1.weight)".
 std::string action_text(const Trace& trace, const Action& action) {
   const auto buffer = [&] { return buffer_text(trace, trace.version(VersionId{action.subject}).buffer); };
   switch (action.verb) {

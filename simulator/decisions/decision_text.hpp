@@ -16,8 +16,8 @@ namespace tidepool {
 std::vector<std::string> deciding_policies(const RunSpec& spec);
 
 /// One line, without a line end, for example
-///   "iteration 0, op 12 (mm) at 3.2 ms: 12 MiB for buffer 17: lru drops version 31 (8 MiB), frees 8 MiB; first of 41
-///   by last use, ns: 31 at 120, 17 at 3400"
+///   "iteration 0, op 12 (mm) at 3.2 ms: 12 MiB for buffer 17: lru drops version 31 of buffer 9; frees 8 MiB; first of
+///   41 by last use, ns: 31 at 120, 17 at 3400"
 /// @param policies  of deciding_policies()
 std::string to_text(const Decision& decision, const Trace& trace, const std::vector<std::string>& policies);
 

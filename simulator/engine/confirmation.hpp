@@ -1,4 +1,4 @@
-// The second execution of a run's plan: a run is `ok` only if it agrees.
+// The second execution of a run's plan: a run is `ok` only if both executions agree.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,8 @@ class Replay {
 };
 
 /// Records the actions of a run, and executes them if the run ends well. A run of millions of actions is executed in
-/// parts, so that the list stays bounded. For a run that ends early, no action is executed a second time.
+/// parts while it goes on, so that the list stays bounded. If a run ends early, the actions of its last part are not
+/// executed.
 class Confirmation {
  public:
   /// @param keep_plan  whether take_plan() will be called
@@ -76,7 +77,7 @@ class Confirmation {
   const RunSpec& spec_;
   const bool keep_plan_;
   Plan plan_;
-  std::size_t executed_ = 0;              // actions at the front of plan_; add() drops them when there are no others
+  std::size_t executed_ = 0;              // number of actions at the front of plan_; add() drops them if it has no others
   std::optional<std::size_t> held_from_;  // the first action that may be dropped
   std::optional<Replay> replay_;
 };

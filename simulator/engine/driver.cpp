@@ -109,8 +109,8 @@ void Driver::run_iterations() {
 }
 
 /// Runs iterations until the next one would begin in the same state as an earlier one. The iterations between the two
-/// repeat. If no state recurs, the mean is taken over the longest cycle in which only addresses do not recur, otherwise
-/// over the last half of the iterations.
+/// repeat. If no state recurs, the mean is taken over the longest cycle in which only addresses do not recur; if there
+/// is none, over the last half of the iterations.
 void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};

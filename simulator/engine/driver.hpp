@@ -30,12 +30,12 @@ namespace tidepool {
 /// order: first the resident ones, then the absent ones, each with its own absent inputs, recursively. Then its outputs
 /// get places, the op runs, and the locks are released. Versions that were brought back only for this, and that the
 /// program does not need later, are dropped. If no place is found, the driver waits for a copy to the host that is
-/// under way. If there is none, it asks the policies in the order of the chain. If none of them answers, the run is out
-/// of memory.
+/// under way. If there is none, it asks the policies in the order of the chain. If none of them answers, it drops
+/// outputs that a pending rerun writes again. If there are none, the run is out of memory.
 ///
-/// Content that cannot be recomputed may be lost for good: it is freed or overwritten in place, as the output of a
-/// source, or a draft or before_run() drops it because the program does not read it again and it does not outlive the
-/// step. Before such a loss, the driver recomputes the content that could only be recomputed from it.
+/// Content that cannot be recomputed, such as the output of a source, may be lost for good: the program frees it or
+/// overwrites it in place, or a draft or before_run() drops it because the program does not read it again and it does
+/// not outlive the step. Before such a loss, the driver recomputes the content that could only be recomputed from it.
 ///
 /// If a policy has a whole plan instead, that plan is carried out action by action, and nothing is decided.
 ///
@@ -43,7 +43,8 @@ namespace tidepool {
 /// other totals, the run is an error.
 class Driver {
  public:
-  /// @param policies  at most PolicyCalls::kMost; may be empty
+  /// @param policies    at most PolicyCalls::kMost; may be empty
+  /// @param matters_to  a run that takes longer is not executed once more; none: no limit
   Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
          std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
          std::optional<Nanos> matters_to = {}, OnDecision tell = {});

@@ -59,7 +59,7 @@ void Driver::tell_of(Occasion occasion, std::size_t policy, const Action& action
 
 /// Turns wishes of a policy into actions. @return  false if nothing was done
 /// @param may_lose  whether content that the program does not read again may be dropped for good. Before such a drop,
-/// content that can only be recomputed from it is brought back, which asks for places.
+/// content that can only be recomputed from it is brought back, which needs places.
 /// @param decision  receives the result of each wish; may be null
 bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decision* decision) {
   bool done = false;
@@ -85,7 +85,7 @@ bool Driver::carry_out(const Action& wish, bool may_lose) {
     case Verb::kDrop:
     case Verb::kSwapOut: {
       VersionState& s = state(v);
-      if (!s.filled || s.leaving) return false;  // it is absent already, or on its way
+      if (!s.filled || s.leaving) return false;  // it is absent or leaving already
       if (s.locks > 0 || s.pinned) refuse_wish(wish, "it is in use");
       if (wish.verb == Verb::kSwapOut && !s.on_host) {
         if (!timeline_.fits_on_host(v)) return false;
@@ -135,8 +135,8 @@ void Driver::lose_last(std::vector<Action>& wishes) const {
   });
 }
 
-/// Drops content that the program does not read again, although its buffer is not freed yet. From then on the driver
-/// does not prevent the loss of this content either.
+/// Drops content that the program does not read again, although its buffer is not freed yet. Afterwards the driver does
+/// not bring this content back before the loss of other content.
 void Driver::lose_unread(VersionId v) {
   state(v).wanted = false;
   const bool loses = anchored(v);

@@ -55,7 +55,8 @@ void Driver::follow_iteration() {
     throw Stop{Outcome::kError, fmt::format("the plan of this run ends before op {}", issued_)};
 }
 
-/// Carries out one action of the plan, with a place from the pool. First checks whether the action is possible.
+/// Carries out one action of the plan, with a place from the pool. Checks its verb and its subject; emit() checks the
+/// rest.
 void Driver::follow(const Action& action) {
   before_ = action.before;
   op_ = static_cast<std::uint32_t>(issued_);

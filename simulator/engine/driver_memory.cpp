@@ -18,7 +18,7 @@ constexpr std::size_t kAnswersPerVersion = 4;
 /// plus ops^2, the reruns of a program in which every op needs a rerun of all others.
 constexpr std::int64_t kRerunsOfSmallSteps = 1'000'000;
 
-/// Refuses `kRun` in the answer to a shortage: the op would need places itself, and ask again.
+/// Refuses `kRun` in the answer to a request: the op would need places itself, and ask again.
 void refuse_runs(const std::vector<Action>& wishes, OpId before) {
   for (Action wish : wishes) {
     if (wish.verb != Verb::kRun) continue;
@@ -123,7 +123,7 @@ bool Driver::ask_policies(const Request& request) {
 /// Swaps a version in early if it fits without evictions.
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
-  if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it has a place or will get one
+  if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it need not or cannot come in
   const std::optional<Block> block = place(request_for(v));
   if (!block) return false;
   act(Verb::kSwapIn, v.value(), *block);
