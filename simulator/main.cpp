@@ -34,7 +34,8 @@ void load_plugins(const std::vector<std::string>& given) {
   for (const std::string& path : given) tidepool::load_plugin(path);
 }
 
-/// Sets the limit of compressed inputs for this process and those that it starts; "" leaves it as it is.
+/// Sets the limit on the decompressed size of an input, for this process and those that it starts; "" leaves the limit
+/// as it is.
 void limit_input(const std::string& most) {
   if (most.empty()) return;
   try {

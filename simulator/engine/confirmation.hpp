@@ -77,7 +77,7 @@ class Confirmation {
   const RunSpec& spec_;
   const bool keep_plan_;
   Plan plan_;
-  std::size_t executed_ = 0;              // number of actions at the front of plan_; add() drops them if it has no others
+  std::size_t executed_ = 0;              // executed actions at the front of plan_; add() drops them if all are
   std::optional<std::size_t> held_from_;  // the first action that may be dropped
   std::optional<Replay> replay_;
 };

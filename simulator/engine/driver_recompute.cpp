@@ -16,7 +16,7 @@ bool Driver::defined(VersionId named) const {
   return trace_.version(h).kind == VersionKind::kView ? state(h).defined : state(h).filled;
 }
 
-/// Makes a version resident that is not an input of an op about to run.
+/// Makes a version resident although no op that is about to run reads it.
 void Driver::bring_back(VersionId named) {
   const std::size_t base = frames_.size();
   const std::size_t first_temporary = temporaries_.size();
@@ -71,7 +71,7 @@ void Driver::gather(std::size_t base) {
   }
 }
 
-/// Brings the next absent input back. @return  false if another frame must be worked on first
+/// Brings the absent inputs of a frame back, in their order. @return  false if another frame must be worked on first
 bool Driver::advance(Frame& frame) {
   const std::span uses = trace_.uses(frame.op);
   while (frame.next_pending < pending_inputs_.size()) {
@@ -147,8 +147,8 @@ void Driver::take_over(VersionId parent, VersionId out) {
   replaced.leaving = false;
 }
 
-/// The same for an op that writes nothing in place. Places for all outputs are found first. Only then is it known which
-/// outputs are still resident and get a scratch place; until then, these take no memory.
+/// place_outputs() for an op that writes nothing in place. Places for all outputs are found first. Only then is it
+/// known which outputs are still resident and get a scratch place; until then, these take no memory.
 void Driver::place_outputs_apart(OpId op) {
   const std::span made = trace_.made(op);
   blocks_.clear();

@@ -23,7 +23,7 @@ class HostPool {
   /// Takes a block, which must fit. @return  time that the host needs to pin it
   Nanos take(Bytes size);
   void give_back(Bytes size);
-  /// Appends the blocks that are not in use to `state`: later answers depend on them.
+  /// Appends the pinned bytes and the unused blocks to `state` if pinning takes time: later answers depend on them.
   void record(std::vector<std::int64_t>& state) const;
   Bytes in_use() const { return in_use_; }
   Bytes peak() const { return peak_; }  ///< most that was pinned at once

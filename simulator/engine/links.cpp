@@ -129,7 +129,7 @@ void Links::advance(Nanos time) {
 
 void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
   const auto since = [&](Nanos time) { return std::max(time - origin, Nanos{}).count(); };
-  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // remaining work is that at clock_
+  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // then `left` is the work that remains at clock_
   state.push_back(any_moves ? (clock_ - origin).count() : since(clock_));
   for (const Lane& lane : lanes_) {
     state.push_back(lane.ends.empty() ? 0 : since(lane.ends.back()));
@@ -157,7 +157,7 @@ void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
 }
 
 Nanos Links::end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, std::int64_t in_ppm) {
-  // An undisturbed nanosecond does kScale units of work; slow_down is at most about 3 * 10^6.
+  // An undisturbed nanosecond does kScale units of work; `slowed` is at most about 3 * 10^6.
   constexpr Int128 kScale = 1'000'000'000'000;
   Int128 left = static_cast<Int128>(duration.count()) * kScale;
   Nanos now = start;

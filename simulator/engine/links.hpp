@@ -17,8 +17,8 @@ inline constexpr std::int64_t kFullRate = 1'000'000;
 
 enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to device
 
-/// Each direction does one copy after the other. A copy begins when the copy before it has ended and its own
-/// dependences are done; after its latency it moves data. While both directions move data, each has only
+/// Each direction does one copy after the other. A copy begins when the copy before it has ended and the copies that it
+/// waits for have ended; after its latency it moves data. While both directions move data, each has only
 /// Link::duplex_ppm of its rate: rates are constant between the beginnings and ends of moves (fluid sharing). Ends are
 /// rounded up to a nanosecond. Remaining work is kept in millionths of a nanosecond, so nothing else is rounded; with
 /// full rates both ways, every copy takes exactly Link::time().

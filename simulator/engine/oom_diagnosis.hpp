@@ -12,7 +12,7 @@ struct Shortage {
   VersionId version;  ///< the version without a place
   Bytes size;
   Bytes held;          ///< sum of the versions' places
-  Bytes largest_hole;  ///< reported by the pool; may be too large by its rounding
+  Bytes largest_hole;  ///< as the pool reports it; may be larger than the real one by the pool's rounding
   bool operator==(const Shortage&) const = default;
 };
 

@@ -32,7 +32,7 @@ struct RegisterPlanExecutor {
   explicit RegisterPlanExecutor(MakePlanExecutor make);
 };
 
-/// @throws InputError  likewise
+/// @throws InputError  as MakePlanExecutor
 std::unique_ptr<PlanExecutor> make_plan_executor(const PlanExecutorOptions& options);
 
 }  // namespace tidepool

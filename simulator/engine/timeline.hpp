@@ -21,7 +21,7 @@
 namespace tidepool {
 
 /// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
-/// A lane does one action after the other; a lane waits for another one if it needs its result. A run starts when its
+/// A lane does one action after the other, and waits for a lane whose result the action needs. A run starts when its
 /// stream is free, its inputs are ready, and the last users of its output places have ended. A copy starts when its
 /// engine is free, its content and its place are ready, and the op before it has ended. If both directions of the link
 /// are busy, they slow each other down (Links). The times in the states of versions with copies under way are then
@@ -43,11 +43,11 @@ class Timeline {
            Bytes capacity = kNoLimit);
 
   void apply(const Action& action);
-  /// Sets the waits for other devices of a job's rank, by op. `ops` must outlive the timeline. Call before the first
+  /// Sets, by op, the waits of a job's rank for other devices. `ops` must outlive the timeline. Call before the first
   /// action.
   void hold(std::vector<Held>& ops) { held_ops_ = &ops; }
 
-  /// Time at which the stream of an op is free (of all streams for no op).
+  /// Time at which the stream of an op is free; for no op: at which all streams are.
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
   /// Time at which a stream has finished all of its work so far.
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
@@ -97,7 +97,7 @@ class Timeline {
   void leave_host(VersionId v);
   void forget_past();
   void next_iteration();
-  /// Whether an action that could begin at `time` must wait for the host to launch or submit it.
+  /// Notes whether an action that could begin at `time` must wait for the host to launch or submit it.
   void note_host(Nanos time) { host_delayed_ |= host_ > time; }
 
   /// The copies under way on which a version's times depend; used only if copies slow each other down.

@@ -37,7 +37,7 @@ void Timeline::swap_out(VersionId v, Nanos issued) {
   state.on_host = true;
 }
 
-/// The same, to storage, if host memory is full.
+/// swap_out() to storage, if host memory is full.
 void Timeline::write_to_storage(VersionId v, Nanos issued) {
   VersionState& state = states_[v.index()];
   if (state.in_storage) storage_.give_back(trace_.size(v));
@@ -83,7 +83,7 @@ void Timeline::swap_in(VersionId v, const Action& action, Nanos issued) {
   state.filled = state.from_host = true;
 }
 
-/// The same from storage.
+/// swap_in() from storage.
 void Timeline::read_from_storage(VersionId v, const Action& action, Nanos issued) {
   give_place(v, action);
   VersionState& state = states_[v.index()];

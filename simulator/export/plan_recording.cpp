@@ -189,7 +189,7 @@ class PlanRecorder {
   std::vector<VersionState> states_;
   Timeline timeline_;
   std::vector<std::optional<Place>> places_;  // by version: the last recorded place
-  std::vector<Place> scratch_;                // workspaces of the next run
+  std::vector<Place> scratch_;                // scratch places of the next run
   struct DisturbedCopy {
     std::size_t op;  // index in the recording
     Direction direction;

@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// Bytes of a process that its allocator does not have: the CUDA context with the kernels of the libraries. `low` holds
+/// Bytes of a process beside those of its allocator: the CUDA context with the kernels of the libraries. `low` holds
 /// if kernels are loaded at their first launch (the default since CUDA 12.2), `high` if all kernels are loaded at the
 /// start.
 struct ContextRange {

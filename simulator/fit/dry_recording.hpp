@@ -9,18 +9,19 @@
 
 namespace tidepool {
 
-constexpr const char* kEndlessMemory = "4096GiB";  ///< of a stand-in for a device, as `record --capacity` takes it
+constexpr const char* kEndlessMemory = "4096GiB";  ///< memory that no job fills, as `record --capacity` takes it
 
 /// A recorded job, and how its recording ended.
 struct DryRecording {
   Trace trace;
   bool stopped = false;  ///< the job ran out of its wall time
-  std::string failure;   ///< last line of output if the job or the recorder failed by itself (never empty); else ""
+  std::string failure;   ///< the job's last line of output if the job or the recorder failed (never empty); else ""
   std::string said;      ///< the last lines of output if one of them failed
 };
 
-/// Runs `tidepool record --dry --torch` in a folder of its own, on a simulated device of the given name whose memory
-/// never runs out. A job that takes longer than `seconds` of wall time is stopped, and the trace ends there.
+/// Runs `tidepool record --dry --torch --kernels` on a simulated device of the given name whose memory never runs out,
+/// and keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the
+/// trace ends there.
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);

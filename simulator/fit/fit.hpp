@@ -26,7 +26,7 @@ struct Fit {
   bool certain = false;  ///< the verdict is the same at `low` and at `high`
   Bytes predicted;
   Bytes low, high;       ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
-  Bytes reserved;        ///< most bytes at once; if it does not fit, the least capacity without a failure, to 2 MiB
+  Bytes reserved;        ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
   ContextRange context;  ///< includes cuDNN's kernels if the trace has convolutions
   Bytes workspace;       ///< cuBLAS's workspaces and convolution_workspace
   Bytes convolution_workspace;       ///< the largest estimate for a convolution; 0: no convolutions, or recorded

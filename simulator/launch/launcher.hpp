@@ -30,7 +30,7 @@ class Launcher {
 /// @param options  further options of sbatch, as in {"--partition=short"}; a task has one node and one core
 std::unique_ptr<Launcher> make_slurm_launcher(std::vector<std::string> options);
 
-/// Launches one task at a time on each host; it uses all cores of the host.
+/// Launches one task at a time on each host. A task without -j uses all cores of its host.
 /// @param hosts  names for ssh; ":" is this machine, without ssh
 std::unique_ptr<Launcher> make_host_launcher(std::vector<std::string> hosts);
 

@@ -8,7 +8,7 @@
 namespace tidepool {
 
 struct ProcessResult {
-  int code = 0;      ///< exit code; 128 + the signal that ended it
+  int code = 0;      ///< exit code; if a signal ended the program, 128 + the signal
   std::string said;  ///< stdout and stderr, if captured; of a long output the last 16 MiB
 };
 

@@ -92,7 +92,7 @@ class Slurm final : public Launcher {
 
   Job submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
     const std::size_t index = log.rfind('%');
-    std::string output;  // sbatch reads a single % as the begin of a pattern
+    std::string output;  // sbatch reads a single % as the start of a pattern
     for (std::size_t i = 0; i < log.size(); ++i)
       output += log[i] != '%' ? std::string{log[i]} : i == index ? "%a" : "%%";
     std::vector<std::string> command{"sbatch",

@@ -76,7 +76,7 @@ struct Machine {
   Sharing sharing = {};
   Nanos launch = {};        ///< time of the host to launch a kernel, which starts afterwards; 0: launches take no time
   Nanos submit = {};        ///< time of the host to submit a copy, or each piece of one
-  Bytes chunk = {};         ///< smallest size of a piece of a copy, which has at most 1024 pieces; 0: not cut
+  Bytes chunk = {};         ///< size of the pieces of a copy; larger if there would be more than 1024; 0: not cut
   std::string source = {};  ///< the source of each number; says "assumed" or "measured"
   Cut cut(Bytes copy) const;  ///< the pieces of a copy of this size
   bool operator==(const Machine&) const = default;

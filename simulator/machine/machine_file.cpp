@@ -45,7 +45,7 @@ std::string exact_text(Nanos time) {
 }
 std::string exact_share(std::int64_t ppm) { return fmt::format("{}%", static_cast<double>(ppm) / 10'000); }
 
-/// Reads "71%" or "70.5%" in millionths. Nothing if it is no percentage.
+/// Reads "71%" or "70.5%". @return  millionths; none if the text is no percentage
 std::optional<double> parse_percent(std::string_view text) {
   double percent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);

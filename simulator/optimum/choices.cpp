@@ -143,7 +143,7 @@ void Choices::await() {
   });
 }
 
-/// Versions that must stay: empty places that wait for their op, and the inputs of that op.
+/// Versions that must stay: those with an empty place that waits for its op, and the inputs of that op.
 Set Choices::kept_for_pending() const {
   const Set pending = s_->placed & ~s_->filled;
   Set kept = pending;
@@ -299,7 +299,7 @@ void Choices::choose_drops(Move& move, Set from, Bytes missing, Add add) const {
   move.drops = before;
 }
 
-/// Calls visit(unit, drops) for every place at which `v` may begin, with the drops of versions in it that are not kept.
+/// Calls visit(unit, drops) for every place of `v`: with its first unit, and the versions that must be dropped for it.
 template <class Visit>
 void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& move, Visit visit) const {
   const auto length = static_cast<std::size_t>(step_.bytes[v] / step_.unit);
@@ -321,7 +321,7 @@ void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& mov
       drops |= bit(other);
     });
     fits = (drops & ~may_go) == 0;
-    // Outputs of the same run that already have places.
+    // Other outputs of the same run already have places.
     for_each(taken, [&](std::size_t output) {
       const std::size_t begin = move.unit_at[output];
       const std::size_t size =
@@ -356,7 +356,7 @@ void Choices::choose_places(Move& move, std::size_t output, Set kept) {
   });
 }
 
-/// The same for a move that places one version.
+/// choose_places() for a move that places one version.
 void Choices::place_one(Move move, std::size_t v, Set kept) {
   if (!step_.freedom.addresses) {
     make_room(move, step_.bytes[v], kept);

@@ -52,7 +52,7 @@ class Choices {
 /// since the version then takes memory later.
 bool came_too_early(const TinyStep& step, const State& state);
 
-/// Whether all versions that the rest of the step needs are resident, on the host, or can be recomputed from such ones.
+/// Whether all versions that the rest of the step needs are resident, on the host, or can be recomputed from these.
 bool recoverable(const TinyStep& step, const State& state);
 
 }  // namespace tidepool::optimum

@@ -30,7 +30,7 @@ struct Optimum {
   bool feasible = false;    ///< a plan was found
   Nanos makespan;           ///< no plan is faster; if `feasible`, the time of `plan`. Means nothing if no plan exists
   Plan plan;                ///< realised; replay() gives exactly `makespan`. Empty if there is none
-  std::int64_t states = 0;  ///< number of partial plans that were expanded
+  std::int64_t states = 0;  ///< number of partial plans that were found and that no earlier one dominated
 };
 
 /// Searches partial plans in the order of the earliest time at which they can end. Exponential in the size of the step:

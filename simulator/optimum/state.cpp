@@ -220,7 +220,7 @@ Nanos Mover::start_of(std::size_t k, const Move& move, Nanos places_free) {
       wait_for(s_.last_use[static_cast<std::size_t>(out.parent)]);
     if (move.writes[i] == Writes::kScratch && !step_.chooses_bytes()) wait_for(claim(out.version, move, i));
   }
-  // The Timeline applies order edges to first runs, and to reruns of the op that ran for the first time last.
+  // The Timeline applies order edges to first runs, and to reruns of the op whose first run is the latest.
   if (k + 1 >= s_.position) for_each(op.after, [&](std::size_t other) { wait_for(s_.op_end[other]); });
   return start;
 }
