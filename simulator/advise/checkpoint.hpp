@@ -43,7 +43,7 @@ struct CheckpointedCall {
 /// Operators whose outputs selective checkpointing keeps, for example "aten::mm".
 using KeptOperators = std::set<std::string, std::less<>>;
 
-/// The name of an operator without its overload and without the number of a part: "aten::mm" of "aten::mm.out".
+/// The name of an operator up to its first dot, without its overload: "aten::mm" of "aten::mm.out".
 std::string_view operator_of(std::string_view op);
 
 /// @return  none if a checkpoint would free nothing, or if the forward pass writes the call's inputs during the call or

@@ -200,7 +200,7 @@ std::int64_t iterations_of(const Moves& moves) {
   return std::count_if(moves.begin(), moves.end(), [](const Move& move) { return move.kind == MoveKind::kNext; });
 }
 
-/// A mean time: `total` in `iterations`.
+/// A mean time: `total` over `iterations`.
 struct Mean {
   Nanos total;
   std::int64_t iterations = 1;

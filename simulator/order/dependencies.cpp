@@ -48,7 +48,7 @@ class Collector {
   }
 
  private:
-  /// The reason why no op may move past this one; nothing if ops may.
+  /// The reason why no op may move past this one; none if ops may.
   std::optional<Reason> wall(OpId op) const {
     const OpKind kind = trace_.op(op).kind;
     if (kind == OpKind::kHostWait || kind == OpKind::kSource) return Reason::kHost;

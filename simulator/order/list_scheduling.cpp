@@ -51,7 +51,7 @@ struct Progress {
   std::vector<bool> done;  // by op
 };
 
-/// `op` and the ops that it still waits for, in the recorded order; nothing if they are too many.
+/// `op` and the ops that it still waits for, in the recorded order; none if they are too many.
 std::optional<Ops> needed_for(std::uint32_t op, const Progress& progress) {
   Ops found{op};
   std::vector<std::uint32_t>::size_type next = 0;

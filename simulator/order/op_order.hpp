@@ -13,7 +13,7 @@ namespace tidepool {
 struct OpOrder {
   std::vector<std::uint32_t> ops;
   Bytes peak;
-  std::string rule;    ///< "recorded", "least", "eager", "latest", "moved" or "exact"
+  std::string rule;    ///< the rule that made it: "recorded", "least", "eager", "latest", "moved", "exact" or another
   bool exact = false;  ///< whether it is proved that no order has a lower peak
 };
 

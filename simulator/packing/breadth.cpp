@@ -28,7 +28,7 @@ std::vector<Bytes> breadths(const Instance& instance, const Sections& sections) 
   return breadth;
 }
 
-/// Minimum over ranges of ranks, in O(1) after O(n log n).
+/// Minimum over ranges of ranks, in O(log n) each after O(n log n).
 class RangeMinimum {
  public:
   explicit RangeMinimum(std::vector<std::uint32_t> values) {

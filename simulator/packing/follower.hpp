@@ -15,8 +15,8 @@ namespace tidepool {
 ///  1. Requests were left out: if one of the next kAhead planned requests has this size, the first of them matches. If
 ///     the next request has the size planned before this jump, but not the size planned behind it, the jump is undone.
 ///  2. The job jumped to another place in the plan: if its last kWindow requests are a window of the plan, its position
-///     is the end of that window. (A rolling hash over all windows of the plan finds the next candidate; then the sizes
-///     are compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.
+///     is the end of that window. (A table of the hashes of all windows of the plan gives the next candidate; then the
+///     sizes are compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.
 ///  3. The request is extra: it is not in the plan.
 /// After the last planned request the next step begins, with the first request that is not `existing`. O(1) per
 /// request, O(kAhead) where the job deviates.
@@ -54,7 +54,7 @@ class Follower {
   std::optional<std::size_t> before_jump_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> windows_;  // last positions of windows by hash, ascending
   std::vector<Bytes> recent_;                                            // the last kWindow requests, oldest first
-  std::size_t since_deviation_ = kWindow;                                // requests
+  std::size_t since_deviation_ = kWindow;                                // number of requests since then
   std::int64_t resynchronised_ = 0;
 };
 

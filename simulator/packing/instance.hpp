@@ -66,7 +66,7 @@ Bytes load_of(const Instance& instance);
 /// device's allocs and frees. A buffer that exists before the trace lives from 0. A buffer that outlives the trace
 /// lives until behind the last position. A buffer that several streams use lives until the last of them has used it
 /// (see stream_ends()).
-/// @param alignment  sizes (at least one granule each) and offsets are multiples of it
+/// @param alignment  sizes and offsets are multiples of it, and no size is 0
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment);
 
 }  // namespace tidepool

@@ -27,7 +27,7 @@ struct LayoutFile {
   Bytes alignment{1};
   Bytes height, lower_bound;
   std::string proof;
-  std::size_t existing = 0;  ///< the first requests are of buffers that exist before the step, and outlive it
+  std::size_t existing = 0;  ///< number of first requests, those of buffers that exist before the step
   std::vector<PlannedRequest> requests;
   bool operator==(const LayoutFile&) const = default;
 };
@@ -39,7 +39,7 @@ LayoutFile layout_file(const Trace& trace, std::uint16_t device, Bytes alignment
 /// The text of a layout file.
 std::string layout_text(const LayoutFile& file);
 
-/// Reads it back, equal to what was written.
+/// Reads a layout file back, equal to what was written.
 /// @throws InputError  "step.layout:3: 'size_bytes' is -1; expected 0 to 4611686018427387904",
 ///                     "step.layout: ends after 7 of 12 requests; expected a complete file"
 LayoutFile parse_layout(const Input& input);

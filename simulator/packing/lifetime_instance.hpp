@@ -7,7 +7,7 @@
 namespace tidepool {
 
 /// The rows as items. An item's id is the index of its row, counted from 0.
-/// @param alignment  sizes (at least one granule each) and offsets are multiples of it too; 1 B: as the table says
+/// @param alignment  sizes and offsets are multiples of it too, and no size is 0; 1 B: as the table says
 /// @throws InputError  "buffer 3: alignments of 48 B and 512 B have no common multiple below 2^61 B"
 Instance instance_of(const LifetimeTable& table, Bytes alignment);
 

@@ -182,8 +182,8 @@ std::uint32_t Minimiser::guided_middle(const std::vector<std::int64_t>& best, st
   return life.first + random_.below(life.last - life.first);
 }
 
-/// Looks for a low layout of a window that grows. If the window does not become the whole, completes its layout to a
-/// higher one.
+/// Looks for a low layout of a window that grows. If the window does not grow to the whole of part_, completes its
+/// layout to a higher one.
 void Minimiser::attempt_windows(WindowSearch& windows, ExactSearch& completion) {
   constexpr std::uint64_t kFailures = 2'000;
   constexpr double kSmallest = 1.0 / 64;

@@ -79,7 +79,7 @@ class Minimiser {
   PackingProblem problem_;
   PackingProblem part_;                 // the pieces that do not live in all sections; only they are searched for
   std::vector<std::uint32_t> rest_;     // their numbers in problem_
-  std::int64_t base_ = 0;               // height of all other pieces; these lie above
+  std::int64_t base_ = 0;               // height of all other pieces; the pieces of part_ lie above them
   double step_ = 0.25;                  // share of the gap by which a repair lowers the best layout
   RandomNumbers random_{1};             // of the guides
   std::size_t guided_ = 0, grown_ = 0;  // attempts so far

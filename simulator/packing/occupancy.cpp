@@ -94,7 +94,7 @@ std::int64_t Occupancy::find(std::span<const SectionRange> ranges, std::int64_t 
         [&](std::uint32_t node) { open(here_[node], from); });
   for (std::size_t i = heap_.size() / 2; i-- > 0;) sift(i);
 
-  std::int64_t top = from;  // no hole below is large enough
+  std::int64_t top = from;  // the end of the runs seen so far
   std::int64_t best = -1, best_room = 0;
   while (!heap_.empty()) {
     Cursor& lowest = heap_.front();

@@ -16,7 +16,7 @@ namespace tidepool {
 /// Result of placing the buffers.
 struct Packing {
   Outcome outcome = Outcome::kOk;  ///< of a planner also kInfeasible and kTimeLimit: see Layout
-  std::string message;             ///< the request that found no place
+  std::string message;             ///< the request that found no place, or how much a planner's layout needs
   bool addresses = true;           ///< false: the pool only counts bytes, and the height is the load
   std::int64_t buffers = 0;
   std::int64_t events = 0;  ///< number of places given and taken back
@@ -31,7 +31,7 @@ struct Packing {
   std::vector<LayoutFile> layouts;  ///< of a planner for a trace, by device
   std::vector<Bytes> offsets;       ///< of a planner for an instance, by item
 
-  /// Height over the lower bound; 0 if there is nothing to place.
+  /// Height over the lower bound, less 1; 0 if there is nothing to place.
   double gap() const;
   /// Whether it is proved that no placement of these lifetimes is lower.
   bool optimal() const { return outcome == Outcome::kOk && addresses && height == lower_bound; }
@@ -41,7 +41,7 @@ struct Packing {
 /// capacity in `limits`, and the sizes are sums over the devices. Every layout of a planner is verified.
 /// @param segments  recorded addresses that the device hands out, in this order; empty: modelled ones. A planner asks
 ///                  for none
-/// @throws InputError  if the pool asks for more segments than that
+/// @throws InputError  if the pool asks for more segments than `segments` has
 Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, const PackingLimits& limits,
              std::span<const Bytes> segments = {});
 

@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// In units of the problem.
+/// A lower bound on the height of every layout, in units of the problem.
 struct HeightBound {
   std::int64_t height = 0;
   std::string proof;
