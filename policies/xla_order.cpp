@@ -148,7 +148,7 @@ class DepthFirst {
     }
   }
 
-  /// @param ranked  false: operands in the recorded order, as XLA's PostOrderScheduler
+  /// @param ranked  false: operands in the recorded order, as in XLA's PostOrderScheduler
   Ops schedule(bool ranked) const {
     Ops roots, order;
     for (std::uint32_t op = 0; op < module_.size(); ++op)
@@ -201,7 +201,7 @@ class DepthFirst {
 /// on which no op depends. A workspace is an output that nobody reads, as in XLA's calls of libraries. Ops keep all
 /// their dependencies (see Reason); XLA knows only those by data. Other differences from XLA:
 ///   - XLA's list schedule runs scalars and outfeeds first, and infeeds last. Here they are ops like others.
-///   - Its list schedule runs parameters too, as if they had no bytes. Here they are there from the beginning. So among
+///   - Its list schedule runs parameters too, as if they had no bytes. Here they exist from the beginning. So among
 ///     ready ops with equal bytes and users, another op may have become ready last. XLA adds the users of an op in
 ///     their order, then its control successors, and updates priorities in the order of operands; here both happen in
 ///     the order of op numbers.

@@ -135,7 +135,7 @@ std::terminate_handler end_otherwise = nullptr;
   } catch (const std::bad_alloc&) {
     say_out_of_memory();
     std::_Exit(1);
-  } catch (...) {  // the other handler prints it
+  } catch (...) {  // end_otherwise() prints it
   }
   end_otherwise();
   std::abort();

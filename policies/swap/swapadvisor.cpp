@@ -80,7 +80,7 @@ class SlotSwapper : public Policy, public Explainer {
 /// use, and comes back as soon as its class has a free slot again. The fitness is the simulated time of the run itself.
 /// Parents are selected by tournament; a child replaces the worst individual if it is better.
 ///   allocation  is crossed over at one point, and mutated
-///   order       The child's order begins with ops of one parent, up to a random point; the other ops follow in the
+///   order       begins, in the child, with ops of one parent, up to a random point; the other ops follow in the
 ///               order of the other parent. A mutation builds the order once more: it takes the ready op that comes
 ///               first or, with a small probability, a random ready op. Both keep the dependencies (see Dependencies)
 /// The recorded order stays if the step fits in it. If the capacity is not enough for any allocation, the order stays
@@ -119,7 +119,7 @@ class SwapAdvisor final : public SlotSwapper {
 
   struct Individual {
     std::vector<bool> ends;     // by size: a class ends with it; always true for the last size
-    std::vector<double> share;  // by size: share in the slots beyond the least, of the class that ends with it
+    std::vector<double> share;  // by size: the share that the class ending with it has in the slots beyond the least
     Order order = {};           // none: the recorded one
     Rank rank = kTooLarge;
     std::int64_t cost = 0;  // if it fits: ns; if the run fails: minus the ns that it reached; else missing bytes
@@ -151,7 +151,7 @@ class SwapAdvisor final : public SlotSwapper {
       population.push_back(judged(std::move(first)));
     }
     while (left > 0) {
-      const Individual& second = pick(population);  // in a statement of its own: arguments have no fixed order
+      const Individual& second = pick(population);  // not as arguments of cross(), which are evaluated in any order
       const Individual& first = pick(population);
       Individual child = cross(first, second);
       mutate(child);
@@ -176,7 +176,7 @@ class SwapAdvisor final : public SlotSwapper {
     return std::tie(a.rank, a.cost) < std::tie(b.rank, b.cost);
   }
 
-  /// An allocation in which the sizes of each class are within a ratio.
+  /// An allocation in which the sizes of each class differ by at most a factor of about `ratio`.
   static Individual geometric(const std::vector<Bytes>& sizes, double ratio) {
     Individual made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
     double first = 0;
@@ -319,7 +319,7 @@ class SwapAdvisor final : public SlotSwapper {
     return allocation;
   }
 
-  /// Plans the gaps in which the run `on_demand` evicted.
+  /// Plans swaps for the gaps in which the run `on_demand` evicted the tensor.
   static std::vector<Action> draft(const Trace& trace, const SlotDemand& demand, const std::vector<Gap>& gaps,
                                    const SlotClasses& classes, const Plan& on_demand) {
     std::multimap<VersionId, std::uint32_t> of_version;

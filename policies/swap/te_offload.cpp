@@ -19,8 +19,8 @@ namespace {
 ///
 /// A tensor is saved by the first op that reads it forward or, if none does, when it is made; it belongs to that op's
 /// layer. Layers are blocks (see find_blocks). If a layer is swapped in when its own backward begins (k = n - 1),
-/// each op waits only for its own tensors. Transformer Engine counts elements, not bytes, for `least`, and its copies
-/// in both directions share one stream; here each direction has its own lane. O(uses) to plan.
+/// each op waits only for the tensors that it reads. Transformer Engine counts elements, not bytes, for `least`, and
+/// its copies in both directions share one stream; here each direction has its own lane. O(uses) to plan.
 /// Source: Transformer Engine (2025), transformer_engine/pytorch/cpu_offload.py, DefaultOffloadSynchronizer.
 class TeOffload final : public Policy {
  public:

@@ -117,7 +117,8 @@ class Rewriter {
 /// TensorFlow Large Model Support. An edge of the data-flow graph whose ends are more than `threshold` levels of the
 /// topological sort apart is cut: the tensor is copied to the host as soon as it has been made, leaves the device when
 /// its near readers have run, and is swapped in for its far readers. Far readers within `groupby` levels of each other
-/// share one swap-in. Its trigger is an op that the first of them depends on, more than `ahead` levels before it.
+/// share one swap-in. It is triggered by an op that the first of these readers depends on, more than `ahead` levels
+/// before that reader.
 /// Parameters that are not given are searched as in TFLMS, by simulation, in this order: the largest threshold that
 /// fits the memory, then the largest ahead, then a groupby that fits (the largest of all if it fits). If no threshold
 /// fits, sync is raised: 1, ops after the maker wait for the swap-out; 2, swap-ins begin only when all ops before their

@@ -13,7 +13,7 @@ namespace {
 
 enum class Offload : std::uint8_t { kConvolutions, kAll };
 
-/// Virtualized DNN: copies inputs X of layers to the host while the layers run forward, and back while later layers run
+/// Virtualized DNN: copies inputs of layers to the host while the layers run forward, and back while later layers run
 /// backward.
 ///   all    inputs of all layers that extract features: those up to the last convolution or pooling
 ///   conv   inputs of convolutions only, whose time hides copies best

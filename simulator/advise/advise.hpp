@@ -15,7 +15,7 @@ struct Change {
   std::string kind;                         ///< one of kinds_of_changes()
   std::vector<std::string> modules = {};    ///< empty for a change of the whole step
   std::vector<std::string> operators = {};  ///< for a selective checkpoint: those whose outputs are kept
-  std::string code;                         ///< text to paste: Python, or for a plan the commands
+  std::string code;                         ///< to paste: Python, or settings or commands of a shell
   Bytes peak;                               ///< largest sum of resident bytes
   bool peak_is_least = false;               ///< `peak` is a lower bound: a compiler orders the ops that run again
   std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for allocator, budget, plan
@@ -34,7 +34,8 @@ struct Change {
 struct Advice {
   Bytes base_peak;
   Bytes base_allocated;                 ///< allocated_peak() of the step as it is
-  std::optional<Bytes> reserved = {};   ///< by PyTorch's default settings, if more than a capacity that the tensors fit
+  /// Bytes that PyTorch's default settings reserve. Only if the tensors fit the capacity and these bytes do not.
+  std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
   /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The
   /// changes that do not fit follow, by increasing peak. If the step fits as it is: at most a setting of the allocator.

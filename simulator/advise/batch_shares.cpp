@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-constexpr Bytes kLeastCut{512};  // a scalar, rounded up as PyTorch's allocator does
+constexpr Bytes kLeastCut{512};  // a scalar's size, rounded up as PyTorch's allocator does
 
 }  // namespace
 
@@ -43,7 +43,8 @@ void BatchShares::find_cut(PassSpan passes) {
   }
 }
 
-/// Also keeps the size of a gradient in another precision: its last use is a cast to a parameter's gradient.
+/// Keeps the size of a parameter's gradient in another precision, too: a buffer whose last use is a cast to the
+/// gradient.
 void BatchShares::spare_gradients(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     if (step_.steps()[i].kind != StepKind::kRun) continue;

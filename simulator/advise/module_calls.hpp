@@ -42,10 +42,10 @@ std::size_t allocations_for(const Trace& trace, std::size_t position);
 bool has_several_backward_passes(const Trace& trace);
 
 /// The calls of the modules that are called at most once in each forward pass of a step, ordered by name and position.
-/// Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are
-/// modules that run again in backward, since they are checkpointed already; containers, which are never called; and
-/// modules outside of the model, such as a loss: no named parameter's path begins like theirs. If the recording does
-/// not name containers, a module whose ops all lie in numbered modules is taken for a container.
+/// Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are modules that run again in
+/// backward, since they are checkpointed already; containers, which are never called; and modules outside of the
+/// model, such as a loss: no named parameter's path begins like theirs. If the recording does not name containers, a
+/// module whose ops all lie in numbered modules is taken for a container.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

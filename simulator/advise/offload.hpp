@@ -1,4 +1,5 @@
-// Step in which tensors that modules save for backward are in host memory until backward, with the times of the copies.
+// A step in which tensors that modules save for backward are in host memory until backward, with the times of the
+// copies.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ struct ExpandableRange {
 };
 
 /// Walks a device's events forwards. Neighbouring pages of one key that are mapped at the same time are in one range.
-/// The range begins at the lowest of these pages. It ends where other memory is mapped in the same time, at the latest
+/// The range begins at the lowest of these pages. It ends where other memory is mapped while the range exists, or else
 /// after `longest` bytes, rounded up to pages. If the log does not say whether pages are small or large, they are of
 /// the kind of adjacent pages of their stream and pool, and large if they have no such neighbours.
 /// @param start  mapped memory at the beginning of the log

@@ -148,7 +148,7 @@ class Replay {
   bool misses(std::size_t request) const { return !model_.has_cached(events_[request].size, source(request)); }
 
   /// Runs the request that the events from `i` on belong to, if they are its retry. If they may also be an empty_cache
-  /// before it, they are the retry only if the model agrees.
+  /// before it, they are the retry only if the model agrees. @return  whether the request ran
   bool run_retry(std::size_t i) {
     if (!retries(i)) return false;
     if (!looks_like_empty_cache(i)) {

@@ -50,7 +50,7 @@ std::vector<Entry> entries() {
   return all;
 }
 
-/// The pool, the policy or both with a name. @throws InputError  if there is none
+/// The pools and policies of this name, at most one of each. @throws InputError  if there is none
 std::vector<Entry> find(const std::string& name) {
   std::vector<Entry> found;
   std::vector<std::string> known;

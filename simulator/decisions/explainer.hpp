@@ -12,7 +12,8 @@ class Explainer {
  public:
   virtual ~Explainer() = default;
 
-  /// The candidates of the latest answer of make_room(), the chosen first. Called before the answer is carried out.
+  /// The candidates of the latest answer of make_room(), the chosen ones first. Called before the answer is carried
+  /// out.
   virtual Ranking ranking(const View&, const Request&) { return {}; }
 
   /// Whether before_run() and before_place() carry out a plan that was made before the run.

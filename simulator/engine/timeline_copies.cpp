@@ -98,7 +98,7 @@ void Timeline::read_from_storage(VersionId v, const Action& action, Nanos issued
   state.filled = state.from_host = true;
 }
 
-/// Lets `stream` wait for copies of `v` either way.
+/// Lets `stream` wait for copies of `v` in both directions.
 void Timeline::await(VersionId v, Nanos& stream) {
   const VersionState& state = states_[v.index()];
   Moment back{state.filled && state.from_host ? state.ready : Nanos{}, {}}, out{state.host_ready, {}};

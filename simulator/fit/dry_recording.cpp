@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPatience = 10;  // seconds until a job that ignores SIGTERM is killed
-constexpr int kStopped = 124;  // exit status of timeout
+constexpr int kStopped = 124;  // exit status of the program `timeout` if it stopped the job
 constexpr std::size_t kLinesSaid = 40;
 constexpr int kTries = 50;  // attempts to remove a folder while an ending job still writes to it
 constexpr std::chrono::milliseconds kPause{100};

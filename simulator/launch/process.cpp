@@ -91,7 +91,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments, bool captur
   const pid_t child = start_child(arguments, {.environment = {},
                                               .output = said.get(),
                                               .errors = said.get(),
-                                              // this program ignores SIGXFSZ, but others need not
+                                              // this program ignores SIGXFSZ, and a child would inherit that
                                               .in_child = [] { signal(SIGXFSZ, SIG_DFL); }});
   ProcessResult result;
   result.code = exit_status(end_of(child, stop));

@@ -117,7 +117,7 @@ Optimum find_optimum(const OptimumQuery& query) {
       iteration_ends(query.trace, query.machine, query.capacity, found.plan).back() != found.makespan)
     return {.makespan = found.makespan, .plan = {}, .states = found.states};  // the device would choose other bytes
   if (!query.addresses || !found.feasible) return found;
-  // On one stream without copies, no plan with addresses is faster than the best plan by counted bytes, and mostly
+  // On one stream without copies, no plan with addresses is faster than the best plan by counted bytes, and usually
   // there are addresses for that plan. With copies this does not hold: every counted place waits for the bytes that a
   // copy frees, while a place at other addresses is free at once.
   const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};

@@ -12,7 +12,8 @@
 
 namespace tidepool {
 
-/// Appends buffers and ops of a trace to a new one. Ops may come in any order in which they read the same versions.
+/// Appends buffers and ops of a trace to a new one. Ops may come in any order in which each op reads the same versions
+/// as in the old trace.
 class Rebuild {
  public:
   /// Outputs of the new trace: all of the old one, or those whose buffers have not been freed.

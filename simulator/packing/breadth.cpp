@@ -111,7 +111,7 @@ class SharedObjects {
   const std::vector<SharedObject>& all() const { return objects_; }
 
  private:
-  /// The smallest free one that is large enough, else the largest free one; the first made among equals.
+  /// The smallest free object that is large enough, else the largest free one; of equal ones, the first made.
   std::optional<std::size_t> find(Bytes size, std::span<const SectionRange> ranges) const {
     const auto enough = by_size_.lower_bound({size, 0});
     for (auto at = enough; at != by_size_.end(); ++at)

@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kFirstPart = 8, kPartOfOthers = 4;  // an eighth, and a quarter for each at most
+constexpr std::int64_t kFirstPart = 8, kPartOfOthers = 4;  // divisors of the time limit; kFirstPart also of the work
 
 PackingLimits first_part(PackingLimits limits) {
   if (limits.time) limits.time = *limits.time / kFirstPart;

@@ -24,8 +24,8 @@ inline constexpr int kDefaultEffort = 250;
 /// If there are many items, half of the work (three quarters in large instances) goes into a search for the items of
 /// large areas alone (CoarseSearch) and into a local search that repairs the best layout (EjectionSearch). If the first
 /// eighth of the search does not find the least height, other planners run, and the search goes on below the lowest
-/// layout of all. It can be stopped at any time: the best layout so far is valid. If the caller says which height is
-/// enough, it looks for none that is lower.
+/// layout of all. The search can be stopped at any time: the best layout so far is valid. If the caller says which
+/// height is enough, the search looks for no lower layout.
 /// @param effort  work after which the search ends if there is no time limit. The unit is 10^6 sections looked at, plus
 ///                a quarter of the pairs of an item and a section in which it lives
 /// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over before

@@ -136,7 +136,7 @@ void Minimiser::attempt_coarse(CoarseSearch& coarse, std::size_t turn) {
 
 /// Lowers the best layout by a share of the gap, which grows with each success and shrinks with each failure.
 void Minimiser::attempt_repair(EjectionSearch& repair) {
-  constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // work
+  constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // work: at least kLeast, or a kPart-th of all
   constexpr double kSmallest = 1.0 / 1024;
   std::vector<std::int64_t> offsets = best_found();
   const auto lower = static_cast<std::int64_t>(step_ * static_cast<double>(high_ - low_));
