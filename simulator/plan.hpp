@@ -59,7 +59,7 @@ struct StepOrder {
   bool operator==(const StepOrder&) const = default;
 };
 
-/// Actions in issue order. A realised plan is total: every run, every offset, every copy.
+/// Actions in issue order. A realised plan has all of them: every run, every offset, every copy.
 ///
 /// A run of an op reads the places of its inputs and writes its outputs. There are three cases for an output. It has an
 /// empty place: it is written there. It has no place and replaces a version in place (VersionKind kUpdate, or kWrite

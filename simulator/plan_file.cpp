@@ -316,7 +316,7 @@ Action read_action(JsonFields& fields, const Trace* trace) {
   return action;
 }
 
-/// The step that the plan names. @throws InputError  if its order is not one of the trace's
+/// The step in the plan's order. @throws InputError  if the order does not have each op of the trace once
 const PlannedStep& planned(const Trace& trace, const Plan& plan, std::optional<PlannedStep>& step) {
   try {
     return step.emplace(trace, plan);

@@ -5,19 +5,20 @@
 //   {"do":"alloc","version":7,"before":12,"offset_bytes":0,"size_bytes":512}
 //   {"do":"run","op":12,"before":12}
 //
-// "do" is a verb of plan.hpp: reserve or release (with the number of "pages" where it is not a segment), map (with the
-// "page" shown), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the number
-// of the "iteration"). An action without "before" comes after the last op. "offset_bytes" and "size_bytes" are 0 if
-// absent; an offset of -1 means a pool without addresses. Without "capacity_bytes" there is no limit.
+// "do" is a verb of plan.hpp: reserve or release (with the number of "pages" if the memory is not a segment), map (with
+// the "page" that is mapped), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the
+// number of the "iteration"). An action without "before" comes after the last op. An action that names a place has
+// "offset_bytes" and "size_bytes"; in others, these are 0 if absent. An offset of -1 means a pool without addresses.
+// Without "capacity_bytes" there is no limit.
 //
 // A plan with an order of its own has format 2. Its first line also has
 //
 //   "order":{"rule":"eager","lists_apart":true,"ops":[[0,120],[340,1],[120,2]]}
 //
 // with the ops of the trace in the order in which they run, as ranges of successive ops: the first op and the number of
-// ops. With "lists_apart", each op on lists of tensors has been divided first (split_foreach), and these are the ops
-// after that. Actions use the ids of the step in this order; 'tidepool order' writes the same step. "trace_hash" is the
-// hash of the recorded step.
+// ops. With "lists_apart", each op on lists of tensors has been divided first (split_foreach), and the ranges count the
+// ops after this division. Actions use the ids of the step in this order; 'tidepool order' writes the same step.
+// "trace_hash" is the hash of the recorded step.
 #pragma once
 
 #include <string>
@@ -44,7 +45,7 @@ struct PlanFile {
 
 /// The text of a plan file. O(actions).
 std::string plan_text(const PlanFile& file);
-/// Writes the whole file or nothing; a name that ends in .zst is compressed. @throws InputError  if writing fails
+/// Writes the whole file or nothing, compressed if the name ends in .zst. @throws InputError  if writing fails
 void write_plan(const std::string& path, const PlanFile& file);
 
 /// Reads a plan file. The result equals the plan that was written.

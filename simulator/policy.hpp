@@ -40,7 +40,7 @@ class Policy {
   /// of an initial version before op 0 says that the version is on the host when the step begins: its idle interval
   /// began in the step before.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
-  /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
+  /// A pool to use instead of the run's pool, for policies that also decide addresses; null for all others. Asked once,
   /// after the draft.
   virtual std::unique_ptr<Pool> bring_pool() { return {}; }
 

@@ -14,7 +14,7 @@ namespace tidepool {
 class Device {
  public:
   virtual ~Device() = default;
-  /// A segment of `size` bytes; nothing if the capacity does not allow it.
+  /// Reserves a segment of `size` bytes. @return its address; nothing if the capacity does not allow it
   virtual std::optional<Bytes> reserve(Bytes size) = 0;
   /// Gives a segment back to the device.
   virtual void release(Bytes address, Bytes size) = 0;

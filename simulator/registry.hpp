@@ -37,9 +37,9 @@ struct PolicyInfo {
   std::function<std::unique_ptr<Policy>(const Options&)> make;
 };
 
-/// A namespace-scope object of this type in a policy's .cpp registers it. `built_for` names the headers that a plug-in
-/// was compiled with, by version and hash; load_plugin refuses one compiled with others without reading its
-/// registrations.
+/// A namespace-scope object of this type in the .cpp of a pool or policy registers it. `built_for` names the headers
+/// that a plug-in was compiled with, by version and hash; load_plugin refuses a plug-in with other headers without
+/// reading its registrations.
 struct RegisterPool {
   explicit RegisterPool(PoolInfo info, std::string_view built_for = TIDEPOOL_INTERFACE);
 };

@@ -1,4 +1,5 @@
-// Memory of a training loop under a pool: the whole recording, or the repeated part planned on the circle.
+// Memory of a training loop: the whole recording under a pool, or the repeated part as a planner places it on a circle
+// (periodic.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace tidepool {
 /// The origin of LoopPacking::bytes.
 enum class LoopCount : std::uint8_t {
   kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
-  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if it found the iteration
+  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if it found this iteration
   kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
 };
 std::string_view to_text(LoopCount count);
@@ -24,7 +25,8 @@ struct LoopPacking {
   Packing packing;  ///< of the circle for a planner, else of the whole recording
   Bytes bytes;
   LoopCount count = LoopCount::kReserved;
-  std::optional<std::int64_t> period;  ///< events of the iteration that a pool has found by itself, 0: none
+  std::optional<std::int64_t> period;  ///< events of the iteration that the pool found by itself, 0: it found none;
+                                       ///< nothing: the pool looks for none
   LoopReplay replay;                   ///< of a planner's layout over all recorded iterations, sums over the devices
 };
 

@@ -35,7 +35,7 @@ struct SteadyLoop {
 };
 
 /// The loop of a device: the longest run of the shortest period that find_period sees in the string of (alloc, size)
-/// and (free, size, age). O(n).
+/// and (free, size, age). O(n log n) for n events.
 SteadyLoop find_loop(const Trace& trace, std::uint16_t device);
 
 /// An instance of all buffers of copies() iterations, and then the persistent ones. Positions are events on a circle of
@@ -43,13 +43,13 @@ SteadyLoop find_loop(const Trace& trace, std::uint16_t device);
 /// serves every iteration, whichever event is the first. Item k * arcs + i is arc i in iterations k, k + copies(), ...
 /// The persistent buffers are fixed at the bottom, one above the other. This loses nothing: in any layout, they can
 /// move to the bottom, and the buffers below them up by the same distance.
-/// @param alignment  sizes (at least one granule each) and offsets are multiples of it
+/// @param alignment  offsets are multiples of it; sizes are rounded up to multiples of it, and are not 0
 Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment);
 
 /// Counts of a replay of the loop from a layout.
 struct LoopReplay {
   std::int64_t served = 0;    ///< allocs that got their planned place
-  std::int64_t misses = 0;    ///< allocs that are not in the layout, or there with another size
+  std::int64_t misses = 0;    ///< allocs that are not in the layout, or are there with another size
   std::int64_t overlaps = 0;  ///< allocs whose place was in use: a mistake of the layout
   bool operator==(const LoopReplay&) const = default;
 };

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// A SegmentDevice whose segments get the recorded addresses, in their order, if there are any.
+/// A SegmentDevice whose segments get the recorded addresses, in the recorded order, if there are any.
 class RecordedDevice final : public Device {
  public:
   RecordedDevice(Bytes capacity, std::span<const Bytes> addresses) : counted_{capacity}, addresses_{addresses} {}

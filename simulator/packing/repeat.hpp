@@ -5,9 +5,9 @@
 
 namespace tidepool {
 
-/// The lifetimes of `times` iterations of a trace, without ops; each begins with an iteration mark. A buffer that
-/// exists before and after the step stays. One that exists only before it is allocated at the beginning of every
-/// further iteration. One that exists only after it is freed at the end of all iterations but the last.
+/// The lifetimes of `times` iterations of a trace, without ops. Each iteration begins with a mark. A buffer that exists
+/// both before and after the step stays. A buffer that the step finds and frees is allocated at the beginning of every
+/// further iteration. A buffer that the step allocates and leaves is freed at the end of each iteration but the last.
 /// @throws InputError  if `times` is below 1 or so large that there would be more than 50 million buffers
 Trace repeat_lifetimes(const Trace& trace, int times);
 

@@ -1,4 +1,4 @@
-// Sections of time: the largest sets of items that live together.
+// Sections of time: the maximal sets of items that live together.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ class Walk {
   const Trace& trace_;
   std::uint16_t device_;
   StreamOrder order_;
-  std::vector<std::map<StreamId, std::uint32_t>> last_use_;  // by buffer: ops issued to each stream until its last use
+  std::vector<std::map<StreamId, std::uint32_t>> last_use_;  // by buffer: issued(stream) at its last use on each stream
   std::vector<std::int64_t> ends_, last_birth_;
   std::vector<Freed> waiting_;
   std::int64_t position_ = 0;

@@ -173,7 +173,7 @@ void CachingAllocator::drop_segment(std::uint32_t id) {
   device_->release(segment.offset, segment.size);
 }
 
-/// Above the threshold, returns whole large segments that have been unused for longer than average to the device.
+/// Above the threshold, gives whole large segments back to the device: those unused for at least the average time.
 void CachingAllocator::collect_garbage() {
   const Bytes threshold{
       static_cast<std::int64_t>(config_.garbage_collection_threshold * static_cast<double>(limit_.count()))};

@@ -34,7 +34,8 @@ std::uint32_t CachingAllocator::grow_expandable(std::uint32_t cache, Bytes size)
   return id;
 }
 
-/// The lowest unmapped block, or the free block before it, with `size` free or unmapped bytes from its begin on.
+/// The lowest unmapped block, or the free block before it, from whose beginning on `size` bytes are free or unmapped;
+/// the block of a new range if there is none.
 std::uint32_t CachingAllocator::find_expandable(std::uint32_t cache, Bytes size) {
   for (const auto& [address, unmapped] : caches_[cache].unmapped) {
     std::uint32_t first = unmapped;

@@ -44,7 +44,7 @@ class Walk {
         }
   }
 
-  /// Goes from the op's end back to the event that the op waited for. @return  whether it is the end of another op
+  /// Goes from the op's end back to the event that the op waited for. @return  whether this event is the end of an op
   bool back_to_ready() {
     if (op().collective != RankOp::kNone) meet();
     const OpTimes& found = times();
@@ -71,8 +71,8 @@ class Walk {
     part_ = {.rank = collective.last, .begin = {}, .end = collective.begin, .shares = {}, .left_at = number};
   }
 
-  /// Goes back on the host, from the launch of the op to the launch before it or to the end of a host wait.
-  /// @return  whether it is the end of a host wait
+  /// Goes back on the host, from the launch of the op to the end of the last host wait before it, or to the start.
+  /// @return  whether there is such a host wait
   bool back_on_host() {
     Nanos gap = op().gap;
     while (op_ > 0) {

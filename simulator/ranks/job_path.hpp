@@ -10,9 +10,9 @@ namespace tidepool {
 
 /// Time on the critical path, by kind of work.
 struct PathShares {
-  Nanos host;        ///< time of the host between launches, and after a wait until the host goes on
+  Nanos host;        ///< time of the host between launches, and in host waits after the awaited event
   Nanos ops;         ///< kernels, copies and memsets
-  Nanos start;       ///< from the end of the last wait of an op to its start
+  Nanos start;       ///< from the last event that an op waits for to the start of the op
   Nanos collective;  ///< collectives that move data
   Nanos before;      ///< before the rank's trace begins
   Nanos total() const { return host + ops + start + collective + before; }

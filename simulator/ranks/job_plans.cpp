@@ -62,7 +62,7 @@ class Follower {
   Nanos end() const {
     return start_ + (run_.ends.empty() ? Nanos{} : *std::max_element(run_.ends.begin(), run_.ends.end()));
   }
-  /// The time of the last run in which some stream waited for copies, and that in which some stream waited for ranks.
+  /// In the last run: the time in which some stream waited for copies, and that in which some stream waited for ranks.
   Nanos waited_for_copies() const { return run_.for_copies; }
   Nanos waited_for_others() const { return run_.for_others; }
 
@@ -128,7 +128,7 @@ Nanos end_of(const std::vector<Follower>& ranks) {
   return end;
 }
 
-/// The bound on the rank's step without waits for other ranks; none if no plan exists.
+/// The earliest end of the rank's step without waits for other ranks, since the job's start; none if no plan exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   const std::optional<Bound> bound = best_bound(query_of(rank.alone(), spec));
   if (bound && !bound->feasible) return {};

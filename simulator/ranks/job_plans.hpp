@@ -38,7 +38,8 @@ struct JobPlans {
   std::optional<Nanos> bound;
 };
 
-/// Gives the options of a rank's run. Its machine has no launch times: the recorded time of the host is in the trace.
+/// Gives the options for the run of a rank's step. plan_job() sets the machine's launch time to 0, because the step
+/// contains the recorded time of the host.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
 /// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may use the

@@ -18,7 +18,7 @@ struct RankOp {
   StreamId stream = {};
   Nanos gap = {};       ///< negative if another thread launched the op earlier
   Nanos lag = {};       ///< at least 0; includes delays that the recording does not explain
-  Nanos duration = {};  ///< 0 for a collective
+  Nanos duration = {};  ///< as recorded; not used for a collective
   bool host_wait = false;
   std::uint32_t collective = kNone;  ///< index into the job's collectives
   std::uint32_t first_before = 0;    ///< the ops that this op is ordered after: [first_before, last_before) of `before`
@@ -46,8 +46,8 @@ std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& 
 /// The part of a rank's own time that changes.
 enum class OwnTime : std::uint8_t { kAll, kOps, kHost };
 
-/// The program with its own time multiplied by `factor`: the time of ops other than collectives, of the host between
-/// ops, or both.
+/// The program with its own time multiplied by `factor`: the time of ops other than collectives and host waits, that of
+/// the host between launches and in host waits, or both.
 RankProgram scaled(RankProgram program, double factor, OwnTime what);
 
 }  // namespace tidepool

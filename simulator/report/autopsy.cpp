@@ -96,7 +96,7 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
   std::optional<Bytes> least;
   std::size_t best_first = 0, best_last = 0, best_rank = 0;
   std::size_t first = 0, last = 0;  // occupants that overlap the window
-  std::deque<std::size_t> soonest;  // occupants with no later one in the window that is used earlier; first: used next
+  std::deque<std::size_t> soonest;  // occupants used before all those above them in the window; front: used first
   Bytes held, needed;
   for (const Bytes start : starts) {
     if (start < Bytes{} || start + wanted > end) continue;

@@ -22,7 +22,7 @@ struct Occupant {
   bool operator==(const Occupant&) const = default;
 };
 
-/// The fewest bytes whose removal makes room for a request.
+/// The buffers to evict so that a request finds room, see cheapest_window() and least_buffers().
 struct Eviction {
   std::vector<BufferId> buffers;  ///< empty: no eviction makes enough room
   Bytes held;                     ///< bytes of their places
@@ -52,13 +52,13 @@ struct Autopsy {
 /// O(n log n).
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
 
-/// The cheapest eviction if addresses do not matter: the smallest buffer with the `missing` bytes, or else the largest
-/// buffers that have them together.
+/// A cheap eviction if addresses do not matter: the smallest buffer with the `missing` bytes; if there is none, the
+/// largest buffer and, for the rest of the bytes, the same again.
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 
-/// Analyses a run that was out of memory. Tries a few other pools and policies at its capacity, and searches the least
-/// capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). Deterministic. For large
-/// traces, it tries fewer policies and does not search the capacity.
+/// Analyses a run that was out of memory. Tries a few other pools and policies at its capacity, and searches for the
+/// least capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). For large traces, it
+/// tries fewer policies and does not search for the capacity. Deterministic.
 /// @param history  history of the run up to its end
 /// @return  none if the run was not out of memory
 std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);

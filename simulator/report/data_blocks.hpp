@@ -21,8 +21,8 @@ struct DataColumn {
 class DataBlocks {
  public:
   /// @param columns  of equal length
-  /// @return  the place of the table: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}; the number after a
-  ///          column's name is that of the bytes of each of its numbers
+  /// @return  the place of the table: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}, with the name of each
+  ///          column and the bytes that each of its numbers has
   nlohmann::ordered_json add_table(const std::vector<DataColumn>& columns);
   /// Adds a text, such as a JSON array of names. @return  {"block": 4}
   nlohmann::ordered_json add_text(std::string_view text);

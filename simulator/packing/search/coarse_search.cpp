@@ -85,7 +85,7 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
   return std::move(best.offsets);
 }
 
-/// Places the pieces whose offset is -1: first those that fit below the capacity, then the others above it.
+/// Places the pieces whose offset is -1: first those that fit within the capacity, then the others, which end above it.
 CoarseSearch::Filled CoarseSearch::fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity,
                                         Occupancy occupancy, std::vector<std::int64_t> offsets) {
   constexpr std::uint64_t kWork = 1'500;  // a piece takes as long as this many sections of a search

@@ -1,4 +1,4 @@
-// Layouts of large problems: a search for the pieces of the largest areas, and one pass for all others.
+// Layouts of large problems: a search places the pieces of the largest areas, and a pass over all others fills holes.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 namespace tidepool {
 
 /// A few pieces make up most of the load and are hard to place; many small ones fit into the holes between them. So
-/// ExactSearch places the pieces with the largest products of size and sections as if there were no others. One pass,
-/// in several orders, then places the others where they fit. EjectionSearch tries to place the pieces that found no
-/// place. In later runs, ExactSearch places the first of those as well.
+/// ExactSearch places the pieces with the largest products of size and sections as if there were no others. A pass in
+/// some order then places each other piece where it fits; a run tries up to two orders. EjectionSearch tries to place
+/// the pieces that found no place. In later runs, ExactSearch also places the first such piece of each pass.
 class CoarseSearch {
  public:
   explicit CoarseSearch(const PackingProblem& problem);
 
   struct Limits {
-    std::int64_t capacity;  ///< of the pieces that are searched for
-    std::int64_t below;     ///< the layout must be lower than this
+    std::int64_t capacity;  ///< units within which the exact search places its pieces, and the passes try to
+    std::int64_t below;     ///< units; the layout must be lower than this
     std::uint64_t cells;    ///< most pairs of a piece and a section in the exact search
-    std::uint64_t visits;   ///< most visits of each such pair in the exact search
+    std::uint64_t visits;   ///< most visits of such a pair in the exact search, on average
   };
   /// @param share        the part of the pieces that the exact search places, besides fixed ones and those that found
   ///                     no place before
-  /// @param interrupted  asked now and then with the work of this run so far; true ends it
+  /// @param interrupted  asked now and then with the work so far of the search that the run is in; true ends the run
   /// @return             offsets by piece, or nothing
   std::optional<std::vector<std::int64_t>> run(double share, Limits limits, SearchRule rule,
                                                const std::function<bool(std::uint64_t)>& interrupted);
@@ -48,10 +48,10 @@ class CoarseSearch {
 
   const PackingProblem* problem_;
   EjectionSearch ejection_;
-  std::vector<std::vector<std::uint32_t>> orders_;  // of the pass: by area, by size, by sections
+  std::vector<std::vector<std::uint32_t>> orders_;  // of the passes: by area, by size, by sections
   std::vector<std::uint64_t> sections_of_;          // by piece: number of sections in which it lives
   std::vector<std::uint8_t> hard_;                  // by piece: fixed, or found no place
-  std::size_t turn_ = 0;                            // of the fills
+  std::size_t turn_ = 0;                            // number of passes so far
   std::uint64_t work_ = 0;
 };
 

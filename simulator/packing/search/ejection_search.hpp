@@ -13,7 +13,7 @@ namespace tidepool {
 /// A step takes a piece without a place and puts it where the pieces in its way have the least worth; these lose their
 /// places. The worth of a piece is the product of its size, the square root of its number of sections, and 1 plus the
 /// number of steps in which other pieces lost their places to it. The last factor keeps the search from going in
-/// circles. It proves nothing. Cost of a step: O(k log k) for k pieces that live together with the one that is placed.
+/// circles. A failure proves nothing. Cost of a step: O(k log k) for k pieces that live together with the placed one.
 /// Source: Nagata & Bräysy, "A Powerful Route Minimization Heuristic for the Vehicle Routing Problem with Time
 /// Windows", Operations Research Letters 37, 2009: guided ejection search.
 class EjectionSearch {
@@ -21,8 +21,8 @@ class EjectionSearch {
   explicit EjectionSearch(const PackingProblem& problem);
 
   /// @param offsets      by piece, -1 for pieces without a place. No two pieces overlap, and fixed ones have their
-  ///                     places. If the answer is true, it is a layout within `capacity`; otherwise it is unchanged
-  /// @param interrupted  asked now and then with the work of this run so far; true ends it
+  ///                     places. Becomes a layout within `capacity` if the answer is true; otherwise it is unchanged
+  /// @param interrupted  asked now and then with the work of this run so far; true ends the run
   bool run(std::vector<std::int64_t>& offsets, std::int64_t capacity,
            const std::function<bool(std::uint64_t)>& interrupted);
   /// In the unit of ExactSearch::work(), of all runs.

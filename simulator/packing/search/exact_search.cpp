@@ -11,7 +11,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::uint32_t kLarge = 512;    // sections of a large problem, at least
-constexpr std::uint32_t kSamples = 512;  // sections of one floor that are compared, about
+constexpr std::uint32_t kSamples = 512;  // about as many sections are compared in a row of equal floors
 
 }  // namespace
 
@@ -193,7 +193,7 @@ void ExactSearch::split(Part whole) {
                    [&](Part a, Part b) { return sections(a) < sections(b); });
 }
 
-/// Unites parts, each one range so far, in which one waiting piece with gaps lives.
+/// Unites parts that share a waiting piece with gaps. Each part is one range so far.
 void ExactSearch::join_gaps(std::size_t first_part, std::size_t from) {
   const auto first = ranges_.begin() + static_cast<std::ptrdiff_t>(from);
   const std::size_t count = parts_.size() - first_part;
@@ -213,7 +213,7 @@ void ExactSearch::join_gaps(std::size_t first_part, std::size_t from) {
     const auto lives = problem_->lives(problem_->pieces[i]);
     if (lives.front().first < first->first || lives.front().first >= ranges_.back().last) continue;
     const std::uint32_t one = part_at(lives.front().first);
-    if (lives.front().first >= ranges_[from + one].last) continue;  // of another part of the state above
+    if (lives.front().first >= ranges_[from + one].last) continue;  // the piece is in another part of the parent state
     for (const SectionRange range : lives.subspan(1)) {
       const std::uint32_t a = find(one), b = find(part_at(range.first));
       leader[std::max(a, b)] = std::min(a, b);
@@ -255,7 +255,7 @@ double ExactSearch::worth(std::uint32_t piece) const {
                        : rule_.piece == SearchRule::Piece::kLargestArea ? length * size
                                                                         : size;
   if (rule_.shuffle == 0) return worth;
-  constexpr double kNoise = 0.5 / 4294967296.0;  // raises a key by up to a half
+  constexpr double kNoise = 0.5 / 4294967296.0;  // raises a worth by up to a half
   return worth * (1 + kNoise * static_cast<double>(spread(rule_.shuffle ^ spread(piece)) >> 32));
 }
 
@@ -289,9 +289,9 @@ bool ExactSearch::movable(std::uint32_t section) const {
   return true;
 }
 
-/// Number of branches at the section: pieces that can lie at the floor, and one more if the floor may rise. Counts no
-/// further than `most`. In large problems, a section with more than `most` branches is not counted again while its
-/// floor stays.
+/// Number of branches at the section: pieces that can lie at the floor, and one more if the floor may rise. Stops
+/// counting once it is above `most`. In large problems, a section with more than `most` branches is not counted again
+/// while its floor stays.
 std::uint32_t ExactSearch::count_ways(std::uint32_t section, double most) const {
   std::uint32_t ways = skyline_.slack(section) > 0 ? 1 : 0;
   const std::uint32_t waiting = skyline_.waiting(section);

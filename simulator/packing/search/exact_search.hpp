@@ -13,13 +13,13 @@
 
 namespace tidepool {
 
-/// The section that the search decides about next, and the pieces that it tries first there. The search is complete by
-/// each rule; the fastest rule differs from instance to instance.
+/// The section that the search decides about next, and the pieces that it tries first there. The search is complete
+/// with every rule; the fastest rule differs from instance to instance.
 struct SearchRule {
   enum class Section : std::uint8_t {
-    kFewest,    ///< with the fewest ways to go on, then the lowest
-    kWeighted,  ///< the same, but sections that failed often count more
-    kLowest,    ///< the lowest, then the one with the fewest ways
+    kFewest,    ///< the one with the fewest branches, then the lowest
+    kWeighted,  ///< the one with the fewest branches, divided by the number of its failures
+    kLowest,    ///< the lowest, then the one with the fewest branches
     kTight,     ///< first sections without slack, then as kWeighted
     kTightest   ///< the one with the least slack, then as kWeighted
   };
@@ -33,11 +33,12 @@ struct SearchRule {
 /// Depth-first. In every solution, pieces can be pushed down until each rests on the ground or on another piece. So the
 /// search takes a section whose floor is the lowest level at which its pieces could rest. Either one of its pieces lies
 /// on this floor (a branch for each piece), or none does and the floor rises to the next level at which one of them can
-/// rest (the last branch, rarely possible in sections without slack). No two branches have a solution in common. The
-/// search cuts off states that exceed the capacity in some section, and states that failed before, whatever the order
-/// of placements that led to them. Parts of the problem that share no section any more are solved one by one. In a part
-/// with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some solution has it
-/// there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
+/// rest (the last branch, only in sections with slack). No two branches have a solution in common. The search cuts off
+/// states that exceed the capacity in some section, and states that failed before, whatever the order of placements
+/// that led to them. Parts of the problem that share no section any more are solved one by one. In a part whose
+/// sections have equal floors, a piece that lives in all of them is placed at once: by an exchange argument, some
+/// solution has it there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals,
+/// decomposition.
 class ExactSearch {
  public:
   enum class Answer : std::uint8_t { kFound, kNone, kLimit };
@@ -45,8 +46,8 @@ class ExactSearch {
   explicit ExactSearch(const PackingProblem& problem);
 
   /// Failed states are kept for later calls with the same capacity.
-  /// @param failures     most states that may lead nowhere; then the search ends
-  /// @param interrupted  asked now and then; true ends it, too
+  /// @param failures     after so many branches that failed at once, the next one ends the search with kLimit
+  /// @param interrupted  asked now and then; true ends the search with kLimit, too
   Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
 
   /// The order of pieces for Piece::kGuided.
@@ -61,15 +62,15 @@ class ExactSearch {
   std::uint64_t work() const { return work_; }
 
  private:
-  /// Sections that waiting pieces join: ranges [first, last) of ranges_, in order.
+  /// Sections that waiting pieces connect: ranges [first, last) of ranges_, in order.
   struct Part {
     std::size_t first = 0, last = 0;
   };
-  /// A part on the path, with the alternatives in its section chosen and the parts that the current one left.
+  /// A part on the path: the alternatives in its chosen section, and the parts that the current alternative left.
   struct Frame {
     Part part;
     FailedStates::Key key;
-    std::size_t mark = 0, ranges = 0, parts = 0, candidates = 0;  // lengths of the stacks before it
+    std::size_t mark = 0, ranges = 0, parts = 0, candidates = 0;  // lengths of the stacks before this frame
     std::size_t next = 0, end = 0;                                // candidates to try
     std::size_t next_part = 0;
     std::uint32_t section = 0;

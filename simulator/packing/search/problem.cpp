@@ -79,7 +79,7 @@ PackingProblem reduce(const Instance& instance, const Sections& sections) {
 }
 
 PackingProblem part_of(const PackingProblem& problem, std::span<const std::uint32_t> chosen) {
-  // As in Sections: one is closed where an end follows a beginning.
+  // As in Sections, a section is closed where an end follows a beginning.
   std::vector<std::uint8_t> begins(problem.sections + std::size_t{1}, 0), ends(begins);
   for (const std::uint32_t i : chosen)
     for (const SectionRange range : problem.lives(problem.pieces[i])) begins[range.first] = ends[range.last] = 1;

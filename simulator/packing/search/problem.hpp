@@ -20,8 +20,8 @@ struct PackingProblem {
     std::int64_t fixed = -1;  ///< -1: wherever it fits
     std::uint32_t first = 0;  ///< ranges [first, last)
     std::uint32_t last = 0;
-    std::uint32_t kind = 0;  ///< equal for pieces that differ in nothing
-    std::uint32_t item = 0;  ///< of the instance
+    std::uint32_t kind = 0;  ///< equal for pieces that differ in `item` only
+    std::uint32_t item = 0;  ///< its index in the instance
   };
 
   std::int64_t unit = 1;  ///< bytes
@@ -41,8 +41,8 @@ struct PackingProblem {
 
 PackingProblem reduce(const Instance& instance, const Sections& sections);
 
-/// A problem of the chosen pieces. A section in which they live is dropped if all of its pieces also live in one other
-/// section; the other sections keep their order. `kind` is counted anew.
+/// A problem of the chosen pieces. A section is dropped if all chosen pieces in it also live in one other section; the
+/// other sections keep their order. The kinds are numbered anew.
 PackingProblem part_of(const PackingProblem& problem, std::span<const std::uint32_t> chosen);
 
 }  // namespace tidepool

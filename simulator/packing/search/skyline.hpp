@@ -14,8 +14,8 @@ namespace tidepool {
 /// that wait there; below it, the section will not change any more. If floor plus waiting sizes exceed the capacity in
 /// some section, no layout can come from the state.
 ///
-/// Each floor has a witness, a waiting piece that can lie there. It is computed anew only when the witness can lie
-/// there no longer (as clauses watch two literals in satisfiability solvers).
+/// Each floor has a witness, a waiting piece that can lie there. The floor is computed anew only when its witness can
+/// no longer lie there (as clauses watch two literals in satisfiability solvers).
 class Skyline {
  public:
   Skyline(const PackingProblem& problem, std::int64_t capacity);
@@ -89,14 +89,14 @@ class Skyline {
   std::vector<std::uint64_t> key_low_, key_high_;
   std::vector<std::uint32_t> begin_;                // by section: first index in cells_
   std::vector<Cell> cells_;                         // by section: first those that wait
-  std::vector<std::uint32_t> place_in_;             // by piece and section: where its cell is
+  std::vector<std::uint32_t> place_in_;             // by piece and section: index of their cell in cells_
   std::vector<std::uint32_t> start_begin_;          // by section: first index in starts_
   std::vector<std::uint32_t> starts_;               // by section: pieces of which a range begins there
-  std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: fixed ones beside it, ascending; empty if none is fixed
+  std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: the fixed ones in its sections, by offset
 
   std::vector<Entry> trail_;
   std::uint32_t failed_ = 0;
-  bool over_ = false;  // a piece was raised too high to fit, in failed_
+  bool over_ = false;  // a piece that lives in section failed_ was raised too high to fit
 };
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::uint32_t kFirstPart = 4;  // the first window has a quarter of all sections
-constexpr std::uint32_t kGrowth = 16;    // the next one has a 16th of them more at each end
+constexpr std::uint32_t kGrowth = 16;    // each further window has a 16th of all sections more at each end
 
 }  // namespace
 
@@ -54,7 +54,7 @@ WindowSearch::Answer WindowSearch::run(std::int64_t capacity, const std::functio
   }
 }
 
-/// Around the section at which the last attempt ended; in one attempt in three, at the first section or anywhere.
+/// Around the section at which the last attempt ended; in every third attempt, at the first section or anywhere.
 SectionRange WindowSearch::first_window() {
   constexpr std::uint64_t kAnew = 3;
   const std::uint32_t sections = problem_->sections, length = std::max(1U, sections / kFirstPart);

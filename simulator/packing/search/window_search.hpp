@@ -1,4 +1,4 @@
-// Layouts of a window of time that grows until it is the whole.
+// Layouts of a window of time that grows until it covers all sections.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ PackingProblem clipped(const PackingProblem& problem, SectionRange window);
 
 /// ExactSearch finds layouts of short windows at once, and may fail for the whole problem: when it fails, it undoes
 /// decisions about sections that did not cause the failure. So an attempt finds a layout of a window and lets the
-/// window grow at both ends. Each search tries the pieces in the order of the layout of the smaller window, which
-/// changes a little from run to run. Most attempts begin where the last one could not grow: what is hardest comes
-/// first. Compare Beck, "Solution-guided multi-point constructive search for job shop scheduling", JAIR 29, 2007.
+/// window grow at both ends. Most runs of a search try the pieces in the order of the layout of the smaller window,
+/// changed a little at random. Most attempts begin where the last one could not grow: what is hardest comes first.
+/// Compare Beck, "Solution-guided multi-point constructive search for job shop scheduling", JAIR 29, 2007.
 class WindowSearch {
  public:
   using Answer = ExactSearch::Answer;
