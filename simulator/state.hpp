@@ -77,8 +77,8 @@ class View {
   Bytes size(VersionId v) const { return trace_->size(v); }
 
   /// Calls visit(VersionId) for every root version whose evictability, last access, order or cost may have changed
-  /// since the last call, each once. Every policy of a chain has its own list. A policy with an index updates it with
-  /// this when it must answer, and pays nothing otherwise.
+  /// since the last call, each once. Every policy of a chain has its own list. A policy that has an index calls this
+  /// when it must answer, to update the index.
   template <class Visit>
   void drain_changes(Visit visit) const {
     for (const VersionId v : changes_->ids) {

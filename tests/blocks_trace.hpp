@@ -1,4 +1,4 @@
-// A network of numbered blocks, for closed forms of policies that work block by block.
+// A network of numbered blocks, on which the results of policies that work block by block have closed forms.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 
 namespace tidepool::tests {
 
-/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of `inner` bytes, from
-/// x_(i-1), and one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and
-/// x_(i-1) to make g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
+/// Blocks named layers.i, from 0 on. Block i has an op of 60 ns that makes y_i, of inner[i], from x_i, and one of 40 ns
+/// that makes x_(i+1), of 10 B, from y_i. Its backward op takes 100 ns and reads g_(i+1), y_i and x_i to make g_i, of
+/// 10 B. The loss between forward and backward takes 10 ns each way; x_0, of 10 B, exists before the step.
 inline Trace blocks_of_two(const std::vector<Bytes>& inner) {
   const std::size_t count = inner.size();
   TraceBuilder build;

@@ -33,7 +33,7 @@ class Historian {
   History finish(int cycle);
 
  private:
-  struct LinkPieces {  // pieces of copy `copy` of the history on its link
+  struct LinkPieces {  // the pieces of out_.copies[copy] on its link
     std::size_t copy;
     std::uint32_t first, last;
   };
@@ -60,14 +60,15 @@ class Historian {
   std::size_t points_now_ = 0;           // number of points at the end of `memory` with the current time
   std::vector<std::uint32_t> stay_of_;   // by version, while it has a place
   std::vector<std::uint32_t> scratch_;   // stays that end with the next run
-  std::vector<std::uint32_t> evicted_;   // stays that ended since the last run or the last new place
+  std::vector<std::uint32_t> evicted_;   // stays that were evicted since the last run and the last new place
   std::vector<bool> made_before_, ran_;  // by version: it had a place before; by op: it has run
   std::vector<LinkPieces> pieces_;
   std::map<Bytes, std::size_t> open_segments_;  // first address -> number in out_.segments
   std::vector<Totals> totals_;                  // totals at the end of each previous iteration
 };
 
-/// Whether an action counts as an event in a trace without durations: a run, or a begin or end of a place in the step.
+/// Whether an action counts as an event in a trace without durations: a run, a free, or an alloc, except that of a
+/// buffer from before the step.
 bool Historian::counts(const Action& action) const {
   if (action.verb != Verb::kAlloc) return action.verb == Verb::kRun || action.verb == Verb::kFree;
   const Version& version = trace_.version(VersionId{action.subject});

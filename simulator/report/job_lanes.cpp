@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kColumns = 2000;  // columns of a drawing; shorter pauses are not shown
+constexpr std::int64_t kColumns = 2000;  // columns of a drawing; pauses shorter than a column are not shown
 
 std::vector<Span> joined(std::vector<Span> spans, Nanos finest) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });

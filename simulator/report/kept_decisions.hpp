@@ -28,7 +28,7 @@ class KeptDecisions {
   }
 
   const std::deque<Decision>& latest() const { return latest_; }
-  /// Number of all decisions, including those that are not kept.
+  /// Number of all decisions in the iterations that are not forgotten, including the decisions that are not kept.
   std::int64_t count() const {
     std::int64_t sum = 0;
     for (const auto& [iteration, count] : counts_) sum += count;

@@ -101,7 +101,7 @@ Json memory_table(const std::vector<MemoryPoint>& points, DataBlocks& blocks) {
   return blocks.add_table(columns);
 }
 
-/// Levels of memory over time, finest first. The first is exact, unless it has more changes than a screen can show.
+/// Levels of memory over time, finest first. The first is exact, unless there are more than kMostExact changes.
 Json memory_data(const History& history, DataBlocks& blocks) {
   constexpr std::size_t kMostExact = 1 << 18, kFew = 4096;
   Json all = Json::array();
@@ -127,15 +127,15 @@ enum class SpanKind : std::uint8_t { kRun, kAgain, kCopyOut, kCopyIn, kAllocator
 struct Span {
   std::int64_t lane = 0;
   SpanKind kind = SpanKind::kRun;
-  std::int64_t subject = 0;  ///< op of a run, buffer of a copy, plus one
-  std::int64_t before = 0;   ///< for a copy: op, plus one
+  std::int64_t subject = 0;  ///< the op of a run or the buffer of a copy, by plus_one()
+  std::int64_t before = 0;   ///< of a copy: the op before which it was issued, by plus_one()
   Nanos issued, begin, end, waited;
   Cause cause = Cause::kNothing;
   Nanos exposed = {};
 };
 
-/// Spans in the order of their begins, with their waiting times. The time that compute waited for a version's copies is
-/// only known for each direction as a whole, so the version's last copy in each direction gets this time.
+/// Spans in the order in which they, or the waits before them, begin. The time that compute waited for a version's
+/// copies is only known for each direction as a whole, so the version's last copy in each direction gets this time.
 std::vector<Span> spans_of(const Trace& trace, const History& history) {
   std::vector<Span> spans;
   const auto lanes = static_cast<std::int64_t>(trace.data().streams.size());
@@ -175,8 +175,8 @@ std::vector<Span> spans_of(const Trace& trace, const History& history) {
   return spans;
 }
 
-/// Tiles of lanes for the coarser levels. A tile's kind, for its colour, is the span's kind or, after these kinds, the
-/// cause of a wait.
+/// Tiles of lanes for the coarser levels. The kind of a tile decides its colour: it is the span's kind or, for a wait,
+/// 8 plus the cause.
 std::vector<Tile> lane_tiles(const std::vector<Span>& spans) {
   std::vector<Tile> tiles;
   for (const Span& span : spans) {
@@ -215,7 +215,7 @@ Json lane_data(const Trace& trace, const History& history, DataBlocks& blocks) {
           {"levels", levels_of(pyramid(tiles, history.end - history.begin, Bytes{}), blocks)}};
 }
 
-/// Begin and end of forward, backward and optimizer: {"phase": 1, "begin_ns": 0, "end_ns": 5}.
+/// Begin and end of forward, backward and optimizer: {"phase": "forward", "begin_ns": 0, "end_ns": 5}.
 Json phase_spans(const Trace& trace, const History& history) {
   constexpr std::size_t kMost = 400;
   Json all = Json::array();

@@ -13,9 +13,9 @@ namespace tidepool {
 /// in the order of the ops; column "uses" of an op is its number of rows.
 nlohmann::ordered_json trace_data(const Trace& trace, DataBlocks& blocks);
 
-/// Stays, spans of the lanes, and memory over time, each also in coarser levels of detail; then lanes, phases and
-/// iterations by name and time. Addresses are those of the plan. If a pool reserves segments, address ranges
-/// outside of them are left out; "breaks" has a pair for each of them: the shown and the true address of its end.
+/// Stays, spans of the lanes, and memory over time, each also in coarser levels of detail; the names of the lanes; the
+/// times of phases and iterations. Addresses are those of the plan. If a pool reserves segments, address ranges outside
+/// of the segments are left out; "breaks" has a pair for each such range: the shown and the true address of its end.
 nlohmann::ordered_json run_data(const Trace& trace, const History& history, DataBlocks& blocks);
 
 }  // namespace tidepool

@@ -27,11 +27,11 @@ struct Structure {
 
 /// The properties in which two ops must agree to count as the same.
 enum class Alike : std::uint8_t {
-  kUses,      ///< name, kind, phase, stream, and access, size and kind of every buffer used in order
+  kUses,      ///< name, kind, phase and stream; access, size and kind of each used buffer, in the order of the uses
   kDuration,  ///< those of kUses, and duration
 };
 
-/// By op: a number that is equal for two ops exactly if they are alike (up to collisions of hashes).
+/// By op: a number that is equal for two ops exactly if they are alike.
 std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike);
 
 /// Finds the repeats of a step greedily. Among the periodic parts of the step's ops (see periodic_parts), it takes the

@@ -1,4 +1,4 @@
-// Lock that shows to other sweeps into the same database that this sweep is alive.
+// Lock by which other sweeps that write to the same database see that this sweep is alive.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class ClaimLock {
 
   /// The position of the locked byte, drawn at random. It identifies this holder in the table of claims.
   std::int64_t holder() const { return holder_; }
-  /// Whether another live process holds this byte.
+  /// Whether another live process holds the lock on this byte.
   bool is_held(std::int64_t holder) const;
 
  private:

@@ -194,7 +194,7 @@ ResultComparison compare(const ResultSelection& a, const Database& database_a, c
     runs_b.erase(other);
   }
   for (const auto& [pair, key] : runs_b) tally.result().only_b.push_back(key);
-  std::sort(pairs.begin(), pairs.end());  // in the order of the files
+  std::sort(pairs.begin(), pairs.end());  // by key, as in the files
   std::sort(tally.result().only_a.begin(), tally.result().only_a.end());
   std::sort(tally.result().only_b.begin(), tally.result().only_b.end());
   for (const auto& [key_a, key_b] : pairs) tally.add(in(database_a, key_a), in(database_b, key_b));

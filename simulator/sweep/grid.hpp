@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The axes of a grid as the command line gives them. All but `seed` are lists, separated by commas outside
+/// The axes of a grid as the command line gives them. The first five are lists, separated by commas outside
 /// parentheses.
 struct GridText {
   std::string pool = "best-fit";     ///< specs, or "all"
@@ -20,7 +20,7 @@ struct GridText {
   std::string seed = "1";  ///< see parse_seeds
   std::string assume = {};
   std::string overhead_limit = {};
-  std::string iterations = {};  ///< see parse_iterations; empty or fewer than kUsualIterations: kUsualIterations
+  std::string iterations = {};  ///< see parse_iterations and Grid(); fewer than kUsualIterations: kUsualIterations
   bool first = false;           ///< run one first step alone
   bool count_search = false;
 };
@@ -42,8 +42,8 @@ void for_each_text(Text& grid, const Visit& visit) {
 /// fastest. Holds the lists only, so memory does not grow with the number of runs.
 class Grid {
  public:
-  /// Runs are of the steady state if the trace repeats() or `text.iterations` is given. With `text.first`, and under a
-  /// paper's assumptions, they are of one step alone.
+  /// Runs are of the steady state if `text.iterations` is given, or if the trace repeats() and no paper's assumptions
+  /// are named. Otherwise, and with `text.first`, they are of one step alone.
   /// @throws InputError  for an unknown name, option, unit or number
   Grid(const GridText& text, const Trace& trace);
 

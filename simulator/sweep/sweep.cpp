@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWritePeriod{200};
 constexpr std::size_t kMostAhead = 4096;  // most runs that are taken and not begun
 
-/// Threads that execute runs, and finished rows until they are written.
+/// Threads that execute runs, and the finished rows until they are written.
 class Worker {
  public:
   /// @param tasks  all runs that the worker may be given
@@ -83,7 +83,8 @@ class Worker {
     return queue_.empty() && busy_ == 0 && done_.empty() && !failure_;
   }
 
-  /// The rows that were finished since the last call. Waits at most kWritePeriod, or until the last run begins or ends.
+  /// The rows that were finished since the last call. Waits at most kWritePeriod, or until the last given run begins or
+  /// ends.
   std::vector<KeyedRow> take() {
     std::unique_lock lock{mutex_};
     dry_.wait_for(lock, kWritePeriod, [&] { return ran_dry_ || failure_; });
@@ -209,7 +210,7 @@ class Lacking {
   Lacking(const Lacking&) = delete;
   Lacking& operator=(const Lacking&) = delete;
 
-  /// The runs that no sweep has taken, as far as this sweep knows.
+  /// The runs that this sweep has not taken, and that are not done as far as it knows.
   std::span<const SweepTask> tasks() const { return tasks_; }
 
   struct Taken {

@@ -14,8 +14,8 @@ struct PlotOptions {
 };
 
 /// A plot with a letter for every policy at every capacity where it ends well (with the best of its pools), and dots
-/// along the best of all policies. The vertical axis is linear up to 1 % and logarithmic above; overheads above 1000 %
-/// are left out. "" if no run with a limit ended well.
+/// along the best of all policies. The vertical axis is about linear up to 1 % and logarithmic above; overheads above
+/// 1000 % are left out. "" if no run with a limit ended well.
 std::string plot(const Frontier& frontier, const PlotOptions& options);
 
 }  // namespace tidepool

@@ -1,4 +1,5 @@
-// The time of bounds on one capacity, half of the peak, by the number of ops. It includes the model of the step.
+// The time of bounds at one capacity, half of the peak, by the number of ops. The time of knapsack and min_cut includes
+// that of the step's model.
 #include <benchmark/benchmark.h>
 
 #include "simulator/bounds/knapsack.hpp"

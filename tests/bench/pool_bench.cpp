@@ -1,4 +1,4 @@
-// Allocs and frees per second of every pool, on a string like that of a training step, at two sizes.
+// Allocs and frees per second of six pools, on events like those of training steps, at two sizes.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Event {
 
 /// Iterations of a network of `layers` layers: parameters that stay, activations that live from the forward to the
 /// backward pass, short workspaces in both, gradients that end at the update. Some sizes repeat from layer to layer,
-/// and one in eight varies from iteration to iteration.
+/// and one workspace in eight has a random size.
 std::vector<Event> training_string(std::uint32_t layers, std::uint32_t iterations) {
   std::mt19937 random{1};
   std::vector<Event> events;

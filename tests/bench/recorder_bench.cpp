@@ -19,7 +19,7 @@ LiveRanges ranges_of(std::int64_t count) {
   return ranges;
 }
 
-/// Addresses in live memory, and as many between it.
+/// Addresses in live ranges, and about as many in the gaps between them.
 std::vector<std::uint64_t> addresses(std::int64_t count) {
   std::mt19937_64 random{1};
   std::vector<std::uint64_t> result(4096);

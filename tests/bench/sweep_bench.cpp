@@ -1,4 +1,4 @@
-// Runs per second of a sweep over one trace, database and rows included, at two sizes and one and two threads.
+// Runs per second of a sweep over one trace, database and rows included, at two sizes, with one and with two threads.
 #include <benchmark/benchmark.h>
 
 #include "simulator/sweep/sweep.hpp"
