@@ -114,7 +114,7 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
   const std::string script = TIDEPOOL_SOURCE_DIR "/tests/dry/blocks.py";
   REQUIRE(run_program({"record", "--dry", "--torch", "-o", trace, "--", python, script, "cuda"}).code == 0);
   for (const std::string policy :
-       {"dtr-eq", "lru-swap"}) {  // the latter by streams, events and storages of other sizes
+       {"dtr-eq", "lru-swap"}) {  // lru-swap is carried out by streams, events and storages of other sizes
     INFO(policy);
     const std::vector<std::string> simulate{"simulate", trace,     "--policy",   policy, "--capacity",
                                             "0.8x",     "--first", "--plan-out", plan};

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Puts a folder in front of PATH, while it exists.
+/// Puts a folder in front of PATH, as long as the object exists.
 class FirstInPath {
  public:
   explicit FirstInPath(const std::string& folder) : before_{std::getenv("PATH")} {

@@ -39,7 +39,7 @@ std::string results(const std::string& database) {
   return result.out;
 }
 
-/// Limits the size of files that this process and its children write, while it exists.
+/// Limits the size of files that this process and its children write, as long as the object exists.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {

@@ -52,7 +52,7 @@ std::string query(const std::string& path, const char* sql) {
   return text;
 }
 
-/// All lines but those with wall times.
+/// All rows, without the columns of wall times.
 std::string dump(const std::string& path) {
   std::string columns = query(path,
                               "SELECT group_concat(name) FROM pragma_table_info('runs') WHERE name NOT IN "

@@ -57,7 +57,7 @@ struct Files {
   }
 };
 
-/// Makes programs find the stand-in in the place of NVIDIA's driver, while it exists.
+/// Makes programs find the stand-in in the place of NVIDIA's driver, as long as the object exists.
 class WithStandIn {
  public:
   explicit WithStandIn(const std::string& settings) {

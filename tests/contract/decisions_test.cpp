@@ -56,7 +56,7 @@ Evictions done_evictions(const Plan& plan) {
   return all;
 }
 
-/// The versions that are reported as copied to the host in an iteration.
+/// The iteration and the version of each eviction, without its op.
 std::set<std::pair<int, std::uint32_t>> versions_of(const std::map<Eviction, int>& evictions) {
   std::set<std::pair<int, std::uint32_t>> versions;
   for (const auto& [eviction, count] : evictions) versions.emplace(std::get<0>(eviction), std::get<2>(eviction));

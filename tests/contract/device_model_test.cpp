@@ -77,7 +77,7 @@ Result run_draft(const Trace& trace, RunSpec& spec, std::uint64_t seed) {
   return result;
 }
 
-/// One compute stream: the random traces without their other streams.
+/// A random step on one compute stream.
 Trace one_stream(std::uint64_t seed, int layers) {
   Random random{seed};
   TraceBuilder build;

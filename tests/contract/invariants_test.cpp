@@ -46,7 +46,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
   }
   CHECK(replay(trace, spec, result.realised) == result.totals);
   CHECK(result.totals.footprint <= spec.capacity);
-  // Fast streams may start the next iteration before the slowest one has finished the last.
+  // Fast streams may start the next iteration before the slowest stream has finished this one.
   if (spec.iterations == 1 || trace.data().streams.size() == 1) CHECK(result.totals.makespan >= result.baseline);
   CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
   check_bytes(trace, spec, result, false);
