@@ -11,7 +11,7 @@
 namespace tidepool::tests {
 
 /// Items that fill [0, height) at every position. So no layout is lower, and the cut itself is a layout of that height.
-/// One of three cuts makes five pieces, four of them around a middle one, so that no straight cut separates them.
+/// One cut in three makes five pieces, four of them around a middle one, so that no straight cut separates them.
 inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_t height) {
   struct Rectangle {
     std::int64_t left, right, low, high;
@@ -24,7 +24,7 @@ inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_
   };
   std::vector<Rectangle> cut{{0, 8 * static_cast<std::int64_t>(items), 0, height}};
   while (cut.size() < items) {
-    // Chooses a large rectangle, which is then cut into four or five pieces.
+    // Chooses a large rectangle, which is then cut into two or five pieces.
     std::size_t at = random.below(cut.size());
     for (int k = 0; k < 3; ++k)
       if (const std::size_t other = random.below(cut.size());

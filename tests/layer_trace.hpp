@@ -1,4 +1,4 @@
-// A network that is a chain of layers, for closed forms of policies that work layer by layer.
+// A chain of layers, on which the results of policies that work layer by layer have closed forms.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ struct ChainLayer {
   Bytes output;
 };
 
-/// x_0, of `input` bytes, exists before. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) is made from x_n.
+/// x_0, of `input`, exists before the step. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) reads x_n.
 /// Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); the gradient g_i has the size of
 /// x_i. A buffer is freed after its last reader; g_0 is an output. With `modules`, layer i belongs to module "m<i>".
 inline Trace layer_trace(const std::vector<ChainLayer>& layers, Bytes input, bool modules = true) {

@@ -1,5 +1,5 @@
 """Steps of a stack of blocks: blocks.py DEVICE [CHANGE [STEPS]]. CHANGE is a file, or empty; there are three steps, or
-STEPS. Prints the gradients' sum of squares, and on CUDA the peak."""
+STEPS. Prints the peak on CUDA, and the gradients' sum of squares on other devices."""
 import runpy
 import sys
 

@@ -1,5 +1,5 @@
-// A program that uses the CUDA runtime like other programs, to run against the stand-in. Exits with the number of the
-// line that failed.
+// A program that uses the CUDA runtime like other programs, to run against the stand-in. If a check fails, it prints
+// the line and exits with 3.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

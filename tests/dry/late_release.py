@@ -27,6 +27,6 @@ class QueueSlow(torch.autograd.Function):
 
 
 x = torch.zeros(1000, device="cuda", requires_grad=True)
-for _ in range(3):  # in most of them, backward() returns first
+for _ in range(3):  # in most of these passes, backward() returns before the release
     QueueSlow.apply(x).sum().backward()
 print("done", flush=True)

@@ -1,4 +1,4 @@
-"""Two ranks exchange Python objects as tensors on their devices, and a pipeline whose stages send each other the shapes."""
+"""Two ranks exchange Python objects as tensors on their devices, and run a pipeline whose stages send each other shapes."""
 import os
 
 import torch

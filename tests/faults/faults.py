@@ -8,8 +8,8 @@ still missing. A database of results has whole runs, and the same command contin
 
     faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
---points: at most this many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON
-object: runs, findings, and calls that were left out.
+--points: at most this many calls of each kind and command fail, spread evenly over all of them. --last: so many of the
+last calls fail as well. The last line is a JSON object with the number of runs and the findings.
 """
 import argparse
 import json

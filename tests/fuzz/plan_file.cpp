@@ -1,6 +1,6 @@
 // Any bytes are either a plan file that can be written again without loss, or refused with a position. A plan that was
-// read is executed, even if it is wrong. That ends with a report or an error. The program that a device would get for
-// the plan is sound, or it is refused too.
+// read is executed, even if it is wrong. The execution ends with a report or an error. The program that a device would
+// get for the plan is sound, or refused with the same error.
 #include "simulator/plan_file.hpp"
 
 #include <cstdint>

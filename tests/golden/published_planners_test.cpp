@@ -1,4 +1,4 @@
-// The results of the published planners of tensors for two bundled samples.
+// The results of published planners for two bundled samples.
 #include <fmt/format.h>
 
 #include "simulator/machine/capacity.hpp"

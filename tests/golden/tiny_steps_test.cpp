@@ -25,12 +25,14 @@ Machine without_host_memory() {
   return machine;
 }
 
-/// Runs every policy that recomputes, on ideal and best-fit, with and without an overhead limit. Every run must end. A
-/// run that ends well must replay, move the right bytes and be no faster than the optimum.
+/// A run that ended well.
 struct Ended {
-  std::string run;
+  std::string run;  ///< policy and pool
   Nanos makespan;
 };
+
+/// Runs every policy that recomputes, on ideal and best-fit, with and without an overhead limit. Every run must end. A
+/// run that ends well must replay and move the right bytes.
 std::vector<Ended> runs_that_end_well(const Trace& trace, Bytes capacity) {
   std::vector<Ended> ended;
   for (const std::string pool : {"ideal", "best-fit"})

@@ -18,11 +18,11 @@ using Random = std::minstd_rand;
 /// with another. Returns any other text unchanged.
 std::string mutate_json(std::string_view text, Random& random);
 
-/// Mutates a pickle: an opcode is removed, doubled, copied to another place, or gets another argument.
+/// Mutates a pickle: an opcode is removed, doubled, swapped with another, or gets another argument.
 std::string mutate_pickle(std::string_view bytes, Random& random);
 
-/// Mutates a database: a value is changed, or a row, a column or a table is removed or doubled. "" if the bytes are no
-/// database.
+/// Mutates a database: values are changed, rows are removed or doubled, a column is removed or renamed, or a table is
+/// removed. "" if the bytes are no database.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
 /// The body of an LLVMFuzzerCustomMutator: uses one of the functions above every other time, and otherwise libFuzzer's

@@ -11,7 +11,7 @@ namespace {
 
 using Connection = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 
-/// The database in memory; nothing if SQLite takes it for none.
+/// The database in memory; nothing if SQLite does not take the bytes for a database.
 Connection open(std::string bytes) {
   sqlite3* handle = nullptr;
   sqlite3_open(":memory:", &handle);
