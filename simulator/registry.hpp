@@ -21,7 +21,7 @@ struct PoolInfo {
   std::string summary;
   std::string paper;  ///< source: paper with section, or product and version
   std::vector<OptionInfo> options;
-  std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< empty for an offline planner: see plan
+  std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< a planner leaves it empty: RegisterPool fills it in
   bool has_addresses = true;                                  ///< false: the pool only counts bytes
   Bytes granule{256};  ///< offsets are multiples of this, unless an option "alignment" gives another number
   /// For offline planners: all lifetimes are known beforehand. As a pool, a planner serves the planned offsets.

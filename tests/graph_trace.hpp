@@ -1,4 +1,4 @@
-// Steps of ops that each make one buffer, whose uses are all known, for orders in closed form.
+// Steps of ops that each make one buffer. All uses are known, and the bytes that an order needs have closed forms.
 #pragma once
 
 #include <cstdint>

@@ -128,7 +128,8 @@ Nanos end_of(const std::vector<Follower>& ranks) {
   return end;
 }
 
-/// The earliest end of the rank's step without waits for other ranks, since the job's start; none if no plan exists.
+/// A lower bound on the end of the rank's step without waits for other ranks, since the job's start; none if no plan
+/// exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   const std::optional<Bound> bound = best_bound(query_of(rank.alone(), spec));
   if (bound && !bound->feasible) return {};

@@ -64,7 +64,7 @@ std::string content_key(std::string_view text);
 
 /// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
 /// options, the numbers of the machine, capacity, seed, assumptions, overhead limit, iterations, whether the steady
-/// state is asked for, and the version of the program.
+/// state is asked for, whether the time of decisions is counted, and the version of the program.
 std::string run_key(const Trace& trace, const RunSpec& spec);
 
 /// The row of a run. If the run ended early, times and counts are those up to its end; if it failed, there are none.

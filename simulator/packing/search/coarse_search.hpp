@@ -13,9 +13,10 @@
 namespace tidepool {
 
 /// A few pieces make up most of the load and are hard to place; many small ones fit into the holes between them. So
-/// ExactSearch places the pieces with the largest products of size and sections as if there were no others. A pass in
-/// some order then places each other piece where it fits; a run tries up to two orders. EjectionSearch tries to place
-/// the pieces that found no place. In later runs, ExactSearch also places the first such piece of each pass.
+/// ExactSearch places the pieces with the largest products of size and sections as if there were no others. A pass then
+/// places each other piece where it fits; a run makes up to two passes, which differ in their order or Fit.
+/// EjectionSearch tries to place the pieces that found no place. In later runs, ExactSearch also places the first such
+/// piece of each pass.
 class CoarseSearch {
  public:
   explicit CoarseSearch(const PackingProblem& problem);
