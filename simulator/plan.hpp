@@ -61,11 +61,10 @@ struct StepOrder {
 
 /// Actions in issue order. A realised plan has all of them: every run, every offset, every copy.
 ///
-/// A run of an op reads the places of its inputs and writes its outputs. There are three cases for an output. It has an
-/// empty place: it is written there. It has no place and replaces a version in place (VersionKind kUpdate, or kWrite
-/// with a parent): it takes over the place of that version, which is gone afterwards. It is resident already: it is
-/// written to its scratch place or, without one, over the place of the version that it replaces; either place ends
-/// with the run.
+/// A run of an op reads the places of its inputs and writes its outputs. An output that has an empty place is written
+/// there. An output that has no place and replaces a version in place (VersionKind kUpdate, or kWrite with a parent)
+/// takes over the place of that version, which is gone afterwards. An output that is resident already is written to its
+/// scratch place or, without one, over the place of the version that it replaces; either place ends with the run.
 struct Plan {
   std::vector<Action> actions;
   /// Times and counts of the plan are means over this many iterations, the last ones. Earlier ones are the lead-in.

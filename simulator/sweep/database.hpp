@@ -66,7 +66,7 @@ struct SweepRequest {
 };
 
 /// The tables and views of DATABASE.md; `runs` has `run_key` and a column for each of result_columns() ("stall_ns.h2d"
-/// is called stall_ns_h2d). It uses SQLite's write-ahead log: readers see whole transactions, and a killed writer loses
+/// is called stall_ns_h2d). With SQLite's write-ahead log, readers see whole transactions, and a killed writer loses
 /// only its current transaction. One thread at a time; several processes may write to one file.
 class Database {
  public:

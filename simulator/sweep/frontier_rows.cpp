@@ -48,7 +48,7 @@ Point point_of(const Row& row, const std::string& policy, const std::string& poo
 }
 
 WrittenNames written_names(const Row& row) {
-  // A row's options are those of the pool, then those of each policy. Each of them begins with its name and a bracket.
+  // A row's options are those of the pool, then those of each policy, each as NAME(...). Defaults are left out.
   std::string_view options = text_at(row, "options");
   const auto with_options = [&](const std::string& name) {
     if (!options.starts_with(name + "(")) return name;
