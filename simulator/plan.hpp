@@ -59,7 +59,7 @@ struct StepOrder {
   bool operator==(const StepOrder&) const = default;
 };
 
-/// Actions in issue order. A realised plan has all of them: every run, every offset, every copy.
+/// Actions in issue order. A realised plan lists every run, every offset and every copy.
 ///
 /// A run of an op reads the places of its inputs and writes its outputs. An output that has an empty place is written
 /// there. An output that has no place and replaces a version in place (VersionKind kUpdate, or kWrite with a parent)

@@ -42,7 +42,8 @@ class Planner {
   virtual Layout plan(const Instance& instance, const PackingLimits& limits) = 0;
 };
 
-/// Checks a layout and returns its height. The check is a sweep over events_of(), all that it shares with planners.
+/// Checks a layout and returns its height. The check is a sweep over events_of(), the only code that it shares with
+/// planners.
 /// @throws std::logic_error  for an error of a planner; names two items that overlap, or one that is misaligned or not
 /// at its fixed offset
 Bytes verified_height(const Instance& instance, const std::vector<Bytes>& offsets);

@@ -16,7 +16,8 @@ namespace tidepool {
 /// The origin of LoopPacking::bytes.
 enum class LoopCount : std::uint8_t {
   kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
-  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if it found this iteration
+  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if the pool found an
+              ///< iteration of the loop's length
   kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
 };
 std::string_view to_text(LoopCount count);

@@ -24,8 +24,8 @@ struct PlannedPlaces {
 std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
                                                     Planner& planner);
 
-/// Every buffer gets its planned offset if that place is free and inside the capacity. Otherwise, because an evicted
-/// buffer came back, it gets the lowest place above the plan's height, so that it does not take a planned place; if
+/// Every buffer gets its planned offset if that place is free and inside the capacity. After evictions, another buffer
+/// may be there. Then the buffer gets the lowest place above the plan's height, so that it takes no planned place; if
 /// there is none, the smallest hole that fits (lowest address among equals). Cost per request: O(log holes), plus a
 /// walk over the holes above the plan's height if the planned place is taken.
 class PlannedPool final : public Pool {

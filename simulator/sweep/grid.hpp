@@ -20,7 +20,7 @@ struct GridText {
   std::string seed = "1";  ///< see parse_seeds
   std::string assume = {};
   std::string overhead_limit = {};
-  std::string iterations = {};  ///< see parse_iterations and Grid(); fewer than kUsualIterations: kUsualIterations
+  std::string iterations = {};  ///< see parse_iterations and Grid(); raised to kUsualIterations if it is less
   bool first = false;           ///< run one first step alone
   bool count_search = false;
 };

@@ -121,7 +121,8 @@ std::optional<Nanos> time_of(const Trace& trace, const RunSpec& spec) {
 
 /// Compares the time of every policy with every bound on it, over steps of these seeds.
 void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
-  std::map<std::string, int> compared, close;  // by bound; close: above the critical path, and the run is within 5 %
+  // By bound: the runs compared with it; and, where it is above the critical path, the runs less than 5 % above it.
+  std::map<std::string, int> compared, close;
   std::vector<std::string> policies{"tide(with=swap,effort=1)", "tide(with=order+swap,effort=1)"};
   for (const PolicyInfo* policy : all_policies()) policies.push_back(tests::quick_spec(*policy));
   const std::vector<Machine> all = machines();

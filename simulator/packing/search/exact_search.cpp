@@ -11,7 +11,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::uint32_t kLarge = 512;    // sections of a large problem, at least
-constexpr std::uint32_t kSamples = 512;  // about as many sections are compared in a row of equal floors
+constexpr std::uint32_t kSamples = 512;  // most sections that are compared in a row of sections with equal floors
 
 }  // namespace
 

@@ -18,7 +18,7 @@ namespace tidepool {
 struct SearchRule {
   enum class Section : std::uint8_t {
     kFewest,    ///< the one with the fewest branches, then the lowest
-    kWeighted,  ///< the one with the fewest branches, divided by 1 plus the number of its failures
+    kWeighted,  ///< the one with the least quotient of branches and 1 plus failures
     kLowest,    ///< the lowest, then the one with the fewest branches
     kTight,     ///< first sections without slack, then as kWeighted
     kTightest   ///< the one with the least slack, then as kWeighted

@@ -21,7 +21,7 @@ struct PackingProblem {
     std::uint32_t first = 0;  ///< ranges [first, last)
     std::uint32_t last = 0;
     std::uint32_t kind = 0;  ///< equal for pieces that differ in `item` only
-    std::uint32_t item = 0;  ///< its index in the instance
+    std::uint32_t item = 0;  ///< index of the item in the instance
   };
 
   std::int64_t unit = 1;  ///< bytes
