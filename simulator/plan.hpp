@@ -53,7 +53,7 @@ inline constexpr Bytes kNoAddress{-1};
 
 /// Order in which a plan runs the ops of a step, in place of the recorded one.
 struct StepOrder {
-  std::string rule;                ///< name of the rule that made it; only printed
+  std::string rule;                ///< name of the rule that made the order; only printed
   bool apart = false;              ///< an op on lists of tensors is divided into one op per tensor, see split_foreach()
   std::vector<std::uint32_t> ops;  ///< ops of the recorded step, after this division, in the order in which they run
   bool operator==(const StepOrder&) const = default;

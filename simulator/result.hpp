@@ -19,9 +19,9 @@ Outcome find_outcome(std::string_view text);
 /// Time in which lanes had work but waited.
 struct Stall {
   Nanos compute;  ///< compute lanes waited for anything
-  Nanos h2d;      ///< part of it: for content coming from the host
-  Nanos d2h;      ///< part of it: for a place that a copy to the host, or another stream, still uses
-  Nanos memory;   ///< part of it: for the device's allocator (cudaMalloc, cudaFree)
+  Nanos h2d;      ///< part of `compute`: for content coming from the host
+  Nanos d2h;      ///< part of `compute`: for a place that a copy to the host, or another stream, still uses
+  Nanos memory;   ///< not in `compute`: costs of calls to the device's allocator (cudaMalloc, cudaFree)
   bool operator==(const Stall&) const = default;
 };
 

@@ -18,7 +18,7 @@ struct Assumptions {
   bool replay_views = false;     ///< evicting a version undefines its views, and each view must run again
   bool keep_recomputed = false;  ///< a version recomputed for others stays until a policy evicts it, although the
                                  ///< program has freed it
-  bool pin_sources = false;      ///< sources' outputs and versions from before the step are never evicted
+  bool pin_sources = false;      ///< outputs of source ops and versions from before the step are never evicted
   Nanos clock_start;             ///< value of the clock at the start of the run
 
   /// @throws InputError  for an unknown name
@@ -38,8 +38,8 @@ struct RunSpec {
   Machine machine = {};
   std::uint64_t seed = 1;
   Assumptions assume = {};
-  /// The run ends when recomputation and stalls exceed (limit - 1) * baseline. None: it only ends after more than 10^6
-  /// + ops^2 reruns in one iteration. A policy that thrashes recomputes for very long, so the default is a limit.
+  /// The run ends when recomputation and stalls exceed (limit - 1) * baseline. None: the run only ends after more than
+  /// 10^6 + ops^2 reruns in one iteration. A policy that thrashes recomputes for very long, so the default is a limit.
   std::optional<double> overhead_limit = 10.0;
   /// Whether times and counts are those of the steady state: means over the cycle that the repeated step settles into
   /// (see Cycle). Otherwise they are those of the last of `iterations`.

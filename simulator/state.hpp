@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// State of one root version during a run. Views (kView) have a state too, but it only uses `defined`.
+/// State of one root version during a run. Views (kView) have a state too, of which only `defined` is used.
 struct VersionState {
   // Written by the Timeline.
   Nanos ready;                ///< time at which its content is complete (end of the op or copy that made it)

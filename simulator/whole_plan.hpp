@@ -13,8 +13,8 @@ class WholePlanner {
   virtual ~WholePlanner() = default;
 
   /// A realised plan of the run; none: the policy decides like any other. The driver carries out its actions in order,
-  /// and asks the pool for the places. After its last iteration its cycle is repeated. Asked once, after the draft, and
-  /// only of a policy that is alone in its chain.
+  /// and asks the pool for the places. After the plan's last iteration, its cycle is repeated. Asked once, after the
+  /// draft, and only of a policy that is alone in its chain.
   virtual std::optional<Plan> whole_plan() = 0;
 };
 

@@ -63,8 +63,8 @@ class Timeline {
   Totals totals() const;
   /// The state in which the next iteration begins; none of its runs has been applied yet. O(ops + buffers).
   Boundary boundary();
-  /// Overhead of the iteration so far. With one stream and no launch time: recomputation and stalls. Otherwise, lanes
-  /// also wait for each other in a step without policies; then it is the time beyond `baseline`.
+  /// Overhead of the iteration so far. With one stream and no launch time: recomputation and Stall::compute. Otherwise,
+  /// lanes also wait for each other in a step without policies; then it is the time beyond `baseline`.
   Nanos overhead(Nanos baseline) const;
   std::int64_t recompute_count() const { return totals_.recompute_count; }
   const Stall& stall() const { return totals_.stall; }

@@ -31,7 +31,7 @@ struct LoopPacking {
   LoopReplay replay;                   ///< of a planner's layout over all recorded iterations, sums over the devices
 };
 
-/// Packs every device; sizes are sums over them.
+/// Packs the buffers of every device; sizes are sums over the devices.
 /// @param loops     find_loop() of each device of the trace
 /// @param segments  see pack()
 /// @throws InputError  with the reason, if the pool is a planner and a device has buffers but no loop

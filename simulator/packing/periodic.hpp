@@ -26,7 +26,7 @@ struct SteadyLoop {
   std::int64_t last = 0;
   std::vector<Arc> arcs;                   ///< by birth
   std::vector<std::uint32_t> persistent;   ///< buffers that live before and after the whole part
-  std::vector<std::uint32_t> left_behind;  ///< buffers of its first iteration that the part does not free: a leak, or
+  std::vector<std::uint32_t> left_behind;  ///< buffers of the first iteration that the part does not free: a leak, or
                                            ///< the part is too short; a loop that has any cannot be planned
 
   bool found() const { return length > 0 && left_behind.empty(); }

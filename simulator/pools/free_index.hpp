@@ -88,7 +88,7 @@ class FreeIndex {
   static constexpr std::uint32_t kNoBin = UINT32_MAX;
   static constexpr std::uint32_t kBins = 1024;
 
-  /// The bin of a size. From 16 on, it consists of the exponent and the four bits below the leading one bit.
+  /// The number of a size's bin. From size 16 on, it consists of the exponent and the four bits below the leading bit.
   static std::uint32_t bin_of(Bytes size) {
     const auto value = static_cast<std::uint64_t>(size.count());
     if (value < 16) return static_cast<std::uint32_t>(value);

@@ -19,7 +19,7 @@ namespace {
 /// Execution of one rank's planned step, whose collectives end at the times of the job.
 class Follower {
  public:
-  /// @param start  begin of the rank's trace, since the start of the job
+  /// @param start  time at which the rank's trace begins, since the start of the job
   Follower(const RankTrace& step, const std::vector<Nanos>& costs, Nanos start)
       : step_{step},
         start_{start},

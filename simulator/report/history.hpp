@@ -94,7 +94,7 @@ struct History {
   std::vector<Nanos> iterations;               ///< begin of each iteration but the first
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: compute's wait for its copies
   Nanos begin, end;
-  bool counted = false;  ///< the trace has no durations: times count runs, and begins and ends of places
+  bool counted = false;  ///< the trace has no durations: times count runs, allocs and frees
   Totals totals;         ///< as simulate() reports them
 };
 

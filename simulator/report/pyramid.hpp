@@ -28,9 +28,9 @@ struct Level {
 /// kind. The new tile covers exactly the area of the old ones together, and has the kind of the largest. O(n log n).
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height);
 
-/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. The cells of the last level are
-/// about a thousandth of each. A level is left out if it saves less than a third of the tiles. Empty if `finest` is
-/// small enough to be drawn at any scale.
+/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. A cell lasts from a millionth to
+/// about a thousandth of `duration`. A level is left out if it saves less than a third of the tiles. Empty if `finest`
+/// is small enough to be drawn at any scale.
 std::vector<Level> pyramid(std::span<const Tile> finest, Nanos duration, Bytes extent);
 
 /// Resident bytes in cells of time: for each cell, the point with the largest sum and the last point, as in

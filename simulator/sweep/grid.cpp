@@ -89,7 +89,7 @@ std::string in_one_way(const std::string& text) {
   return text.ends_with('%') ? fmt::format("{:.12g}x", *parse_share(text)) : text;
 }
 
-/// Value `i` of `count` evenly spaced values, as the shortest text that reads back as the same value.
+/// Value `i` of `count` evenly spaced values, as text: a share with up to 12 digits, or whole bytes.
 std::string between(std::string_view first, std::string_view last, std::int64_t i, std::int64_t count) {
   if (is_share(first)) {
     const double a = *parse_share(first), b = *parse_share(last);

@@ -1,5 +1,5 @@
-// Any bytes are either a layout file that can be written again without loss, or refused with a position. A job that
-// deviates from the layout is followed, and gets a place of the right size for every request.
+// Any bytes are either a layout file that can be written again without loss, or refused with a position. For a job that
+// deviates from the layout, each request is matched with a planned one of its size, or with none.
 #include "simulator/packing/layout_file.hpp"
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Lower bounds on recomputation that were computed elsewhere, for operator logs of the DTR authors, and the results of
-// their heuristics.
+// Lower bounds on recomputation that were computed elsewhere, for operator logs of the DTR authors.
 #include <fmt/format.h>
 
 #include <algorithm>

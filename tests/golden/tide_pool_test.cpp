@@ -52,7 +52,7 @@ struct Open {
   const char* name;
   Bytes most;
 };
-constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 below the least height known before
+constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 B below the least height known before
                           {"minimalloc_J", 1'039'359_B},
                           {"singa_vgg_20itr", 671'891'106_B},  // 0.01 % above the load
                           {"pangu_2.6B", 5'530'155'076_B}};    // 0.001 %

@@ -37,7 +37,7 @@ class CoarseSearch {
   std::uint64_t work() const { return work_; }
 
  private:
-  static constexpr std::size_t kFills = 2;  // passes in a run
+  static constexpr std::size_t kFills = 2;  // most passes in a run
   struct Filled {
     std::vector<std::int64_t> offsets;
     std::vector<std::uint32_t> waiting;  ///< pieces that found no place within the capacity

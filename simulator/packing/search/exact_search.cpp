@@ -85,7 +85,7 @@ void ExactSearch::revert(Frame& frame) {
   parts_.resize(frame.parts);
 }
 
-/// Makes a part the end of the path. @return  false if it is known to fail, or the search has to end
+/// Appends a part to the path. @return  false if the part is known to fail, or the search has to end
 bool ExactSearch::enter(Part part) {
   constexpr std::uint64_t kAsk = 64, kNodeWork = 100;
   work_ += kNodeWork;

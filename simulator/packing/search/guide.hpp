@@ -12,8 +12,8 @@ namespace tidepool {
 
 /// How far an order is from the known layout.
 struct GuideChange {
-  SectionRange window;  ///< ranks of pieces that live in it change by up to 1, 4, 20 or 60 % of the capacity
-  double elsewhere;     ///< ranks of other pieces change by up to this share of the capacity
+  SectionRange window;  ///< ranks of pieces that live in it rise by up to 1, 4, 20 or 60 % of the capacity
+  double elsewhere;     ///< ranks of other pieces rise by up to this share of the capacity
 };
 
 /// A window of a half to a sixteenth of the sections around `middle`.

@@ -29,7 +29,7 @@ class Neighbours {
   const PackingProblem* problem_;
   std::uint32_t leaves_ = 1;
   std::vector<std::vector<std::uint32_t>> nodes_;
-  std::vector<std::uint32_t> begin_;   // by section: the first of its starts
+  std::vector<std::uint32_t> begin_;   // by section: first index in starts_
   std::vector<std::uint32_t> starts_;  // pieces of which a range begins in the section
 };
 
