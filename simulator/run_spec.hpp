@@ -38,7 +38,7 @@ struct RunSpec {
   Machine machine = {};
   std::uint64_t seed = 1;
   Assumptions assume = {};
-  /// The run ends when recomputation and stalls exceed (limit - 1) * baseline. None: the run only ends after more than
+  /// The run ends when Timeline::overhead() exceeds (limit - 1) * baseline. None: the run only ends after more than
   /// 10^6 + ops^2 reruns in one iteration. A policy that thrashes recomputes for very long, so the default is a limit.
   std::optional<double> overhead_limit = 10.0;
   /// Whether times and counts are those of the steady state: means over the cycle that the repeated step settles into

@@ -37,7 +37,8 @@ inline Trace rank_of(const std::vector<Nanos>& durations) {
   return build.finish();
 }
 
-/// Ranks with a buffer, ops on two streams, launches, host waits and collectives of random groups, all in one order.
+/// Ranks with a buffer, ops on two streams, launches and host waits, joined by collectives of random groups. The order
+/// of the collectives is the same on all ranks.
 inline LoadedJob random_job(std::uint32_t seed) {
   std::mt19937 random{seed};
   const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most + 1)); };

@@ -16,9 +16,10 @@ struct ChainLayer {
   Bytes output;
 };
 
-/// x_0, of `input`, exists before the step. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) reads x_n.
-/// Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); the gradient g_i has the size of
-/// x_i. A buffer is freed after its last reader; g_0 is an output. With `modules`, layer i belongs to module "m<i>".
+/// x_0, of size `input`, exists before the step. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) reads
+/// x_n. Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); the gradient g_i has the size
+/// of x_i. Buffers other than x_0 and g_0 are freed after their last reader. With `modules`, layer i belongs to module
+/// "m<i>".
 inline Trace layer_trace(const std::vector<ChainLayer>& layers, Bytes input, bool modules = true) {
   TraceBuilder build;
   std::vector<BufferId> x{build.existing({.size = input})};

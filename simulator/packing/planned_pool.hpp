@@ -15,7 +15,7 @@ namespace tidepool {
 /// The places of all buffers of a trace, each device planned by itself.
 struct PlannedPlaces {
   std::vector<Bytes> offsets;  ///< by buffer
-  Bytes height;                ///< of the highest device
+  Bytes height;                ///< largest height of a device's plan
 };
 
 /// Plans all places, or takes the plan from a cache of the most recent plans: the runs of a sweep differ in capacity,

@@ -35,7 +35,7 @@ void change_programs(const JobChange& change, std::vector<RankProgram>& programs
       programs[rank] = scaled(std::move(programs[rank]), change.factor, change.what);
 }
 
-/// Refuses times whose sum over all ranks may exceed 64 bits. No path is longer than this sum.
+/// Refuses times whose sum over all ranks is above Total::kMost. No path is longer than this sum.
 void check_times(const std::string& path, const std::vector<RankProgram>& programs, const std::vector<Nanos>& costs,
                  double factor) {
   const auto number = [](Nanos time) { return std::abs(static_cast<double>(time.count())); };

@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-/// The kind of event that was the last one that an op waited for.
+/// What an op waited for last: its launch by the host, the previous op on its stream, or an op that it is ordered
+/// after.
 enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
 
 /// Times of one op, since the start of the job.

@@ -52,7 +52,7 @@ struct Autopsy {
 /// O(n log n).
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
 
-/// A cheap eviction if addresses do not matter: the smallest buffer with the `missing` bytes; if there is none, the
+/// A cheap eviction if addresses do not matter: the smallest buffer of at least `missing` bytes; if there is none, the
 /// largest buffer and, for the rest of the bytes, the same again.
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 

@@ -256,8 +256,8 @@ void Historian::open_segment(const ReservedSegment& segment) {
   out_.segments.push_back(segment);
 }
 
-/// Ends what is reserved in an address range. A pool may release a part of what it reserved at once, or several such
-/// parts: a segment that reaches out of the range is divided.
+/// Ends the reserved segments in an address range. The range may contain several segments, or parts of segments: a
+/// segment that extends beyond the range is divided.
 void Historian::release(Bytes from, Bytes to) {
   auto next = open_segments_.lower_bound(from);
   if (next != open_segments_.begin()) {

@@ -1,4 +1,4 @@
-// Actions per second of a run at three sizes: without evictions, and with evictions at half the peak. The replay of a
+// Actions per second of a run at several sizes: without evictions, and with evictions at half the peak. The replay of a
 // plan that swaps is measured on three machines: with independent copies each way, with a shared link, and with copies
 // in pieces. A run that thrashes ends when it has recomputed as much as the step takes (time_limit).
 #include <benchmark/benchmark.h>

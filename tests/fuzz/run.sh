@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs one fuzz target for some seconds: tests/fuzz/run.sh NAME SECONDS [JOBS]
-# NAME is the name of a file in this folder, as in jsonl. The corpus is kept in build-fuzz/corpus/NAME and begins with
+# NAME is that of a .cpp file in this folder, such as jsonl. The corpus is kept in build-fuzz/corpus/NAME and begins with
 # the committed inputs in tests/fuzz/corpus/NAME. For tide_file and jsonl, small sample traces are added. Findings are
 # written to build-fuzz/findings/NAME.
 set -eu

@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kLarge = 512;    // sections of a large problem, at least
+constexpr std::uint32_t kLarge = 512;    // a problem with at least this many sections is large
 constexpr std::uint32_t kSamples = 512;  // most sections that are compared in a row of sections with equal floors
 
 }  // namespace

@@ -46,7 +46,7 @@ class ExactSearch {
   explicit ExactSearch(const PackingProblem& problem);
 
   /// Failed states are kept for later calls with the same capacity.
-  /// @param failures     after so many branches that failed at once, the next one ends the search with kLimit
+  /// @param failures     most branches that fail at once; the next such branch ends the search with kLimit
   /// @param interrupted  asked now and then; true ends the search with kLimit, too
   Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
 

@@ -92,7 +92,7 @@ class Skyline {
   std::vector<std::uint32_t> place_in_;             // by piece and section: index of their cell in cells_
   std::vector<std::uint32_t> start_begin_;          // by section: first index in starts_
   std::vector<std::uint32_t> starts_;               // by section: pieces of which a range begins there
-  std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: the fixed ones in its sections, by offset
+  std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: fixed pieces in its sections, by offset
 
   std::vector<Entry> trail_;
   std::uint32_t failed_ = 0;

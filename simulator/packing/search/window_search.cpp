@@ -54,7 +54,8 @@ WindowSearch::Answer WindowSearch::run(std::int64_t capacity, const std::functio
   }
 }
 
-/// Around the section at which the last attempt ended; in every third attempt, at the first section or anywhere.
+/// A window around the section at which the last attempt ended. In every third attempt, a window that begins, in turn,
+/// at the first section or at a random one.
 SectionRange WindowSearch::first_window() {
   constexpr std::uint64_t kAnew = 3;
   const std::uint32_t sections = problem_->sections, length = std::max(1U, sections / kFirstPart);
