@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// A report, built statement by statement. Times are in ns; correlation ids are given in order.
+/// A report, built statement by statement. Times are in ns; correlation ids count the calls.
 class NsysWriter {
  public:
   static constexpr const char* kTables =
@@ -65,7 +65,8 @@ class NsysWriter {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(0,1,{},{},{},{},{});", stream, call(time),
                     process, event, sync_id));
   }
-  /// A wait of the host. Either id may be kNone. `result` is the return value of the call; 600 means not ready.
+  /// A wait of the host. `stream` and `event` may be kNone. `result` is the return value of the call; 600 means not
+  /// ready.
   void wait(std::int64_t stream, std::int64_t event, std::int64_t time, std::int64_t sync_id = 0, int result = 0) {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES({},{},0,1,{},{},{},{},{});", time, time,
                     stream, call(time, result), process, event, sync_id));

@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// The opcodes that make one value. `pickle()` makes a file of it.
+/// The opcodes that make one value. `pickle()` makes a file of them.
 class Pickled {
  public:
   static Pickled none() { return raw("N"); }
@@ -20,7 +20,7 @@ class Pickled {
     for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
     return raw(bytes);
   }
-  /// A text as SHORT_BINUNICODE.
+  /// A text of at most 255 bytes as SHORT_BINUNICODE.
   static Pickled text(std::string_view value) {
     return raw(std::string{"\x8c"} + static_cast<char>(value.size()) + std::string{value});
   }

@@ -38,7 +38,7 @@ inline std::string content_of(const std::string& path) {
 }
 
 struct ProgramResult {
-  int code = 0;     ///< exit code; -1 if a signal ended it
+  int code = 0;     ///< exit code; -1 if a signal ended the program
   std::string out;  ///< stdout
   std::string err;  ///< stderr
 };

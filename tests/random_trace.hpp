@@ -36,8 +36,8 @@ class Random {
 /// with the orders that they need. Some buffers are freed at once, never used, or read before they are written; some
 /// versions are forgotten.
 ///
-/// A small step has no phases: each op may do all of this at once, above all update and overwrite in place and make
-/// further outputs. Any buffer may end after any op.
+/// A small step has no phases. One op may read, view, update and overwrite several buffers and make several outputs.
+/// Any buffer may end after any op.
 class RandomProgram {
  public:
   RandomProgram(std::uint64_t seed, int ops) : random_{seed}, ops_{ops}, timed_{seed % 2 == 0} {}
@@ -300,7 +300,8 @@ class RandomProgram {
       if (random_.chance(1)) free(add_alloc(StreamId{0}));  // never used
       return;
     }
-    // Backward: as many buffers as ops are left, and the last ones are freed first. A few outlive the step.
+    // From backward on, 3 buffers remain, and one for every three ops that are left in backward. One of the last three
+    // is freed first. A few outlive the step.
     const std::size_t left = 3 + static_cast<std::size_t>(std::max(0, ops_ * 9 / 10 - op)) / 3;
     while (recent_.size() > left) free(recent_[recent_.size() - 1 - random_.below(3)]);
   }

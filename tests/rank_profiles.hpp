@@ -7,8 +7,8 @@
 
 namespace tidepool::tests {
 
-/// Times in us. The rank launches its all-reduce at 100, which starts at `arrival` and ends at 1000; the host waits for
-/// it from 130 to 1010 and launches a kernel of 50 us at 1020, which starts at 1025.
+/// Times are in us. The rank launches its all-reduce at 100; the all-reduce starts at `arrival` and ends at 1000. The
+/// host waits for it from 130 to 1010, and launches a kernel of 50 us at 1020; the kernel starts at 1025.
 inline std::string rank_profile(int rank, int arrival, const std::string& collective = "all_reduce") {
   const auto span = [](const std::string& category, const std::string& name, int thread, int begin, int duration,
                        const std::string& args) {

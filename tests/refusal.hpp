@@ -6,7 +6,7 @@
 
 namespace tidepool::tests {
 
-/// The message of the InputError that `call` throws; "" if it throws nothing.
+/// The message of the std::runtime_error, such as an InputError, that `call` throws; "" if it throws nothing.
 template <class Call>
 std::string refusal(const Call& call) {
   try {

@@ -20,9 +20,9 @@ inline const std::set<std::string> kSamples{"bert_large", "bilstm", "gpt2", "gpt
                                             "resnet50",   "swin_t", "unet", "vgg16"};
 
 /// Runs every pool and policy on a sample at 0.02, 0.5, 0.8, 0.9, 1.1 and 10 times its ideal peak, but only every
-/// `every`th of these runs. A run ends early if it recomputes or waits for more than a fifth of the step's time. Builds
-/// for finding bugs try one pool (pytorch) at one capacity (0.8), and end runs at a fiftieth. A run that ends well is
-/// replayed, and then check(trace, spec, result) is called with the plan.
+/// `every`th of these runs. A run of a policy that may recompute ends early if it recomputes or waits for more than a
+/// fifth of the step's time. Builds for finding bugs try one pool (pytorch) at one capacity (0.8), and end such runs at
+/// a fiftieth. A run that ends well is replayed, and then check(trace, spec, result) is called with the plan.
 template <class Check>
 void for_sample_runs(const std::string& name, std::size_t every, Check check) {
   REQUIRE(kSamples.contains(name));

@@ -23,7 +23,7 @@ class StandIn {
     static const cuda::Driver loaded{standin_folder() + "/libcuda.so.1"};
     return loaded;
   }
-  /// @return  the device that a program would use
+  /// Sets the settings, which cuInit reads. @return  the number of the device
   static int configured(const std::string& settings) {
     setenv("TIDEPOOL_STANDIN", settings.c_str(), 1);
     return 0;

@@ -10,6 +10,6 @@
 
 int main(int argc, char** argv) {
   const int result = Catch::Session().run(argc, argv);
-  if (result != 0) return 1;  // Catch2's own code is the number of failures, which may equal ours
+  if (result != 0) return 1;  // Catch2's own code is the number of failures, which may be 4
   return tidepool::tests::skipped_any ? tidepool::tests::kSkippedExitCode : 0;
 }

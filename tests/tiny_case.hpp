@@ -1,4 +1,4 @@
-// Seeded tiny training steps of a few ops, with a machine and a capacity at which they do not fit. They are small
+// Seeded tiny training steps of a few ops, with a machine and a capacity at which most do not fit. They are small
 // enough for the search of all plans, and have all features of real steps. The same seed gives the same step on every
 // platform.
 #pragma once
@@ -41,7 +41,7 @@ struct TinyRecipe {
   std::vector<Op> ops = {};
   Machine machine = {};
   int mebibytes = 0;        ///< capacity
-  bool names_none = false;  ///< no new version is an output, only content from before the step
+  bool names_none = false;  ///< only contents of buffers from before the step are outputs
 
   Bytes capacity() const { return 1_MiB * mebibytes; }
   Trace trace() const;
@@ -270,13 +270,13 @@ class TinyGenerator {
   std::size_t streams_ = 1;
 };
 
-/// A tiny step for a seed, with at most so many ops.
+/// A tiny step for a seed, with at most `most_ops` ops.
 inline TinyRecipe tiny_recipe(std::uint64_t seed, std::size_t most_ops = 6) {
   return TinyGenerator{seed}.make(most_ops);
 }
 
 /// A tiny step for a seed with each op on one of two to four streams. The directions of its link do not slow each other
-/// down: the search refuses such steps of several streams.
+/// down, since the search refuses several streams on links whose directions do.
 inline TinyRecipe tiny_recipe_of_streams(std::uint64_t seed, std::size_t most_ops = 6) {
   TinyRecipe recipe = tiny_recipe(seed, most_ops);
   Random random{seed * 0x9e3779b97f4a7c15 + 2};

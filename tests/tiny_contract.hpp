@@ -147,8 +147,8 @@ class TinyContract {
       find("a result below a bound of the search",
            fmt::format("{}: {} < {} ns", run, result.totals.makespan.count(), at_least_.count()));
     if (!solved()) return result;
-    // By counted bytes, a place may wait for any bytes that a copy or another stream frees; on addresses, only for its
-    // own range. So a run on addresses may be faster than the optimum by bytes.
+    // By counted bytes, a buffer may have to wait for any bytes that a copy or another stream frees; on addresses, only
+    // for those of its own place. So a run on addresses may be faster than the optimum by bytes.
     if (addresses && !placed_ && (class_.swap || trace_.data().streams.size() > 1)) return result;
     const Optimum& best = in_places ? *placed_ : *by_bytes_;
     if (!best.feasible)
@@ -220,14 +220,15 @@ class TinyContract {
   std::vector<TinyFinding> findings_;
 };
 
-/// All checks of the step of one seed, with a share of the policies; over many seeds, all policies meet all kinds of
-/// steps. The class, the pool, and whether places are searched depend on the seed.
+/// What check_tiny_step() found. `exceeds`: the optimum takes longer than the step without a limit.
 struct TinyCheck {
   bool solved = false, feasible = false, exceeds = false;
   int results = 0, bounds = 0;
   std::vector<TinyFinding> findings = {};
 };
 
+/// All checks of one step, with a share of the policies. The class, the pool, and whether places are searched depend on
+/// `turn`, so that over many turns all policies meet all kinds of steps.
 inline TinyCheck check_tiny_step(const TinyRecipe& recipe, std::uint64_t turn) {
   static constexpr TinyClass kClasses[] = {{true, false}, {false, true}, {true, true}};
   const TinyClass plans = kClasses[turn % 3];

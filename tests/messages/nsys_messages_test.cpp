@@ -14,7 +14,7 @@ namespace {
 
 std::string said(std::string_view bytes) { return complaint(read_nsys, bytes); }
 
-/// The message about a report of one kernel that was changed by a statement in SQL; "" if it is read.
+/// The message about a report of one kernel that a statement in SQL has changed; "" if the report is read.
 std::string changed(const std::string& sql) {
   NsysWriter report;
   report.kernel("k", 10, 20, 30);
@@ -25,7 +25,7 @@ std::string changed(const std::string& sql) {
 
 constexpr std::size_t kPage = 512;
 
-/// A page of 80 cells, all with the same child and key; all cells are at the same place.
+/// An inner page of a table. Its 80 cells are one and the same cell, and its last child is that of the cell.
 std::string inner_page(char child) {
   constexpr std::size_t kCells = 80, kCell = kPage - 5;
   std::string page(kPage, '\0');

@@ -24,7 +24,7 @@ std::string header() {
   return bytes;
 }
 
-/// One op that reads a buffer of 10 bytes which exists before and after. Byte 16 is the first frame.
+/// One op that reads a buffer of 10 bytes which exists before and after. The first frame begins at byte 16.
 std::string small_file() {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 10_B});
@@ -70,7 +70,7 @@ TEST_CASE("the message about a wrong checksum has both checksums") {
   CHECK_THROWS_WITH(read(damaged), ContainsSubstring("t.tide:byte 16: the header of a frame has checksum "));
   const std::string raw = numbers({0, 2}) + "op";
   const auto sum = file::checksum(raw);
-  // The same with a header whose own checksum is right.
+  // The header of this frame has a wrong checksum of the content; its own checksum is right.
   std::string frame;
   file::append_frame(Section::kStrings, 2, raw, frame);
   std::string head = frame.substr(0, 20);
@@ -112,7 +112,7 @@ TEST_CASE("a number that is no id is refused with its record") {
 }
 
 TEST_CASE("a parent that does not come before its version is refused: nothing is cyclic") {
-  // Kind initial, buffer 0, parent 1 back from version 0.
+  // Version 0, of kind initial, of buffer 0. Its parent is one version before it.
   const std::string raw = std::string(1, '\0') + numbers({0, 1});
   CHECK_THROWS_WITH(read(file_with(Section::kVersions, raw)),
                     "t.tide:byte 16: version 0: parent is 1; expected 0 to 0");

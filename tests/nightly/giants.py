@@ -26,7 +26,7 @@ LIMITS = {"import log": (10, 0.3), "info log": (80, 2.0), "simulate log": (160, 
 
 
 def write_log(path, events):
-    """Allocations and frees of at most 4,000 live buffers. @return bytes"""
+    """Writes allocations and frees of at most 4,000 live buffers. @return the size of the file in bytes"""
     draw = random.Random(1)
     live, address = [], 0
     with open(path, "w", buffering=1 << 20) as file:
@@ -60,7 +60,8 @@ def entry(action, address, size, frames):
 
 
 def write_snapshot(path, size):
-    """Pairs of allocation and free in one segment, as torch.cuda.memory._snapshot() has them. @return bytes"""
+    """Writes pairs of allocation and free in one segment, as torch.cuda.memory._snapshot() has them.
+    @return the size of the file in bytes"""
     draw = random.Random(2)
     base, segment = 1 << 40, 1 << 30
     stacks = []

@@ -6,8 +6,8 @@
 
 Parts run in the order in which they are named. If none is named, all parts run. `fuzz` stands for every fuzz target and
 `fuzz:NAME` for one; `faults` and `faults:COMMAND` likewise. A part that has ended for this commit and these options is
-not run again, so the same command continues after an interruption. With uncommitted changes, no results are kept. Logs
-and results are in build-nightly/COMMIT.
+not run again, so the same command continues after an interruption. With uncommitted changes, each part is run again.
+Logs and results are in build-nightly/COMMIT.
 """
 import argparse
 import json
@@ -136,7 +136,7 @@ def git(*words):
 
 
 def run(part, commit, folder):
-    """Runs a part and keeps its result. @return its row of the page"""
+    """Runs a part and writes its log. @return its row of the page"""
     log = folder / f"{part.name.replace(':', '-')}.log"
     begin = time.monotonic()
     with open(log, "w") as file:

@@ -31,7 +31,7 @@ def row_text(row):
 
 
 def put(path, row):
-    """Replaces the row of a part and its findings, or adds them; leaves the others."""
+    """Replaces the row of a part and its findings, or adds them; leaves those of the other parts."""
     lines = path.read_text().splitlines() if path.exists() else []
     rows = {found[1]: line for line in lines if (found := ROW.match(line)) and found[1] != "part"}
     findings = [line for line in lines if (found := FINDING.match(line)) and found[1] != row["part"]]

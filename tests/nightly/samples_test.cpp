@@ -1,6 +1,6 @@
-// Every pool, policy, sample and capacity: on the host with its lanes side by side, and on the stand-in device, in
-// another order for each. Takes long: cmake --build build --target nightly; one sample alone: build/tidepool_nightly -c
-// resnet50.
+// The plans of all pools, policies, samples and capacities, executed on the host, with concurrent lanes, and on the
+// stand-in device, with another seed for each plan. Takes long: cmake --build build --target nightly; one sample alone:
+// build/tidepool_nightly -c resnet50.
 #include "tests/sample_runs.hpp"
 #include "tests/standin.hpp"
 #include "validator/cuda/backend.hpp"

@@ -1,6 +1,7 @@
 // The contract of tiny steps, for many more of them than in a run of the suite. TIDEPOOL_TINY_STEPS is their number
-// (200000), TIDEPOOL_TINY_FIRST the first seed (1): shards are ranges of seeds, and an interrupted run can be
-// continued. One step alone: TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*".
+// (200000, of several streams 50000), TIDEPOOL_TINY_FIRST the first seed (1). So a run can be divided into ranges of
+// seeds, and an interrupted run can be continued. One step alone:
+//   TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*"
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -18,7 +19,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-/// @param recipe_of  the step of a seed, with at most so many ops
+/// @param recipe_of  returns the step of a seed with at most the given number of ops
 template <class RecipeOf>
 void check_steps(const char* name, std::uint64_t otherwise, RecipeOf recipe_of) {
   const std::uint64_t first = number_from("TIDEPOOL_TINY_FIRST", 1);

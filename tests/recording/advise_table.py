@@ -54,7 +54,7 @@ def images(torch, model, batch, side):
 def resnet50(torch):
     import timm
 
-    with torch.device("cpu"):  # its initialisation reads values
+    with torch.device("cpu"):  # the initialisation reads values
         model = timm.create_model("resnet50")
     return images(torch, model, 16, 224)
 
@@ -107,7 +107,7 @@ LIBRARIES = {name: library for name, (_, library) in MODELS.items()} | {
 
 
 def train(name, change):
-    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
+    """Runs in the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
     import torch
 
     with torch.device("cuda"):
@@ -134,7 +134,7 @@ def train(name, change):
 
 
 def record(arguments, name, trace, change=None):
-    """PyTorch's own peak."""
+    """Records a model's training script, with a change if one is given. @return PyTorch's own peak in bytes"""
     job, given = [sys.executable, str(SCRIPTS / f"{name}.py")], [str(change)] if change else []
     if name in MODELS:
         job, given = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name], ["--change", str(change)] if change else []

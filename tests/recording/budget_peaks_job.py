@@ -42,8 +42,9 @@ def model_of(name, scale):
 
 
 def one_sequence_in_a_row():
-    """Replaces a function of transformers that reads position ids, to find rows with several sequences. On the stand-in
-    for a GPU all ids are zero, so without compilation it would find such rows and make a mask for them."""
+    """Replaces the function of transformers that finds rows with several sequences by their position ids. On the stand-in
+    for a GPU all ids are zero. Without compilation, that function would find such rows, and a mask would be made for
+    them."""
     from transformers import masking_utils
     return unittest.mock.patch.object(masking_utils, "find_packed_sequence_indices", lambda position_ids: None)
 

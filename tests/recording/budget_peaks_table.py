@@ -4,7 +4,7 @@
 The measurements are allocators/ackaudit.csv of the published inputs ($TIDEPOOL_SHARED or ../shared/data): models
 compiled by aot_eager at several budgets, on a GTX 1650. Each measured run, a process with one budget after the other,
 is repeated on the stand-in for a GPU of the same compute capability. Prints a table of both; ends with 1 if a number
-differs. Needs a PyTorch for CUDA (they had 2.14.0) and transformers; no GPU.
+differs. Needs a PyTorch for CUDA (the measured runs had 2.14.0) and transformers; no GPU.
 
     tests/recording/budget_peaks_table.py [--program build/tidepool] [--python PYTHON] [RUN...]
 """
@@ -24,7 +24,7 @@ SHARED = pathlib.Path(os.environ.get("TIDEPOOL_SHARED", HERE.parents[2] / "share
 TABLE = "allocators/ackaudit.csv"
 LIMIT_S = 3600  # of a recording
 DEVICE = "t4"  # of compute capability 7.5 too, so that PyTorch takes the same kernels
-NEEDS_TRITON = "inductor"  # which finds no driver on a stand-in
+NEEDS_TRITON = "inductor"  # Triton finds no driver on a stand-in
 NUMBERS = ("n_items", "n_saved", "resident_before_bytes", "peak_rep1_bytes", "peak_reps2to5_bytes")
 
 

@@ -24,8 +24,8 @@ LIMIT_S = 3600  # of one command
 
 
 def train(name, budget):
-    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state, and the bytes after
-    the last forward pass."""
+    """Runs in the dry run. Prints the peak of all steps but the first, which makes the optimizer's state, and the bytes
+    after the last forward pass."""
     import torch
     import torch._functorch.config
 
@@ -48,8 +48,8 @@ def train(name, budget):
 
 
 def record(arguments, trace, name, *options):
-    """PyTorch's own peak, and its bytes after a forward pass. @param options  of `tidepool record`, and behind "--" those of the
-    job"""
+    """Records a model. @param options  those of `tidepool record`, then "--" and those of the job
+    @return PyTorch's own peak, and its bytes after a forward pass"""
     split = options.index("--")
     command = [arguments.program, "record", "--dry", *options[:split], "--device", "a100-80gb", "-o", str(trace), "--"]
     job = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name, *options[split + 1:]]
@@ -61,7 +61,7 @@ def record(arguments, trace, name, *options):
 
 
 def simulated(arguments, trace, budget):
-    """Peak in bytes, bytes after the forward pass, and time over that without the policy."""
+    """Peak in bytes, bytes after the forward pass, and the time divided by that without the policy."""
     plan = trace.with_suffix(".plan")
     command = [arguments.program, "simulate", str(trace), "--policy", f"min-cut(budget={budget})", "--json",
                "--plan-out", str(plan)]

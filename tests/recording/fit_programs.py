@@ -97,7 +97,7 @@ def train_images(torch, model, batch, side, optimizer):
 def image_model(torch, name):
     import timm
 
-    with torch.device("meta"):  # its initialisation reads values
+    with torch.device("meta"):  # on "cuda" the initialisation would read values
         model = timm.create_model(name)
     return model.to_empty(device="cuda").train()
 
@@ -106,7 +106,7 @@ def train_timm(row):
     import torch
 
     model = image_model(torch, row["model"])
-    side = model.default_cfg["input_size"][1]  # not 224: the table estimates less for darknet53
+    side = model.default_cfg["input_size"][1]  # not 224: with 224, darknet53 would not agree with the table's estimate
     train_images(torch, model, int(row["batch"]), side, torch.optim.Adam(model.parameters()))
 
 

@@ -9,7 +9,7 @@ made from the row (fit_programs.py) and recorded dry (`tidepool record --dry`); 
 reserves, and what workspaces take besides. Rows of even index fit the constant: the median of measured - reserved -
 workspaces. On the other rows, the prediction with that constant is compared with the measurement. The table counts
 wrong verdicts on devices of each of --sizes: jobs whose prediction fits the device and whose measurement does not. The
-last column but one counts those whose largest prediction (`high_bytes`) fits. The last column is the share of jobs
+last column but one counts them for the largest prediction (`high_bytes`) instead. The last column is the share of jobs
 whose measurement is at most this largest prediction. PYTHON has PyTorch for CUDA, and timm for the tables of images; no
 GPU is needed. FOLDER keeps the recordings, and those in it are used again.
 """

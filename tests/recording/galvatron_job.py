@@ -52,7 +52,7 @@ def reduced(x, group):
 
 
 class Product(torch.autograd.Function):
-    """x W^T. With a group, x is a part of the sequence, and W a part of the columns."""
+    """x W^T. With a group, x is a part of the sequence, and W has the rows of a part of the columns of the product."""
 
     @staticmethod
     def forward(ctx, x, weight, group):
@@ -144,7 +144,7 @@ class RootMeanSquare(torch.autograd.Function):
 
 
 class SwiGlu(torch.autograd.Function):
-    """silu(a) b (Shazeer 2020), with a and b side by side; the input is kept, and nothing else is allocated."""
+    """silu(a) b (Shazeer 2020), with a and b side by side; the input is kept, and nothing but results is allocated."""
 
     @staticmethod
     def forward(ctx, x):
@@ -263,7 +263,8 @@ class Head(nn.Module):
 
 
 class Ranks:
-    """Groups of this rank's stage: tensor-parallel ones are neighbours, data-parallel ones lie across."""
+    """Groups of this rank's stage. Ranks of a tensor-parallel group are consecutive; those of a data-parallel group are as far
+    apart as a tensor-parallel group is large."""
 
     def __init__(self, stages):
         self.rank, self.size = dist.get_rank(), dist.get_world_size() // stages

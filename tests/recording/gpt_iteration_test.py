@@ -1,4 +1,4 @@
-"""The error of the model of GPT iterations on vTrain's measurements, whose tenth calibrates it."""
+"""The error of the model of GPT iterations on vTrain's measurements, a tenth of which calibrates the model."""
 import os
 import pathlib
 import re

@@ -51,7 +51,7 @@ def loader(variant):
 
 
 def end(variant, step):
-    """Variants in which the job ends early, or its disk fills."""
+    """Ends the job early, or fills its disk, in the variants that do so."""
     if variant == "disk-full" and step == 3:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
     if step < 6:

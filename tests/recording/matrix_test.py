@@ -1,5 +1,5 @@
-"""Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. A job computes the same bits and
-ends in the same way as without, and its recording can be read.
+"""Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. Under the recorder and under a plan,
+a job computes the same bits as when it runs alone. It always ends as when it runs alone, and its recording can be read.
 
 TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of COMMIT."""
 
@@ -233,7 +233,7 @@ class Run(Warm):
 
 
 class Dry(Jobs):
-    """tidepool record --dry. The numbers of such a job are its own: kernels compute nothing."""
+    """tidepool record --dry. Such a job prints other numbers than usual, since kernels compute nothing."""
 
     def test_a_job_ends_as_it_ends_and_leaves_a_trace(self):
         printed = None

@@ -16,7 +16,7 @@ VOCABULARY, BATCH = 10_000, 4
 
 def kkaitlyn111(precision, *contexts):
     """Runs the whole loop of one function in one process, so that later runs find the segments of earlier ones.
-    benchmark.py itself has both precisions in its history.
+    The versions of benchmark.py in its git history have both precisions.
 
     contexts  the last run: forward or fullstep, and its context, as in "fullstep 128"
     """

@@ -124,7 +124,7 @@ class Code:
                 path.write_text(without_conflicts(text))
 
     def snapshot(self, job, to):
-        """A real snapshot, as a file."""
+        """Writes a real snapshot to a file."""
         if (stored := INPUTS / "torch_snapshot" / f"{job.file}.xz").exists():
             to.write_bytes(lzma.decompress(stored.read_bytes()))
         else:
@@ -238,7 +238,7 @@ class Snapshot:
 
 
 def differing(first, second):
-    """The number of items of a sequence that have no equal item in the other one, in order; of both, the larger number."""
+    """The number of items of a sequence without an equal one, in order, in the other sequence; the larger of both numbers."""
     same = 0
     while same < min(len(first), len(second)) and first[same] == second[same]:
         same += 1

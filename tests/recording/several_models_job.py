@@ -1,6 +1,6 @@
-"""A job of two models, a coder and a decoder with names alike, each with its optimizer: several_models_job.py [CHANGE].
-Prints each loss with all its bits. CHANGE is a file that `tidepool advise --apply pytorch` prints. The models are given to
-its apply() unless `only` follows: then it gets the first one."""
+"""A job of two models, whose modules have the same names, each with its optimizer: several_models_job.py [CHANGE [only]].
+Prints each loss with all its bits. CHANGE is a file that `tidepool advise --apply pytorch` prints. Its apply() gets both
+models, or with `only` just the first one."""
 
 import runpy
 import sys

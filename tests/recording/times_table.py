@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the roofline of tidepool_torch with measured times: Kineto profiles with shapes, by class of operators.
 
-For each profile: the kernels' time of the operators that the model covers, the model's time, and their ratio, in all
-and by class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its
+Prints, for each profile, the kernels' time of the operators that the model covers, the model's time, and its error, in
+all and by class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its
 table of devices); no GPU.
 
     tests/recording/times_table.py CALIBRATE.json.gz:v100 CHECK.json.gz:a100-40gb ...

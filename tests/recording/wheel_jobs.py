@@ -1,4 +1,5 @@
-"""Small jobs for a GPU that wheels_table.py records: wheel_jobs.py JOB. Two steps each, on "cuda"."""
+"""Small jobs for a GPU that wheels_table.py records: wheel_jobs.py JOB. Each trains for two steps on "cuda",
+but out_of_memory for three."""
 
 import sys
 

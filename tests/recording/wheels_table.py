@@ -21,8 +21,8 @@ from warm_python import Server
 LIMIT_S = 300  # of one command
 HERE = pathlib.Path(__file__).resolve().parent
 JOB = HERE / "wheel_jobs.py"
-# The jobs by name, with a description. Each runs two steps; the fifth then allocates until memory runs out, and must
-# get the error.
+# The jobs by name, with a description. out_of_memory allocates after its steps until memory runs out, and must get the
+# error.
 TITLES = {"cnn": "CNN", "embedding": "embedding, AdamW", "attention": "bfloat16 attention",
           "indexing": "indexing, sort, nonzero", "out_of_memory": "out of memory", "compiled": "`torch.compile`"}
 ERROR = re.compile(r"^[\w.]*\b(\w*Error|\w+Missing): (.*)")

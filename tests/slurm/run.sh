@@ -2,8 +2,8 @@
 # Runs a real Slurm on this machine, in a folder of its own. Sweeps with a job array while a worker is killed, and
 # compares the results with those of a sweep without Slurm.
 #   tests/slurm/run.sh [PROGRAM]      PROGRAM: build/tidepool unless given
-# SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make it larger.
-# It ends after SECONDS_AT_MOST (280).
+# SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make the sweeps larger.
+# The test fails if it takes more than SECONDS_AT_MOST (280) seconds.
 # Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -92,7 +92,7 @@ sweep=(sweep "${traces[@]}" --pool best-fit,first-fit
   --policy none,lru,lru-swap,dtr-eq --capacity "0.5x..1.0x/${POINTS:-250}" --no-plot)
 "$program" "${sweep[@]}" -o "$work/whole.sqlite" >/dev/null 2>"$work/whole.log" || fail "the sweep without Slurm"
 
-# One worker is killed after it has written some results; its other runs are submitted again.
+# One worker is killed while it runs; the runs that it has not finished are submitted again.
 "$program" "${sweep[@]}" -o "$work/slurm.sqlite" --slurm --shards 6 >/dev/null 2>"$work/sweep.log" &
 sweeping=$!
 pids+=("$sweeping")

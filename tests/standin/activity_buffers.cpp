@@ -70,7 +70,8 @@ bool finish(Buffer& buffer) {
   return buffer.unfinished.empty();
 }
 
-/// Appends a buffer to the file STANDIN_BUFFERS: the number of its records, their kinds and places, and its bytes.
+/// Appends a buffer to the file STANDIN_BUFFERS: the numbers of its records and bytes, the kinds and places of the
+/// records, and the bytes.
 void keep(const Buffer& buffer) {
   static const char* const path = getenv("STANDIN_BUFFERS");
   if (path == nullptr) return;

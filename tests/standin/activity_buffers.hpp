@@ -28,8 +28,9 @@ void set_buffer_callbacks(CUpti_BuffersCallbackRequestFunc requested, CUpti_Buff
 /// @return  false if there is no memory for the record
 bool add_to_buffer(CUpti_ActivityKind kind, const void* record, std::size_t bytes, std::unique_lock<std::mutex>& lock);
 
-/// Hands out all buffers whose work has ended; if `forced`, all buffers. Each buffer gets a thread of its own, except
-/// that of the thread with the largest id, which the calling thread hands out.
+/// Hands out all buffers whose work has ended; if `forced`, all buffers. Each gets a thread of its own, except the
+/// first one: a full buffer if there is one, else that of the thread with the largest id. The calling thread hands that
+/// one out.
 void hand_out_all(bool forced);
 
 }  // namespace standin

@@ -35,7 +35,7 @@ std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
 
-/// State of a thread in calls with callbacks: the depth of its nested calls, and their begin.
+/// State of a thread in calls with callbacks: the depth of its nested calls, and the begin of the outermost one.
 struct Inside {
   unsigned depth = 0;
   std::chrono::steady_clock::time_point since;
@@ -45,13 +45,13 @@ std::map<std::thread::id, Inside>& inside() {
   return all;
 }
 
-/// Whether to refuse every call, as some versions do before the first use.
+/// Whether to refuse questions for the version and for names, as some versions do before the first subscription.
 bool too_early() {
   static const bool late = !standin::fault("late-answers").empty();
   return late && !subscribed;
 }
 
-/// Refuses every call after cuptiFinalize, until the next subscription.
+/// The status of a call: an error after cuptiFinalize, until the next subscription.
 CUptiResult refused(const char* name) {
   if (!finalized) return CUPTI_SUCCESS;
   std::fprintf(stderr, "standin: %s after cuptiFinalize\n", name);
@@ -122,7 +122,8 @@ std::size_t size_of(CUpti_ActivityAttribute attribute) {
   }
 }
 
-/// The error for a refused attribute.
+/// The status of a call that sets or reads an attribute.
+/// @param larger  whether the call may give more bytes than the value has
 CUptiResult refusal(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value, bool larger) {
   if (size == nullptr || value == nullptr || size_of(attribute) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   return *size == size_of(attribute) || (larger && *size > size_of(attribute))
@@ -160,7 +161,7 @@ struct StandinSubscriberParams {
   char* other;
   std::size_t other_size;
 };
-/// It has another name, since headers before CUDA 13 do not declare it and later headers do.
+/// cuptiSubscribe_v2. It has another name here, since headers before CUDA 13 do not declare it and later headers do.
 CUptiResult subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function, void* data,
                          StandinSubscriberParams* params) __asm__("cuptiSubscribe_v2");
 CUptiResult subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function, void* data,
@@ -179,7 +180,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   return CUPTI_SUCCESS;
 }
 
-/// May only be called at the end of a call, while no other thread is in one; otherwise it aborts. Calls of other
+/// Aborts unless this thread is in a call that is not nested, and no other thread is in a call. Calls of other
 /// threads that began less than 10 ms ago are allowed: the recorder may have missed them.
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;

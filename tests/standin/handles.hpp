@@ -55,7 +55,7 @@ inline CUresult ready() {
   return current_context == nullptr || retained == 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-/// Success if ready() succeeds and these handles are valid. No stream means the default stream.
+/// Success if ready() succeeds and these handles are valid. For the default stream, pass &stream_of(nullptr).
 template <class... Each>
 CUresult ready(Each*... handles) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;

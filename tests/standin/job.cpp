@@ -214,7 +214,7 @@ CUresult allocations(const Words& words) {
   return cuMemAddressFree(address, std::stoull(words.at(2)));
 }
 
-/// The status of CUPTI, as a number.
+/// Sets an attribute of CUPTI's activities. @return CUPTI's status, as a number
 CUresult set_attribute(int attribute, std::size_t bytes) {
   void* const cupti = dlopen(std::getenv("TIDEPOOL_CUPTI"), RTLD_NOW | RTLD_NOLOAD);
   void* const call = cupti == nullptr ? nullptr : dlsym(cupti, "cuptiActivitySetAttribute");
@@ -246,7 +246,8 @@ void await(const std::string& path) {
   }
 }
 
-/// Lines that end the job, wait, or start processes or threads. @return whether the line was one of these
+/// Plays lines that end the job, wait, start processes, or call NVTX or the recorder.
+/// @return whether the line was one of these
 bool processes(const Words& words) {
   const std::string& verb = words[0];
   if (verb == "await") {

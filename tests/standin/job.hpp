@@ -63,7 +63,7 @@ struct Gate {
   std::string line() const { return "await " + path + "\n"; }
 };
 
-/// Opens when the files have at least so many records of kernels and of launches.
+/// Opens when the first file has at least so many records of kernels and of launches.
 inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels, std::size_t launches) {
   return {folder.file("written"), [&folder, kernels, launches] {
             try {

@@ -1,4 +1,4 @@
-// Addresses of the stand-in for libcuda.so.1 that show memory page by page.
+// Addresses of the stand-in for libcuda.so.1 to which memory is mapped page by page.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The stand-in's memory that is mapped page by page. It counts as device memory, but its addresses have no bytes. It
-// refuses the same calls as the driver.
+// The stand-in's memory that is mapped page by page. It counts as device memory, but its addresses have no bytes. The
+// stand-in refuses the calls that the driver refuses, and some that the program does not make.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -101,7 +101,7 @@ Status cuMemSetAccess(Address address, std::size_t size, const MemoryAccess* acc
   return kSuccess;
 }
 
-/// Refuses to unmap memory that was never made accessible: such a mapping is useless. Only the stand-in refuses this.
+/// Also refuses to unmap memory that was never made accessible: such a mapping is useless.
 Status cuMemUnmap(Address address, std::size_t size) {
   const auto found = space().mapped.find(address);
   if (found == space().mapped.end() || found->second.size != size || !found->second.accessible) return kInvalid;

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::uint64_t kAddresses = std::uint64_t{1} << 36, kAlignment = 512;
 constexpr int kFresh = 0xa5;                                    // unwritten memory is not zero
-constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // larger memory would take time
+constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // filling more would take time
 constexpr std::uint64_t kMostGuarded = std::uint64_t{1} << 26;  // protecting more pages takes time, too
 
 using Ranges = std::map<std::uint64_t, std::uint64_t>;  ///< first address to size
 
 struct Space {
   std::uint64_t base = 0;
-  std::uint64_t end = 0;        ///< end of the last allocation ever made
+  std::uint64_t end = 0;        ///< highest end of an allocation since the device had none, in whole pages
   std::uint64_t unguarded = 0;  ///< bytes that the host can reach, since they are too many to protect
   Ranges device, pinned;
   std::uint64_t used = 0, used_pinned = 0;
@@ -56,7 +56,7 @@ bool within(const Ranges& ranges, std::uint64_t address, std::uint64_t size) {
   return address - first <= length && size <= length - (address - first);
 }
 
-/// Counts large allocations.
+/// Whether an allocation may have this size. Counts the large ones.
 bool may_be_large(std::size_t size) {
   constexpr std::size_t kLarge = std::size_t{1} << 20;
   if (size < kLarge) return true;

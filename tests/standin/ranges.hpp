@@ -10,7 +10,7 @@ namespace tidepool::cuda {
 /// are read now.
 std::function<bool()> range_check(const std::string& kernel, void** arguments);
 
-/// ns that a launch takes for its memory accesses, in addition to the time of its code.
+/// ns that a launch takes for its memory accesses or products, in addition to the time of its code.
 double memory_time(const std::string& kernel, void** arguments);
 
 }  // namespace tidepool::cuda

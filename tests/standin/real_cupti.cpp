@@ -68,7 +68,8 @@ std::vector<std::string> names(decltype(&cuptiGetCallbackName) ask, CUpti_Callba
   return found;
 }
 
-/// Every word of the buffer is the kind's number, so the next record is found wherever the first one ends.
+/// Bytes of a record of a kind; 0 if CUPTI does not know it. Every word of the buffer is the kind's number, so the next
+/// record is found wherever the first one ends.
 std::size_t record_size(decltype(&cuptiActivityGetNextRecord) next, CUpti_ActivityKind kind) {
   alignas(8) static std::uint8_t buffer[8192];
   for (std::size_t at = 0; at + sizeof kind <= sizeof buffer; at += sizeof kind)

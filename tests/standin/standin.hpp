@@ -101,7 +101,7 @@ inline unsigned fault_every(std::string_view name) {
 extern "C" {
 // Functions that libcuda.so.1 exports besides the driver's.
 void standin_attach(const standin::Tool* tool);
-/// A kernel with parameters at these offsets. The handle is for launches.
+/// A kernel with parameters of these offsets and sizes, in bytes. The handle is for launches.
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
 /// Memory without callbacks and records: it was allocated before the recorder came.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);

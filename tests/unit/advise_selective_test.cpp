@@ -22,7 +22,7 @@ CheckpointedCall first_block(const Trace& trace, const KeptOperators& kept) {
 TEST_CASE("operators that selective checkpointing keeps do not run again, and their outputs stay") {
   const TwoBlocks step;
   // One of the first block's h (100 B, by mm) and a (60 B, by gelu) is kept. The other is absent in op 8, where 445 B
-  // were.
+  // were live.
   for (const auto& [kept, peak] : {std::pair{"mm", 385_B}, std::pair{"gelu", 345_B}}) {
     const CheckpointedCall call = first_block(step.trace, {kept});
     CHECK(call.duration == 10_us);
@@ -38,7 +38,7 @@ TEST_CASE(
   const TwoBlocks step;
   const CheckpointedCall call = first_block(step.trace, {"mm"});
   REQUIRE(call.kept_ends.size() == 1);
-  CHECK(call.kept_ends[0].buffer == step.y[0]);  // an unkept y goes behind op 9: the second run begins before op 10
+  CHECK(call.kept_ends[0].buffer == step.y[0]);  // if not kept, y ends after op 9: the second run begins before op 10
   const std::vector<ChangedStep> steps = checkpointed_steps(step.trace, {&call});
   std::uint32_t last = 0;
   for (const ChangedStep& each : steps) {
@@ -101,7 +101,7 @@ TEST_CASE("operators to keep are ranked by time per byte, random ones together; 
   run("aten::native_dropout.mask", 100_B, 50_us, true);
   run("aten::gelu", 100_B, 100_us, false);  // 1
   run("aten::conv", 100_B, 900_us, false);  // is changed in place
-  run("aten::tiny", 1_B, 1_us, false);      // less than a hundredth
+  run("aten::tiny", 1_B, 1_us, false);      // less than a hundredth of the time
   run("kernel", 1_B, 900_us, false);        // no operator
   build.run({.name = build.text("aten::relu_"), .module = build.text("m"), .phase = Phase::kForward, .duration = 90_us},
             {{all[4], Access::kReadWrite, Evidence::kSchema}});

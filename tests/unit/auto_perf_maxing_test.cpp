@@ -71,7 +71,8 @@ TEST_CASE("expensive ops are offloaded, then cheap ones recomputed, in whole ops
 }
 
 TEST_CASE("an op larger than the rest of its share is recomputed if more would be kept than the share allows") {
-  // 30 B are to be recomputed and 10 B kept: the op of 40 B fits neither. Kept, it is 30 B too many; it covers those.
+  // 30 B are to be recomputed and 10 B kept: the op of 40 B fits neither. If it is kept, 30 B too
+  // many are kept, and its rerun covers those.
   CHECK(follow_shares({{40_B, 1_ns}}, {.keep = 0.25, .recompute = 0.75, .offload = 0}) ==
         std::vector{Fate::kRecompute});
   // An op that covers less than 95 % of the excess is not recomputed for it, and a fixed op stays.

@@ -15,8 +15,8 @@ using tests::Random;
 
 namespace {
 
-/// A step of a few ops. Each reads existing buffers, and makes one or two, or updates one in place. Most buffers end
-/// after their last use; a few outlive the step.
+/// A step of a few ops. Each reads live buffers, and makes one or two new ones, or updates or overwrites one. At most
+/// one version is an output of the step.
 Trace tiny_trace(std::uint64_t seed) {
   Random random{seed};
   TraceBuilder build;

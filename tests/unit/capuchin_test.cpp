@@ -121,10 +121,11 @@ TEST_CASE("Capuchin measures the first of several iterations in passive mode") {
 }
 
 TEST_CASE("Capuchin moves an in-trigger earlier if a tensor was late") {
-  // 260 B. p makes passive mode evict e (60 B), then a (100 B). To save 160 B, b and a are swapped out: their FT is the
-  // largest. a is to be swapped in from 200 to 300 ns, before the op that reads it. But b's swap-out runs until 230 ns
-  // and halves the rate of a's, so a is 15 ns late. An in-trigger that is one op of 10 ns earlier saves 5 ns. Steps of
-  // 5 % of 100 ns reach the next op after one late iteration, and after that in every second iteration.
+  // The memory has 260 B. p makes passive mode evict e (60 B), then a (100 B). To save 160 B, b and a are swapped out:
+  // their FT is the largest. a is to be swapped in from 200 to 300 ns, before the op that reads it. But b's swap-out
+  // runs until 230 ns and halves the rate of a's swap-in, so a is 15 ns late. An in-trigger that is one op of 10 ns
+  // earlier saves 5 ns. Steps of 5 % of 100 ns reach the next op after one late iteration, and after that in every
+  // second iteration.
   Machine machine = kMachine;
   machine.h2d.duplex_ppm = 500'000;
   TraceBuilder build;

@@ -21,7 +21,7 @@ std::int64_t load_of(const PackingProblem& problem) {
 }  // namespace
 
 TEST_CASE("small pieces fit into the holes that a search for the large ones leaves") {
-  // 6 B beside 2 B, then 4 B beside 4 B; one of the two lives on. The peak is 8 B. Small pieces of 1 B fill the holes.
+  // 6 B, then 4 B beside 4 B; one of the two lives on. The peak is 8 B. Small pieces of 1 B fill the holes.
   Instance instance;
   instance.add(6_B, 0, 2);
   instance.add(4_B, 2, 4);

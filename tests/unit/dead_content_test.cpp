@@ -11,7 +11,8 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 makes g (8 MiB) | op1 updates p (8 MiB) from g | op2 and op3 work on w (8 MiB) | then g and w are freed.
+/// op0 makes g (8 MiB) | op1 updates p (8 MiB) from g | op2 writes w (8 MiB) | op3 updates w and p | then g
+/// and w are freed.
 Trace late_free() {
   TraceBuilder build;
   const BufferId p = build.existing({.size = 8_MiB});

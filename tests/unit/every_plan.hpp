@@ -48,17 +48,17 @@ class EveryPlan {
     Checker checker;
     std::vector<VersionState> states;
     Timeline timeline;
-    std::vector<bool> copied;  ///< has a place without its content, which still has that of its parent
+    std::vector<bool> copied;  ///< the place has a copy of the parent, and not yet its own content
     std::size_t position = 0;
     std::vector<std::pair<VersionId, Bytes>> scratch;
     std::set<std::uint32_t> began_on_host;
     Nanos h2d, d2h, counted_free;
-    std::vector<std::pair<Bytes, Nanos>> free;  ///< in the order of addresses, for the key
+    std::vector<std::pair<Bytes, Nanos>> free;  ///< of freed places: address and time, size and time; for the key
     CountedMemory counted;                      ///< a copy of the timeline's, for the key
     std::uint32_t in = 0, out = 0;
   };
 
-  /// Chooses the initial versions that begin on the device, from number `i` on.
+  /// Chooses the initial versions that begin on the device, from buffer `i` on.
   void begin(std::size_t i) {
     while (i < trace_.buffers().size() && !trace_.buffers()[i].born_before) ++i;
     if (i == trace_.buffers().size()) return extend();

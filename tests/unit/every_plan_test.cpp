@@ -13,7 +13,7 @@ namespace {
 
 /// Compares find_optimum with EveryPlan on steps of three ops: no plan beats the optimum, or the bound if find_optimum
 /// has only a bound.
-/// @param recipe_of  the step of a seed, with at most so many ops
+/// @param recipe_of  returns the step of a seed with at most the given number of ops
 /// @return the number of the `tried` steps for which EveryPlan could try all plans
 template <class RecipeOf>
 int compare(std::uint64_t seeds, std::size_t most_states, bool addresses, int& tried, RecipeOf recipe_of) {

@@ -34,7 +34,7 @@ Trace back(Read read, const std::string& form, const Trace& trace) {
   return read(Input{"exported", written(form, trace)});
 }
 
-/// Two iterations on two streams, with a buffer from before, an address that is used twice, and an order of two ops.
+/// Two iterations on two streams, with buffers from before, addresses that are used again, and orders of two ops.
 Trace two_steps() {
   TraceBuilder build{{"7", "8"}};
   build.meta()["device"] = "A GPU";

@@ -181,7 +181,7 @@ TEST_CASE("a prediction is never below the recorded memory of the job") {
 
 TEST_CASE("a step with buffers from earlier steps is repeated until the allocator's cache is that of training") {
   // Each step keeps `next` and frees the one before. While `next` (100 MiB) is made, `kept` (100 MiB) and `other` (60
-  // MiB) are live: 260 MiB. `next` takes the place of the last but one.
+  // MiB) are live: 260 MiB. `next` takes the place that the step before has freed.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   const BufferId kept = build.existing({.size = kMiB * 100});

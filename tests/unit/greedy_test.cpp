@@ -84,7 +84,7 @@ Instance random_instance(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("first fit takes the lowest hole and best fit the smallest") {
-  // Two walls leave holes [0, 8) and [10, 14) below the open end; an item of 4 bytes comes last.
+  // Two fixed items leave holes [0, 8) and [10, 14) below the open end; an item of 4 bytes comes last.
   Instance instance;
   instance.add(2_B, 0, 9).fixed = 8_B;
   instance.add(2_B, 0, 9).fixed = 14_B;

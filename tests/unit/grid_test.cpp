@@ -13,7 +13,7 @@ using Texts = std::vector<std::string>;
 
 namespace {
 
-/// Its peak is 1000 B.
+/// A step with a peak of 1000 B.
 Trace small_trace() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});

@@ -61,7 +61,7 @@ TEST_CASE("the best of ten passes is the lowest of them") {
 
 TEST_CASE("XLA takes the lower one of a layout by size and a layout by lifetime") {
   // By size, both items of 4 B are at 0, the long-lived one of 1 B is above them, and the other one of 1 B above that:
-  // 6 B. By lifetime, the long-lived one is at 0, and the space below the last one stays free.
+  // 6 B. By lifetime, the long-lived one is at 0, those of 4 B are at 0 and 1, and the other one of 1 B is at 4: 5 B.
   Instance instance;
   instance.add(1_B, 1, 3);
   instance.add(4_B, 0, 2);

@@ -10,7 +10,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// op0 writes a | op1 writes b, and is long | op2 reads a and b, writes c. a and b end with op2; c is the output.
+/// op0 writes a | op1 writes b | op2 reads a and b, writes c. a and b end with op2; c is the output.
 struct ThreeOps {
   VersionId a, b, c;
   Trace trace;

@@ -200,7 +200,7 @@ TEST_CASE("recording begins at a signal, stops at the next one, and begins again
   for (const raw::WithUses<raw::Launch>& launch : log.launches) correlations.insert(launch.record.correlation);
   CHECK(correlations.size() == log.launches.size());
   for (const raw::Kernel& kernel : log.kernels) CHECK(correlations.contains(kernel.correlation));
-  std::size_t existing = 0;  // a and b, allocated before the recording began
+  std::size_t existing = 0;  // allocations from before a recording began
   for (const raw::Memory& memory : log.memory) existing += memory.operation == raw::MemoryOperation::kExisting ? 1 : 0;
   CHECK(existing == 4);  // a and b, and the two that were allocated between the recordings
 }

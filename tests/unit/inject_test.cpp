@@ -20,7 +20,7 @@ using tests::uses_of_node;
 
 namespace {
 
-/// The address of the allocation with this index in the file.
+/// The address in the memory record with this index in the file.
 std::uint64_t address(const raw::Log& log, std::size_t index) { return log.memory.at(index).address; }
 
 bool same(const raw::BufferUse& use, std::uint64_t at, raw::Access access, raw::Evidence evidence, int parameter) {

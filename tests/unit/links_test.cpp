@@ -37,7 +37,8 @@ TEST_CASE("a copy that has the link to itself takes its latency and its data") {
 }
 
 TEST_CASE("two simultaneous copies each have their share of the rate while both move data") {
-  // Out, at 71 %, moves 4,000 ns of data in 4,000 / 0.71 = 5,633.8 ns. In, at 71 %, has then moved 4,000 of 12,000 ns.
+  // At 71 %, the copy out moves 4,000 ns of data in 4,000 / 0.71 = 5,633.8 ns. By then, the copy in, at 71 % too, has
+  // moved 4,000 of 12,000 ns.
   Links links = link(710'000, 710'000);
   links.add(kOut, {}, 0_ns, 4'000_ns);
   links.add(kIn, {}, 0_ns, 12'000_ns);
@@ -46,7 +47,8 @@ TEST_CASE("two simultaneous copies each have their share of the rate while both 
 }
 
 TEST_CASE("each direction has a share of its own") {
-  // 95 % and 45 %: in 1,000 ns, out moves 950 ns of data and in 450 ns. Then in has the link to itself.
+  // 95 % and 45 %: within 1,000 ns, the copy out moves 950 ns of data, and the copy in 450 ns. Then the copy in has the
+  // link to itself.
   Links links = link(950'000, 450'000);
   links.add(kOut, {}, 0_ns, 950_ns);
   links.add(kIn, {}, 0_ns, 1'000_ns);
@@ -73,7 +75,7 @@ TEST_CASE("a copy that is added later slows a running one only from its own begi
     links.add(kOut, {}, 0_ns, 100_ns);
     links.add(kIn, {begin, {}}, 0_ns, 1'000_ns);
     CHECK(end_out(links, 1) == end);
-    CHECK(end_in(links, 1) == begin + 1'000_ns);  // in has its full rate
+    CHECK(end_in(links, 1) == begin + 1'000_ns);  // the copy in has its full rate
   }
 }
 
@@ -94,7 +96,7 @@ TEST_CASE("simulated time advances only as far as a caller waits") {
   CHECK(end_out(links, 1) == 100_ns);
   CHECK(links.drained() == 200_ns);
   CHECK_FALSE(links.ended(kOut, 2));
-  links.add(kIn, {150_ns, {}}, 0_ns, 25_ns);  // 150-200 at half the rate; then 25 ns of out's data are left
+  links.add(kIn, {150_ns, {}}, 0_ns, 25_ns);  // 150-200 at half the rate; then 25 ns of the data of copy out 2 are left
   CHECK(end_out(links, 2) == 225_ns);
   CHECK(end_in(links, 1) == 200_ns);
   CHECK(links.drain() == 225_ns);
@@ -123,7 +125,7 @@ TEST_CASE("a copy that is added for a past time is slowed by the copies of that 
   links.add(kIn, {0_ns, {}}, 0_ns, 5_ns);
   CHECK(end_in(links, 1) == 375_ns);
   CHECK(end_in(links, 2) == 380_ns);
-  links.add(kOut, {350_ns, {}}, 0_ns, 20_ns);  // 350-380 beside in: 15 ns of data; then 5 ns alone
+  links.add(kOut, {350_ns, {}}, 0_ns, 20_ns);  // 350-380 beside the copies in: 15 ns of data; then 5 ns alone
   CHECK(end_out(links, 3) == 385_ns);
 }
 

@@ -14,7 +14,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// op0 writes a | op1 reads a, writes b | op2 reads a and b. Every use is from its schema by default.
+/// op0 writes a | op1 reads a, writes b | op2 reads a and b. By default every use is known from the op's schema.
 struct ThreeOps {
   Evidence evidence = Evidence::kSchema;
   OpKind first = OpKind::kKernel;

@@ -369,7 +369,7 @@ TEST_CASE("a process that becomes another program has different memory, streams 
   CHECK(uses(trace, 1) == Lines{"touch 1 schema"});
   CHECK(trace.data().streams == Lines{"7", "7 of context 1 of process 1"});
 
-  // A hook that begins after the first program's last record, but before the second uses the device, is the second's.
+  // A hook that begins after the first program's last record, before the second uses the device, belongs to the second.
   const raw::Log hook =
       raw_log(tensor("alloc", 215, 4096, 16) + tensor("free_completed", 260, 4096, 16), header("torch", 195));
   const std::vector logs{first, hook, second};
@@ -403,7 +403,7 @@ TEST_CASE("the losses of a capture are reported in its trace") {
   log.header.closed = 0;
   log.cut_off_bytes = 7;
   const Trace trace = lower(std::vector{log});
-  CHECK(trace.data().losses.dropped_records == 16);  // includes a kernel without time
+  CHECK(trace.data().losses.dropped_records == 16);  // 5, 10, and a kernel without times
   CHECK(trace.data().losses.unknown_pointers == 6);
   CHECK(trace.data().losses.unmatched_frees == 1);
   CHECK(warnings(trace)[0] ==

@@ -1,4 +1,4 @@
-// Address ranges that show memory with other addresses, in every executor.
+// Address ranges to which memory with other addresses is mapped, in every executor.
 #include "simulator/engine/memory_map.hpp"
 
 #include <utility>
@@ -60,7 +60,7 @@ TEST_CASE("mapped addresses mean the memory that they show, and other addresses 
 }
 
 TEST_CASE("two live buffers with the same memory are refused, whatever their addresses are") {
-  // Memory is reserved at [0, 4 MiB) or more; the address range at 100 MiB shows its first 4 MiB.
+  // Memory is reserved from 0 to `reserved`, and its first 4 MiB are mapped to the addresses from 100 MiB on.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 3_MiB});
   build.run({}, {{x, Access::kWrite}});
@@ -75,7 +75,7 @@ TEST_CASE("two live buffers with the same memory are refused, whatever their add
     writer.alloc(a, 100_MiB).run(OpId{0}).alloc(b, second).run(OpId{1}).run(OpId{2});
     return writer.plan();
   };
-  // The memory that the range shows ends at 4 MiB; the reserved memory behind it is free.
+  // The mapped memory ends at 4 MiB; the reserved memory behind it is free.
   CHECK(refusals(trace, plan(4_MiB, 6_MiB)) == std::pair<std::string, std::string>{});
   const auto [checked, executed] = refusals(trace, plan(2_MiB, 6_MiB));
   CHECK(checked == "alloc version 1 before op 1: it would overlap version 0");

@@ -1,4 +1,4 @@
-// Typical errors of plans and backends, made on purpose. Each must be found, with the name of the op that reads it.
+// Typical errors of plans and backends, made on purpose. Each must be found, with the op that reads the wrong bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
