@@ -300,8 +300,8 @@ class RandomProgram {
       if (random_.chance(1)) free(add_alloc(StreamId{0}));  // never used
       return;
     }
-    // From backward on, 3 buffers remain, and one for every three ops that are left in backward. One of the last three
-    // is freed first. A few outlive the step.
+    // From backward on, at most 3 buffers stay, and one more for every three ops that backward still has. Each time,
+    // one of the last three is freed. A few outlive the step.
     const std::size_t left = 3 + static_cast<std::size_t>(std::max(0, ops_ * 9 / 10 - op)) / 3;
     while (recent_.size() > left) free(recent_[recent_.size() - 1 - random_.below(3)]);
   }

@@ -243,7 +243,7 @@ class TinyGenerator {
     }
   }
 
-  /// A machine whose links are much faster to much slower than the ops, with or without latency.
+  /// A machine whose links are between much faster and much slower than the ops, with or without latency.
   Machine machine() {
     const auto link = [&] {
       static constexpr std::int64_t kRates[] = {250, 500, 1'000, 2'000, 8'000};

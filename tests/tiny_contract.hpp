@@ -75,7 +75,7 @@ class TinyContract {
   Nanos baseline() const { return baseline_time(trace_, recipe_.machine.launch); }
   const std::vector<TinyFinding>& findings() const { return findings_; }
 
-  /// Searches places, too. Runs on pools with addresses are compared with the result.
+  /// Finds the optimum with places, too. Later runs on pools with addresses are compared with it.
   void place(std::int64_t most_states) {
     OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), class_.swap, class_.remat, true, most_states};
     placed_ = solve(query);
@@ -94,7 +94,7 @@ class TinyContract {
     }
   }
 
-  /// The best cycle of the repeated step, with its bounds. None if it was not found.
+  /// Checks the best cycle of the repeated step, and its bounds. @return the cycle; none if it was not found
   std::optional<SteadyOptimum> check_steady(std::int64_t most_states) {
     SteadyOptimum found;
     try {

@@ -17,7 +17,7 @@ inline std::string write_trace(const ScratchFolder& scratch, const std::string& 
   return path;
 }
 
-/// The same for random_trace().
+/// Writes random_trace(seed, ops) as JSON lines. @return  its path
 inline std::string write_random_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
   return write_trace(scratch, "random-" + std::to_string(seed), random_trace(seed, ops));
 }

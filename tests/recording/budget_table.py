@@ -8,8 +8,8 @@ A step of each model of advise_table.py is recorded dry; `tidepool simulate --po
 Then the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
 (torch.cuda.max_memory_allocated). Its graphs have the operators of PyTorch's compiler, inductor, cut by inductor's
 partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have
-fewer temporary tensors. A second table has the bytes after the forward pass, with those that are saved for backward,
-and the rest of each peak, which backward adds. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
+fewer temporary tensors. A second table has the bytes after the forward pass, including those saved for backward, and
+the rest of each peak, which backward adds. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
 """
 import argparse
 import json

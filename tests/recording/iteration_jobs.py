@@ -24,7 +24,7 @@ def batch(device):
 
 
 def loop(steps, accumulated, logged, device):
-    """The log has the norms of all gradients and weights, and so more kernels than the step has."""
+    """A log is of the norms of all gradients and weights; it needs more kernels than a step."""
     model = network().to(device)
     optimizer = torch.optim.AdamW(model.parameters())
     for step in range(steps):

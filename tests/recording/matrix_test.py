@@ -1,5 +1,6 @@
 """Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. Under the recorder and under a plan,
-a job computes the same bits as when it runs alone. It always ends as when it runs alone, and its recording can be read.
+a job computes the same bits as when it runs alone. In all cases it ends as when it runs alone, and its recording
+can be read.
 
 TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of COMMIT."""
 

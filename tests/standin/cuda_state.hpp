@@ -74,8 +74,8 @@ inline std::uint32_t correlation() {
   return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
 }
 
-/// With the fault "kernel-handles", handles of launches are kernels, not functions; calls about functions refuse them
-/// with this error, which the value of the fault chooses. Success without the fault.
+/// The error with which calls about functions refuse handles of kernels. Success unless the fault "kernel-handles"
+/// makes the handles of launches kernels instead of functions; the value of the fault chooses the error.
 inline CUresult refusal_of_kernels() {
   static const std::string fault = standin::fault("kernel-handles");
   if (fault.empty()) return CUDA_SUCCESS;
@@ -237,7 +237,7 @@ Record transfer(CUpti_ActivityKind kind, std::size_t bytes, CUstream stream) {
   return record;
 }
 
-/// @param spans  begins of the device memory that the copy reads and writes, `bytes` each
+/// @param spans  first addresses of the device memory that the copy reads and writes, `bytes` each
 inline CUresult copy(std::initializer_list<CUdeviceptr> spans, std::size_t bytes, CUstream stream,
                      CUpti_ActivityMemcpyKind kind) {
   if (const CUresult result = ready(&stream_of(stream)); result != CUDA_SUCCESS) return result;

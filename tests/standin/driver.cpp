@@ -34,7 +34,7 @@
 namespace tidepool::cuda {
 namespace {
 
-constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, in both directions
+constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, in either direction
 
 ContextTag the_context;
 thread_local Context current = nullptr;

@@ -1,4 +1,4 @@
-// Registry of the handles of the stand-in for libcuda.so.1, and the checks at the begin of each call.
+// Registry of the handles of the stand-in for libcuda.so.1, and the checks before each call.
 #pragma once
 
 #include <cuda.h>

@@ -103,7 +103,7 @@ extern "C" {
 void standin_attach(const standin::Tool* tool);
 /// A kernel with parameters of these offsets and sizes, in bytes. The handle is for launches.
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
-/// Memory without callbacks and records: it was allocated before the recorder came.
+/// Allocates memory without callbacks and records, as if before the recorder was loaded.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);
 /// The thread enters or leaves a call of the runtime; calls may be nested. Work that it launches meanwhile by driver
 /// calls has the id of the outermost runtime call. The fault "correlation" changes this: with "inner" it is the id of

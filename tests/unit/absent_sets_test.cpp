@@ -57,7 +57,7 @@ TEST_CASE("the sets that make room are those from which no buffer can be removed
 }
 
 TEST_CASE("too many sets are not listed") {
-  // Half of ten equal buffers: 252 sets.
+  // Any five of ten equal buffers make room: 252 sets.
   const AbsentSets found = absent_sets(std::vector<Bytes>(10, 4_B), 18_B);
   CHECK(found.possible);
   CHECK(found.least == 20_B);

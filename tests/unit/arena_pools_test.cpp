@@ -12,7 +12,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// Fits by definition: scans every hole between the blocks in use.
+/// Best fit and first fit by definition: scans every hole between the blocks in use.
 class NaiveArena {
  public:
   NaiveArena(Bytes capacity, bool best) : capacity_{capacity}, best_{best} {}

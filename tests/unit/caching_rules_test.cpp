@@ -28,7 +28,8 @@ TEST_CASE("segments have 2 MiB for requests up to 1 MiB, 20 MiB below 10 MiB, an
 }
 
 TEST_CASE("with divisions, requests are rounded up to a fraction of the interval between two powers of two") {
-  // PyTorch's documentation: with 4 divisions, 1200 B are rounded to 1280 = 1024 + 256, if larger than 4 * 512.
+  // In PyTorch's documentation, 4 divisions round 1200 B up to 1280 = 1024 + 256 B. But only requests above 4 * 512 B
+  // are rounded in this way.
   CachingConfig config;
   config.roundup_power2_divisions.fill(4);
   CHECK(rounded_request(config, 2'048_B) == 2'048_B);

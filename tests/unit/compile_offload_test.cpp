@@ -1,4 +1,4 @@
-// Activation offloading of torch.compile in closed form: the waits for swap-outs, and the begins of swap-ins.
+// Activation offloading of torch.compile in closed form: waits for swap-outs, and when swap-ins begin.
 #include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"

@@ -1,4 +1,4 @@
-// CUDA's stream-ordered pool: its documented rules, each tested on both sides.
+// CUDA's stream-ordered pool: its documented rules, each tested where it applies and where it does not.
 #include <fmt/format.h>
 
 #include "policies/pool/cuda_async/cuda_async_pool.hpp"

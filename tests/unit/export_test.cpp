@@ -89,7 +89,7 @@ std::multiset<Life> lives(const Trace& trace) {
   return found;
 }
 
-/// The same without the buffers that exist before and after the trace, which some formats cannot represent.
+/// lives() without the buffers that exist before and after the trace, which some formats cannot represent.
 std::multiset<Life> passing_lives(const Trace& trace) {
   std::multiset<Life> found = lives(trace);
   std::erase_if(found, [](const Life& life) { return std::get<4>(life) == -1 && std::get<5>(life) == 1 << 30; });

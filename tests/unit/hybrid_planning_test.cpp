@@ -73,7 +73,7 @@ TEST_CASE("a lineage has the freed or dropped versions between a version and res
   CHECK(lineage.time(version(2), 2) == 4_ns);  // b is still resident
   lineage.drop(version(0), 0, 5);
   CHECK(lineage.time(version(2), 4) == 7_ns);
-  CHECK(lineage.time(version(2), 5) == 6_ns);  // op 5 has a again
+  CHECK(lineage.time(version(2), 5) == 6_ns);  // at op 5, a is resident again
   lineage.keep(version(0));
   CHECK(lineage.time(version(2), 4) == 6_ns);
 }

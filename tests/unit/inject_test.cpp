@@ -177,7 +177,7 @@ TEST_CASE("CUPTI's own overhead is recorded, and its thread ids are not mistaken
 TEST_CASE("the clocks are read repeatedly while the job runs") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "alloc a 4096\ndelay 2600\nlaunch add a a 1\n");
-  CHECK(job.log().clocks.size() >= 4);  // at the begin, at the end, and every second
+  CHECK(job.log().clocks.size() >= 4);  // at the start, at the end, and every second
   for (std::size_t i = 1; i < job.log().clocks.size(); ++i)
     CHECK(job.log().clocks[i].monotonic_raw > job.log().clocks[i - 1].monotonic_raw);
 }

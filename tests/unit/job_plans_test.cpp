@@ -66,7 +66,7 @@ TEST_CASE("a rank that waits for another rank copies meanwhile, at no cost for t
   CHECK(plans.ranks[0].waited == 20_us);
   CHECK(plans.ranks[0].waits == 15_us);
   CHECK(plans.ranks[0].copies == 10_us);
-  CHECK(plans.ranks[0].exposed == 0_us);  // b waited 5 us for a's place; without that the rank would have waited later
+  CHECK(plans.ranks[0].exposed == 0_us);  // b waited 5 us for a's place; the rank waits for the other one anyway
   CHECK(plans.ranks[1].waited == 0_us);
   CHECK(plans.ranks[1].ends == 42_us);
 }

@@ -27,7 +27,7 @@ LinearProgram textbook(bool integer) {
   return program;
 }
 
-/// A knapsack, as a program to minimise: the largest value within the capacity.
+/// A knapsack: the largest value within the capacity. program() minimises the value times -1.
 struct Knapsack {
   std::vector<int> value, weight;
   int capacity = 0;

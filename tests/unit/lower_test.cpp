@@ -294,7 +294,7 @@ TEST_CASE("without marks, the repetition of kernels gives the iterations") {
 }
 
 TEST_CASE("in a training job without marks, the steps are found, not the repetitions within and around them") {
-  // A job like one of PyTorch: parameters are copied and filled, the first step makes the optimizer's state, and a test
+  // As in a job of PyTorch, parameters are copied and filled, the first step makes the optimizer's state, and a test
   // follows the last step.
   std::string lines;
   int time = 0;
@@ -465,7 +465,8 @@ TEST_CASE("the last iteration of a job of several processes ends when every proc
             begin, op, op + 1, end),
         fmt::format("'process': {}, 'source': 'torch', 'clock': 'monotonic_raw'", process));
   };
-  // The second process runs its op after the first one's step: within its own step, or after it.
+  // The second process runs its op after the first one's step has ended. Its own step began with the first one's, or
+  // begins later.
   const Trace same = lower(std::vector{step(1, 10, 11, 13), step(2, 10, 14, 16)});
   const Trace behind = lower(std::vector{step(1, 10, 11, 13), step(2, 20, 24, 26)});
   CHECK(same.text(same.data().marks.back().name) == "0");

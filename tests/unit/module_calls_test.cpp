@@ -66,7 +66,7 @@ TEST_CASE("a module that runs again during backward does not begin another pass,
 
 TEST_CASE("a forward pass after a whole backward pass, or of modules that have not run, is no second run") {
   constexpr Phase kOptimizer = Phase::kOptimizer;
-  // As in a GAN: first the discriminator d; then the generator g, and d on its detached output; then d on its output.
+  // As in a GAN: first the discriminator d; then the generator g, and d on g's detached output; then d on g's output.
   const std::vector<Ran> gan{{"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"g", kForward},
                              {"d", kForward},  {"d", kBackward}, {"", kOptimizer}, {"d", kForward},
                              {"d", kBackward}, {"g", kBackward}, {"", kOptimizer}};
