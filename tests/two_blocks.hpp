@@ -10,8 +10,8 @@ namespace tidepool::tests {
 
 /// Two blocks and a loss. A block is a linear layer, an activation and a linear layer. Sizes are in bytes. Each block
 /// keeps the input (h, 100) and the output (a, 60) of its activation; the second block reads the output of the first
-/// one (y, 10). x (10) is the input, w (5) a parameter. After forward 355 bytes are alive: w, x, both h and a, the first
-/// y, and g (10), the loss's gradient. Live bytes at backward ops:
+/// one (y, 10). x (10) is the input, w (5) a parameter. After forward 355 bytes are alive: w, x, both h and a, the
+/// first y, and g (10), the loss's gradient. Live bytes at backward ops:
 ///   7 makes ga (60): 415, then g and a are freed: 345 | 8 makes gh (100): 445, then ga and h are freed: 285
 ///   9 makes g (10): 295, then gh and y are freed: 185 | 10, 11, 12 the same in the first block: 245, 275, 125
 struct TwoBlocks {

@@ -465,8 +465,7 @@ TEST_CASE("the last iteration of a job of several processes ends when every proc
             begin, op, op + 1, end),
         fmt::format("'process': {}, 'source': 'torch', 'clock': 'monotonic_raw'", process));
   };
-  // The second process runs its op after the first one's step has ended. Its own step began with the first one's, or
-  // begins later.
+  // The second process runs its op after the first one's step, in a step that begins with that one or after it.
   const Trace same = lower(std::vector{step(1, 10, 11, 13), step(2, 10, 14, 16)});
   const Trace behind = lower(std::vector{step(1, 10, 11, 13), step(2, 20, 24, 26)});
   CHECK(same.text(same.data().marks.back().name) == "0");
