@@ -55,7 +55,7 @@ TEST_CASE("a cheap output is recomputed if its input is kept anyway") {
   // If a separate kernel reads the relu, it must be in memory anyway, so it is kept and not recomputed.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3}, "mm")}) == Nodes{2, 3});
-  // Keeping a value that is fused into all its readers costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
+  // Here all readers of the relu are fused with it. To keep it costs 2 * 1.1 * 100, to keep the product 1.1^2 * 100.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3})}) == Nodes{1, 3});
 }
@@ -95,8 +95,9 @@ TEST_CASE("of the values of an op with several outputs, the needed ones are kept
 }
 
 TEST_CASE("a budget keeps the slowest ops, and the cut finds the cheapest values from which to run the others again") {
-  // A chain of four products; backward reads all of them. Beyond the input (100 B), 300 B are kept; half of that is one
-  // product. The first three run again from the input (cost 121) or, cheaper, from the first product (cost 110).
+  // A chain of four products; backward reads all of them. With budget 1, all four are kept (400 B): 300 B more than the
+  // input has. Half of these 300 B are enough for one product. The first three run again from the input (cost 121) or,
+  // cheaper, from the first product (cost 110).
   const JointGraph chain{{.size = 100_B, .input = true},          forward("mm", {0}, 100_B, 1_ns),
                          forward("mm", {1}, 100_B, 2_ns),         forward("mm", {2}, 100_B, 3_ns),
                          result(forward("mm", {3}, 100_B, 4_ns)), backward({1, 2, 3, 4})};

@@ -11,8 +11,8 @@ using namespace tidepool;
 namespace {
 
 /// `iterations` times: two activations of 3 and 4 B, one after the other, and a new version of 5 B that is made before
-/// that of the last iteration is freed. 7 B stay all the time.
-///   event 0: new version; 1: free the old one (a block from before in the first iteration);
+/// the version of the previous iteration is freed. 7 B stay all the time.
+///   event 0: new version; 1: free the old one (in the first iteration, a block from before the recording);
 ///   2: +3 B; 3: -3 B; 4: +4 B; 5: -4 B
 Trace loop_trace(int iterations) {
   TraceBuilder build;
@@ -66,7 +66,7 @@ TEST_CASE("a layout of the circle fits every iteration, and a check finds a wron
   // Versions alternate between 7 and 12. Activations are above both.
   const std::vector<Bytes> offsets{17_B, 17_B, 7_B, 17_B, 17_B, 12_B, 0_B};
   CHECK(verified_height(circle, offsets) == 21_B);
-  // There are 118 events; 59 of them are allocs. The last free is missing. 7 B and a version exist before.
+  // The loop has 118 events; 59 of them are allocs. The 7 B and one version exist before the loop.
   const LoopReplay good = replay_loop(trace, 0, loop, circle, offsets);
   CHECK(good.overlaps == 0);
   CHECK(good.misses == 0);

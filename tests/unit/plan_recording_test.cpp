@@ -106,7 +106,7 @@ TEST_CASE("a recording has the simulation's times of copies that slow each other
   using Ends = std::map<std::string, Nanos>;
   CHECK(ends(1'000'000, 1'000'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1010_ns}});
   CHECK(ends(500'000, 500'000) == Ends{{"d2h", 2010_ns}, {"h2d", 2010_ns}});
-  CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w by 1010 ns, the rest alone
+  CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w is in by 1010 ns
 }
 
 TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of this allocator") {

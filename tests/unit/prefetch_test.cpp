@@ -44,14 +44,14 @@ Trace a_around_b(Nanos last) {
 }  // namespace
 
 TEST_CASE("a swap-in of a draft that does not fit is tried again before every op") {
-  // The swap-in of a is requested before op1. a fits when b is freed, before op2, and is there 100 ns later. op4 could
-  // start 50 ns + `last` later.
+  // The swap-in of a is requested before op2, when b has been freed, and takes 100 ns. op4 could start 50 ns + `last`
+  // after op1.
   for (const auto& [last, stall] : {std::pair{50_ns, 100_ns}, std::pair{49_ns, 101_ns}}) {
     const Trace trace = a_around_b(last);
     const VersionId a = trace.made(OpId{0})[0];
     const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a)}, 100_B);
     REQUIRE(result.outcome == Outcome::kOk);
-    CHECK(result.totals.stall.compute == stall);  // in 100 ns of the stall, op1 waits until a has left
+    CHECK(result.totals.stall.compute == stall);  // for 100 ns of it, op1 waits until a has left
   }
 }
 

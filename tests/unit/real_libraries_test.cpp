@@ -24,7 +24,7 @@ std::string installed() {
   return folder != nullptr ? folder : fs::path{TIDEPOOL_PROGRAM}.replace_filename("nvidia").string();
 }
 
-/// Every libcupti of that folder, and that of the toolkit.
+/// Every libcupti in the folder installed(), and the toolkit's.
 std::vector<std::string> cuptis() {
   std::vector<std::string> found;
   if (fs::is_directory(installed()))
@@ -98,7 +98,7 @@ TEST_CASE("a real libcupti finds the records in the stand-in's buffers at their 
     const Said said = ask_cupti("walk", library, folder.file("buffers"));
     INFO(said.text);
     CHECK(said.code == 0);
-    // The buffers have a device, two allocations, five records of each kind, and at least one flush.
+    // The buffers have a device, two allocations, five records of each of the five kinds, and at least one flush.
     CHECK(std::atoi(said.text.c_str()) >= 1 + 2 + 5 * 5 + 1);
   });
 }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kEnough = 1'000'000;
 
-/// a is made, and then updated in place by an op that also makes b; b is updated; later a is read, and then b. Both
-/// have 4 MiB. The ops take 3, 2, 1, 1 and 3 ms.
+/// op0 makes a | op1 updates a in place and makes b | op2 makes c | op3 reads b and updates a | op4 reads a and updates
+/// c. Each buffer has 4 MiB. The ops take 3, 2, 1, 1 and 3 ms.
 Trace updated_with_another_output() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});

@@ -10,7 +10,8 @@
 
 namespace {
 
-/// The match of a pattern's only group in the first line of a file below the root that matches; "" if none does.
+/// The text of the only group of `pattern` in the first line that matches, of the file at `path` below the root; "" if
+/// no line matches.
 std::string first_match(const std::string& path, const std::string& pattern) {
   std::ifstream file{std::filesystem::path{TIDEPOOL_SOURCE_DIR} / path};
   const std::regex expression{pattern};

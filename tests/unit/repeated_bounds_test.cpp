@@ -81,8 +81,8 @@ TEST_CASE("content that the first op of an iteration reads may be absent until t
 }
 
 TEST_CASE("bounds allow that content which outlives the step is recomputed before the step ends") {
-  // Either an op reads a buffer and op 1 overwrites it, or op 1 makes one that outlives the step. op 2 needs its
-  // memory. A rerun of op 1 takes 100 ns, a copy in either direction 1000 ns.
+  // Either an op reads a buffer and the next op overwrites it, or an op makes a buffer that outlives the step. The op
+  // after that needs the buffer's memory. A rerun of the writing op takes 100 ns, a copy in either direction 1000 ns.
   for (const bool from_before : {false, true})
     for (const bool steady : {false, true}) {
       INFO("from before " << from_before << ", steady " << steady);
@@ -168,8 +168,8 @@ TEST_CASE("waits before and after an op are not added up if one wait serves the 
       INFO(name);
       CHECK(bound <= 61'020_ns);
     }
-    // The window bound cannot exclude that op 2 hides 10 ns as well. z bytes of a may be recomputed in 50 ns each,
-    // while the rest is swapped in 10980 ns - z too late: at best for 10764 ns.
+    // The window bound cannot exclude that op 2 hides 10 ns as well. While z bytes of a are recomputed in 50 ns each,
+    // the other bytes are swapped in, 10980 ns - z too late. The longer of these two times is at least 10764 ns.
     if (remat) CHECK(bounds["hybrid-window"] >= 50'030_ns + 10'764_ns - 2_ns);
     if (!remat) CHECK(bounds["swap-window"] >= 50'030_ns + 10'980_ns - 2_ns);
   }

@@ -51,11 +51,12 @@ TEST_CASE("a coarser level covers exactly the area of the finer one") {
 }
 
 TEST_CASE("tiles that would be less than a pixel apart become one tile, which has the kind of the larger one") {
-  // Two tiles share a cell of 10 ns and overlap in address; the next one beside them is low; the last is beyond a hole.
+  // The first two tiles share a cell of 10 ns and overlap in address. The third is adjacent to them and has less than
+  // 4 B. The last is beyond a hole.
   const std::vector<Tile> tiles{
       {0_ns, 3_ns, 0_B, 8_B, 1}, {4_ns, 9_ns, 0_B, 8_B, 2}, {0_ns, 9_ns, 8_B, 10_B, 2}, {0_ns, 9_ns, 11_B, 12_B, 1}};
   CHECK(coarser(tiles, 10_ns, 4_B) == std::vector<Tile>{{0_ns, 10_ns, 0_B, 10_B, 2}, {0_ns, 10_ns, 11_B, 12_B, 1}});
-  // Neither of two neighbours of one kind is low, so they stay two tiles.
+  // Neither of two neighbours of one kind has less than 4 B, so they stay two tiles.
   const std::vector<Tile> high{{0_ns, 9_ns, 0_B, 8_B, 1}, {0_ns, 9_ns, 8_B, 16_B, 1}};
   CHECK(coarser(high, 10_ns, 4_B).size() == 2);
 }

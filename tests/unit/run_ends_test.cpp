@@ -44,9 +44,9 @@ class WaitsForEver final : public Policy {
 
 TEST_CASE("a run that recomputes endlessly is ended by its number of reruns, not by their time") {
   if (!tests::optimised()) return;
-  // Op i reads the outputs of ops i - 1 and i - 3. When the first has been recomputed, the second has been dropped
-  // again. So each needs reruns of its own, and their number grows like a power of i. Ops take no time, so no overhead
-  // limit ends the run.
+  // Op i reads the outputs of ops i - 1 and i - 3. When the first output has been recomputed, the second has been
+  // dropped again. So each output needs reruns of its own, and their number grows exponentially with i. Ops take no
+  // time, so no overhead limit ends the run.
   constexpr std::int64_t kOps = 50;
   TraceBuilder build;
   std::vector<BufferId> made;

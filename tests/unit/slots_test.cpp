@@ -57,7 +57,7 @@ TEST_CASE("a pool of slots gives the lowest free slot of a size's class, or none
   CHECK(first == Block{0_B, 10_B});
   CHECK(second == Block{10_B, 10_B});
   CHECK(third == Block{20_B, 30_B});
-  CHECK_FALSE(place(5_B).has_value());  // although a slot of another class was larger
+  CHECK_FALSE(place(5_B).has_value());  // both slots of its class are in use
   CHECK_FALSE(place(31_B).has_value());
   CHECK(pool.largest_hole() == 0_B);
   pool.release(*second);

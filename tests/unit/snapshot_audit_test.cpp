@@ -57,7 +57,8 @@ TEST_CASE("a log that begins at any event is explained from there on") {
       RecordedAllocator recorded{kind.config(), 500_MiB, seed};
       recorded.run(2'000, 2, kind.delay);
       for (std::size_t first = 1; first < recorded.events(); first += 97) {
-        // With a split limit, the memory that a refused request has released cannot be distinguished from a half of it.
+        // With a split limit, a log that begins within a request may show only a part of the memory that the request
+        // has released, and the audit cannot know this.
         while (kind.max_split_size != CachingConfig::kUnlimited && !recorded.begins_request(first)) ++first;
         const DeviceAudit total = audit(recorded.snapshot(first)).total();
         INFO("seed " << seed << kind.name << "from " << first << ": " << describe(total));

@@ -38,7 +38,7 @@ Trace weight_and_more(Access use) {
 }  // namespace
 
 TEST_CASE("a weight that does not change and cannot stay is swapped in once an iteration") {
-  // With memory for one, b is freed for w. The swap-in of w takes 1 us, and w needs no swap-out: 1000 + 100 + 300 ns.
+  // With memory for one buffer, w is swapped in after b is freed, in 1 us. w needs no swap-out: 1000 + 100 + 300 ns.
   const Trace trace = weight_and_more(Access::kRead);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
@@ -49,7 +49,7 @@ TEST_CASE("a weight that does not change and cannot stay is swapped in once an i
 
 TEST_CASE("a weight that is updated and cannot stay is swapped out and in once an iteration") {
   // b begins when w has left, and w is swapped in when b has ended: 100 + 1000 + 300 + 1000 ns in each iteration. A
-  // single step would begin with w on the host and swap it out just the same, but would not swap it in after b.
+  // single step would also swap w out, but would not swap it in after b.
   const Trace trace = weight_and_more(Access::kReadWrite);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);

@@ -8,8 +8,8 @@ using namespace tidepool;
 
 namespace {
 
-/// x (position 0) is written on the compute stream and read by a copy on the side stream. The host frees it (1). Then
-/// it allocates a (2), b (4) and c (6) for kernels of the compute stream, and frees each one at once.
+/// x (position 0) is written on the compute stream and read by a copy on the side stream. The host frees x (1). Each
+/// call of next() then allocates a buffer for a kernel of a stream and frees it at once: a (2), b (4), c (6).
 struct SideCopy {
   TraceBuilder build{{"compute", "side"}};
   OpId copy;
@@ -65,7 +65,7 @@ TEST_CASE("a buffer that another stream reads ends with the last later buffer if
 
 TEST_CASE("a stream that uses no later buffer need not wait") {
   SideCopy trace;
-  trace.next(1);  // only the side stream continues; its own copy comes after the write
+  trace.next(1);  // a kernel of the side stream: it follows that stream's copy, which follows the write of x
   CHECK(trace.ends() == std::vector<std::int64_t>{1, 3});
 }
 

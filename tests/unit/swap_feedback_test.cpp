@@ -140,7 +140,8 @@ TEST_CASE("content from before the step begins on the host if its swap-in ends i
 }
 
 TEST_CASE("a lane that becomes free during an op takes a copy that was requested before the op") {
-  // Op 0 writes all and op 4 releases them. They are copied one after the other: from 100 to 130 ns, to 170, to 230.
+  // Op 0 writes all and op 4 releases them. The copies follow each other from 100 ns on, and end at 130, 170, 230 and
+  // 240 ns.
   std::vector<Gap> gaps{gap(4, 7, 30, 0), gap(4, 7, 40, 1), gap(4, 7, 60, 2), gap(4, 7, 10, 3)};
   for (Gap& each : gaps) each.made = 0;
   std::vector<PlannedGap> planned{{0, 6, 0}, {1, 6, 0}, {2, 6, 0}, {3, 6, 0}};

@@ -17,7 +17,8 @@ namespace {
 const Machine kMachine = tests::byte_per_nano();
 
 /// Ops of 100 ns each: 0 writes a (50 B) | 1 writes b (30 B) and c (7 B) | 2 reads weight (20 B) and d (7 B), which is
-/// then freed | 3 reads b | 4 changes weight and reads a | 5 uses nothing. d is from before the step; c outlives it.
+/// then freed | 3 reads b | 4 changes weight and reads a | 5 uses nothing. d exists before the step; c outlives the
+/// step.
 Trace five_ops() {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 20_B});

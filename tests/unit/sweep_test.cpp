@@ -183,7 +183,7 @@ TEST_CASE("a file with other content is refused and not changed") {
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
   CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 5");
-  run_sql(later, "PRAGMA user_version = 4");  // has times of first steps, not to be mixed with these
+  run_sql(later, "PRAGMA user_version = 4");  // version 4 has times of first steps, not of steady states
   CHECK(refusal(later) == later + ": schema version 4; this tidepool reads and writes version 5");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");

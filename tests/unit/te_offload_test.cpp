@@ -8,7 +8,8 @@ using namespace tidepool;
 using tests::blocks_of_two;
 using tests::exact_run_that_ends_well;
 
-// Four blocks of 100 ns. y_i (100 B) is saved at 100 i + 100 ns; the next block saves x_i (10 B), at 100 i + 60 ns.
+// Four blocks, 0 to 3, of 100 ns. Block i saves its input x_i (10 B) at 100 i + 60 ns, and y_i (100 B) at 100 i + 100
+// ns.
 
 TEST_CASE("a layer must have left the device before so many later layers run that more than allowed would stay") {
   // Two of four layers are offloaded. The copy of y_0 runs from 100 to 200 ns, and then block 2 begins. The copies of
@@ -31,8 +32,8 @@ TEST_CASE("a layer is swapped in when the backward begins of the layer after whi
 }
 
 TEST_CASE("if all layers but the last are offloaded, each is swapped in at its own backward") {
-  // The default. In forward, all of each copy of y_0, y_1 and y_2 is waited for before the next block; the last copy is
-  // waited for after block 3. In backward, x_2 is requested with y_2, x_1 with y_1.
+  // This is the default. In forward, block i + 1 waits for the whole copy of y_i. In backward, y_i is requested when
+  // block i begins, which waits for the whole swap-in.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
   CHECK(result.totals.swap_out == 300_B);
   CHECK(result.totals.stall.d2h == 300_ns);

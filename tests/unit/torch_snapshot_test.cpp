@@ -261,8 +261,7 @@ TEST_CASE("a malformed record of a snapshot is refused, and the message names it
 }
 
 TEST_CASE("a snapshot that repeats one record through the memo is refused before it grows without bound") {
-  // A list of 40 references to a list of 40 references to one event, and so on, so that there are more records than
-  // bytes.
+  // A list that holds one list 201 times, which holds one event 201 times, so that there are more records than bytes.
   std::string events = event("alloc", 1, 1).pickle().substr(2);
   events.pop_back();
   std::string list = "](" + events + "q\x01";

@@ -94,8 +94,8 @@ TEST_CASE("content from before the step is either on the device or on the host w
   slow_out.d2h.rate = BytesPerSecond{100'000'000};
   check_tight(bound_of(weight_twice(100_ns, 700_ns), {.capacity = 1'000_B, .machine = slow_out}),
               1'000_ns + 300_ns + 1'000_ns);
-  // In a repeated step the host keeps content that is never written. There is one swap-in for op 0 and one for the last
-  // op; both may follow the op that needs the memory.
+  // In a repeated step, the host keeps content that is never written. One swap-in, after the op that needs the memory,
+  // serves the last op and the next op 0.
   check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B, .steady = true}), 300_ns + 1'000_ns);
 }
 

@@ -197,7 +197,8 @@ TEST_CASE("content from before the step that leaves again must have been swapped
     const Absences step = find_absences(trace, false);
     CHECK(step.beginnings == std::vector<Beginning>{{1'000'000_B, 0}});
     const Nanos work = first + 60_us, back = 2_ms - 10_us;
-    // Both directions move 1 MB together: 0.5 B/ns during v, and 1 B/ns during first + v.
+    // `part` is the wait before op 1. Both directions move 1 MB together: 0.5 B/ns in during the wait, and 1 B/ns out
+    // during op 0 and the wait.
     const Nanos part = first < 1_ms ? Nanos{(1'000'000 - first.count()) * 2 / 3} : Nanos{};
     check_tight(bound_of(trace, 1'000'000_B, "swap-window"), work + part + back);
     for (const Bound& bound : compute_bounds(

@@ -30,7 +30,7 @@ TraceBuilder::Touch written(BufferId buffer) { return {buffer, Access::kWrite, E
 TraceBuilder::Touch read(BufferId buffer) { return {buffer, Access::kRead, Evidence::kSchema}; }
 
 /// The graph in the comment of ListScheduler. A (1 B) leads to B (2 B) and then C, and to D and E and then F (2 B); G
-/// reads C and F. The recorded order is A D B E C F G. All buffers are freed at the end, so 7 B are live at F, B's too.
+/// reads C and F. The recorded order is A D B E C F G. All buffers are freed at the end, so 9 B are live at G.
 Trace graph_of_the_comment() {
   Graph graph;
   const std::uint32_t a = graph.op(1_B, {}), d = graph.op(1_B, {a}), b = graph.op(2_B, {a}), e = graph.op(1_B, {a}),

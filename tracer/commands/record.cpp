@@ -181,7 +181,7 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
-/// The iterations of the trace that the command asks for, as (first, number), in a dry run without PyTorch's hook. The
+/// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
 /// number is smaller if the trace has fewer. None: the command asks for all iterations of the trace.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
@@ -194,7 +194,7 @@ std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Tr
   return std::pair{skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip)};
 }
 
-/// @return  the trace's iterations
+/// @return  the number of the trace's iterations
 std::size_t print_recorded(const std::string& output, const Trace& trace) {
   const Summary sum = summarize(trace);
   const auto some = [](std::size_t count, const char* one, const char* more) {
@@ -216,7 +216,7 @@ Trace with_failure(Trace trace, const std::string& failure) {
   return Trace{std::move(data)};
 }
 
-/// @return  the trace's iterations
+/// @return  the number of the trace's iterations
 std::size_t save_trace(const Arguments& arguments, const std::string& raw, const std::string& failure) {
   Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
@@ -227,7 +227,8 @@ std::size_t save_trace(const Arguments& arguments, const std::string& raw, const
   return print_recorded(arguments.output, trace);
 }
 
-/// Writes the job file, and the trace of each rank beside it. @return  the iterations of the rank with the fewest
+/// Writes the job file, and the trace of each rank beside it.
+/// @return  the number of iterations of the rank with the fewest
 std::size_t save_job(const Arguments& arguments, const std::string& raw, const std::string& failure) {
   const auto shorten = [&](LoweredRank rank) {
     const auto asked = iterations_asked_for(rank.trace, arguments);

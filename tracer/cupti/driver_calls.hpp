@@ -58,9 +58,9 @@ enum class DriverCall : std::uint8_t {
 /// versions with 32-bit sizes, are kOther.
 DriverCall driver_call(std::string_view name);
 
-/// Whether a call of the CUDA runtime makes one of the driver calls above. The record of that driver call has the
-/// correlation id of the runtime call. Examples: "cudaLaunchKernel_v7000", "__cudaLaunchKernel_v13000",
-/// "cudaMemcpyAsync_v3020".
+/// Whether a call of the CUDA runtime launches work or records an event by one of the driver calls above. The record of
+/// that driver call has the correlation id of the runtime call. Examples: "cudaLaunchKernel_v7000",
+/// "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
 bool is_outer_call(std::string_view runtime_name);
 
 /// Whether a call launches work or records an event. Such calls are ignored outside the window of iterations.

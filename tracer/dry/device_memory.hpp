@@ -31,7 +31,7 @@ struct DeviceRange {
 /// host memory only once something is written to it. Thread safe. All sizes in bytes.
 ///
 /// Memory is counted as a device counts it: in whole pages of 2 MiB. Requests of less than a page share pages; larger
-/// requests get pages of their own. Addresses are the same in every run.
+/// requests get pages of their own. Addresses are the same in every run in which the host has the address range free.
 class DeviceMemory {
  public:
   /// @param capacity  bytes that programs can allocate, without those that the driver's context keeps

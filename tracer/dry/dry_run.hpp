@@ -18,8 +18,9 @@ std::string device_names();
 
 /// The environment variables with which a program finds the stand-in instead of a device. They replace variables of the
 /// same names in the program's own environment.
-/// @throws InputError  for an unknown device; for a capacity that is no size, or less than the device's context needs;
-///                      if the stand-in library is neither beside the program nor installed
+/// @throws InputError  for an unknown device or placement, or a wrong number of devices; for a capacity that is no
+///                      size, or no more than the device's context needs; if the stand-in library is neither beside the
+///                      program nor installed, or its path has a blank or a colon
 std::map<std::string, std::string> dry_environment(const DryRun& run);
 
 }  // namespace tidepool::dry

@@ -8,7 +8,7 @@
 
 namespace tidepool::dry {
 
-/// The largest block that the kernel can be launched with.
+/// Threads of the largest block that the kernel can be launched with.
 int most_threads(const KernelBinary& kernel);
 
 /// Resident blocks of `threads` threads with `shared_bytes` of dynamic shared memory: the least of the numbers that

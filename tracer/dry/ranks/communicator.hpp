@@ -24,7 +24,7 @@ struct UniqueId {
 };
 UniqueId new_unique_id();
 
-/// Thread safe.
+/// A communicator as one of its ranks sees it. Thread safe.
 class Communicator {
  public:
   /// @param meeting  a folder that all ranks of the job share
@@ -44,17 +44,20 @@ class Communicator {
   void contribute(std::uint64_t number, std::span<const std::byte> content);
   /// Waits for the contributions of the ranks `from`, and returns them in this order. @throws MailboxError
   std::vector<std::vector<std::byte>> contributions(std::uint64_t number, const std::vector<std::uint32_t>& from);
+  /// Posts this rank's message `number` for the rank `to`.
   void send(std::uint32_t to, std::uint64_t number, std::span<const std::byte> content);
+  /// Waits for message `number` of the rank `from`. @throws MailboxError
   std::vector<std::byte> receive(std::uint32_t from, std::uint64_t number);
 
-  /// Identity and rank in the communicator of all ranks that give the same colour, ordered by key, then by rank;
-  /// nothing for a negative colour. All ranks must call it. Waits. @throws MailboxError
+  /// A communicator of some of the ranks: its identity, this rank's number in it, and its number of ranks.
   struct Part {
     std::uint64_t id = 0;
     std::uint32_t rank = 0, ranks = 0;
   };
+  /// The part of all ranks that give the same colour, ordered by key, then by rank; nothing for a negative colour. All
+  /// ranks must call split(), which waits for their calls. @throws MailboxError
   std::optional<Part> split(int colour, int key);
-  /// The same for the ranks that are not excluded. This rank must be one of them.
+  /// The part of the ranks that are not excluded. This rank must be one of them. Does not wait.
   Part without(std::span<const int> excluded);
 
  private:

@@ -20,6 +20,7 @@ using ResultNumbers = std::vector<std::uint64_t>;
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)
+  /// @return the number of the result
   std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch);
 
   /// Adds the results that `on` depends on to those that `dependent` depends on.
@@ -32,9 +33,9 @@ class PendingResults {
   /// Fetches results. Fetching one may fetch others.
   void fetch_all();
   void fetch(const ResultNumbers& numbers);
-  /// Fetches the results with a destination in the range.
+  /// Fetches the results whose destination overlaps the range.
   void fetch(std::uint64_t address, std::uint64_t bytes);
-  /// Forgets the results with a destination in the range, which has other content now.
+  /// Forgets the results whose destination overlaps the range: it has other content now.
   void drop(std::uint64_t address, std::uint64_t bytes);
 
  private:

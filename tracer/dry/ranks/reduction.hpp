@@ -34,11 +34,11 @@ enum class Reduction : int { kSum, kProduct, kMax, kMin, kAverage };
 
 /// The reduction of the contributions of all ranks, which have the same size. Floats of 8 bits are not reduced: the
 /// result is the first contribution.
-/// @param factor  every contribution is multiplied by it before it is added (ncclRedOpCreatePreMulSum)
+/// @param factor  multiplies every contribution before the reduction (ncclRedOpCreatePreMulSum)
 std::vector<std::byte> reduced(std::span<const std::vector<std::byte>> contributions, Element type, Reduction reduction,
                                double factor = 1);
 
-/// A value of one element as a number.
+/// The value of an element; 1 for floats of 8 bits.
 double number_of(const void* element, Element type);
 
 }  // namespace tidepool::dry
