@@ -54,7 +54,7 @@ TEST_CASE("pointers inside structs passed by value are found at aligned words of
   CHECK(scanned({{0, sizeof list}}, {&list}, one_range()) ==
         std::vector<FoundPointer>{{kBase + 64, 0, 8, PointerPlace::kInside, false, true},
                                   {kBase + 128, 0, 16, PointerPlace::kInside, false, true}});
-  // A parameter at offset 4; its words begin 4 bytes into the parameter buffer.
+  // A parameter at offset 4 of the parameter buffer: its aligned words begin 4 bytes into the parameter.
   std::array<std::byte, 4 + sizeof list> shifted{};
   std::memcpy(shifted.data() + 4, &list, sizeof list);
   CHECK(scanned({{4, sizeof shifted}}, {shifted.data()}, one_range()) ==

@@ -78,7 +78,7 @@ TEST_CASE("POET's integer program takes the least price of all schedules that fi
 TEST_CASE("if the time of reruns is limited, POET uses copies instead") {
   KeepGraph graph = paged_graph(1);
   for (Nanos& time : graph.page_in) time = 1'000_ns;  // reruns are cheaper
-  std::optional<Bytes> tight;                         // the least capacity that needs reruns
+  std::optional<Bytes> tight;                         // the largest capacity that needs reruns
   for (std::int64_t capacity = 17; capacity > 0 && !tight; --capacity) {
     const KeepSolution free = solve_exactly(graph, Bytes{capacity}, {});
     if (free.schedule && cost_of(graph, *free.schedule).again > 0_ns) tight = Bytes{capacity};

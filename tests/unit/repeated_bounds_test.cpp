@@ -129,7 +129,7 @@ TEST_CASE("content that is recomputed before the step ends is still copied if it
   build.run({.duration = 100_ns}, {{weight, Access::kWrite}});
   build.run({.duration = 100_ns}, {});
   const Trace trace = build.finish();
-  // The swap-out follows op 2, and op 3 hides 100 ns of it. The swap-in follows op 0, with any reruns.
+  // The swap-out follows op 2, and op 3 hides 100 ns of it. The swap-in follows op 0, whether or not ops run again.
   const VersionId written = trace.made(OpId{2})[0];
   const std::vector<Action> early{{Verb::kSwapOut, OpId{3}, written.value(), {}, {}}};
   CHECK(steady_time(trace, 1'000_B, "scripted+lru-swap", early) == 400_ns + 900_ns + 1'000_ns);
@@ -142,7 +142,7 @@ TEST_CASE("content that is recomputed before the step ends is still copied if it
 }
 
 TEST_CASE("waits before and after an op are not added up if one wait serves the next iteration, too") {
-  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs memory for both, op 3 reads a. b must be back
+  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs their memory, op 3 reads a. b must be back
   // before the next op 1, and the next a must leave before the next op 2: one wait for both.
   TraceBuilder build;
   const BufferId b = build.existing({.size = 60'000_B});

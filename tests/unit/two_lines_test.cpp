@@ -40,7 +40,7 @@ TEST_CASE("a bent line is found exactly, whether it bends at a point or between 
 
 TEST_CASE("a single line is the least-squares line, and for one point it is level") {
   const std::vector<StraightLine> line =
-      fit_lines({{0, 0}, {1, 2}, {2, 1}}, 1);  // means 1, 1; slope (0 + 0 + 1 * 0 + 1) / 2
+      fit_lines({{0, 0}, {1, 2}, {2, 1}}, 1);  // the means are 1 and 1; the slope is (1 + 0 + 0) / 2
   REQUIRE(line.size() == 1);
   CHECK(line[0].slope == Approx(0.5));
   CHECK(line[0].intercept == Approx(0.5));

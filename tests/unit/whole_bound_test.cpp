@@ -43,7 +43,8 @@ void needs_room(TraceBuilder& build, Bytes size, Nanos duration) {
   build.free(room);
 }
 
-/// Op 0 (`first`) and the last op read a weight of 1 kB. The op between them needs its memory. Other ops take 100 ns.
+/// An op of `before`, unless that is 0 | an op of `first` reads a weight of 1 kB | an op of 100 ns needs the weight's
+/// memory | the last op, of 100 ns, reads the weight.
 Trace weight_twice(Nanos first, Nanos before = {}) {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1'000_B, .outlives = true});

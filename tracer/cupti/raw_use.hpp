@@ -8,7 +8,7 @@
 namespace tidepool::cupti {
 
 /// A pointer to const is a read. A role that follows from a convention of PyTorch has the evidence kInferred. Any other
-/// pointer is a touch.
+/// pointer is a touch. The role must not be kNone.
 inline raw::BufferUse use_of(const FoundPointer& found, Role role) {
   raw::BufferUse use{found.address,       0,
                      found.offset,        static_cast<std::uint16_t>(found.parameter),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Records three training steps of each model with `tidepool record --dry`, and prints a table.
 
-A row has the number of launches and library calls, PyTorch's own peak and reserved memory, whether the trace's ideal peak equals
-PyTorch's, and how many addresses and segments of PyTorch's memory history the model of its allocator predicts. Needs a
-PyTorch for CUDA, torchvision and transformers; no GPU.
+A row has the number of launches and library calls, PyTorch's own peak and reserved memory, whether the trace's ideal
+peak equals PyTorch's, and how many addresses and segments of PyTorch's memory history the model of its allocator
+predicts. Needs a PyTorch for CUDA, torchvision and transformers; no GPU.
 
     tracer/dry/models.py --program build/tidepool [MODEL...]
 """

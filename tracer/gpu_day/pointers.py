@@ -74,7 +74,7 @@ class Tensors:
 
     def holds(self, address, time):
         at = bisect.bisect(self._addresses, address)
-        for begin in reversed(self._addresses[max(0, at - 64):at]):  # ended tensors may lie between them
+        for begin in reversed(self._addresses[max(0, at - 64):at]):  # the nearest ones may be of ended tensors
             for start, end, size in self._at[begin]:
                 if address < begin + size and start - TOLERANCE_NS <= time and (end is None or time <= end + TOLERANCE_NS):
                     return True

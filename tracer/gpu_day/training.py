@@ -81,7 +81,7 @@ def train(options, model, make_batch, make_loss):
 
 
 def write_events(path, result):
-    """Each request of PyTorch's allocator as [action, size], the sizes of its segments, and the peaks."""
+    """Writes each event of PyTorch's allocator as [action, size], the sizes of its segments, and the peaks."""
     snapshot = torch.cuda.memory._snapshot()
     events = [[event["action"], event["size"]] for events in snapshot["device_traces"] for event in events]
     segments = sorted(segment["total_size"] for segment in snapshot["segments"])

@@ -257,7 +257,7 @@ void Recorder::on_activity(const CUpti_Activity& record) {
       raw::Overhead overhead;
       overhead.start = time_of(from.start);
       overhead.end = time_of(from.end);
-      overhead.name = output_.text(overhead_name(from.overheadKind));  // its thread has a number of CUPTI's own
+      overhead.name = output_.text(overhead_name(from.overheadKind));  // the thread is left out: CUPTI numbers it anew
       return output_.append(overhead);
     }
     default:

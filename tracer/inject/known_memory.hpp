@@ -10,11 +10,12 @@
 
 namespace tidepool::inject {
 
+/// Thread safe.
 class KnownMemory {
  public:
   void add(std::uint64_t begin, std::uint64_t bytes);
   void remove(std::uint64_t begin);
-  /// Forgets everything: allocations and frees were not seen for a time.
+  /// Forgets all memory, since allocations and frees were not seen for a time. Keeps the tensor maps.
   void forget();
   void remove_within(std::uint64_t begin, std::uint64_t bytes);
   bool holds(std::uint64_t address) const;
@@ -24,15 +25,15 @@ class KnownMemory {
   void scan(cupti::ParameterScan& scan, const cupti::KernelLayout& layout, void* const* values, const void* packed,
             std::size_t packed_bytes) const;
 
-  /// Asks the driver about the memory of an unknown address. It is asked about a page without memory only once, until
-  /// an allocation is seen in it. May be called inside a callback: the driver's call has no callback itself.
-  /// @return whether the address is in memory, which is known from now on
   struct Answer {
     bool found = false, first = false;  ///< first: the memory was unknown before
     cupti::LiveRange range = {};
     CUmemorytype type = {};      ///< of the memory, if `first`
-    std::uint32_t device = ~0U;  ///< its ordinal; ~0: not known
+    std::uint32_t device = ~0U;  ///< the device's ordinal; ~0: not known
   };
+  /// Asks the driver about the memory of an unknown address. Asks only once about a page without memory, until an
+  /// allocation is seen in the page. May be called inside a callback: the driver's call has no callback itself.
+  /// @return whether the address is in memory, which is known from now on
   Answer resolve(const DriverLibrary& driver, std::uint64_t address);
 
  private:

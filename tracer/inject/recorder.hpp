@@ -36,7 +36,8 @@ class Recorder {
 
   /// Called once, by InitializeInjection. A failure is printed on stderr, and the job runs unrecorded.
   void begin();
-  /// Called at the end of the process: stops, flushes and closes the file, in about options.flush_limit_ms at most.
+  /// Called at the end of the process: stops CUPTI, flushes and closes the file. Waits at most options.flush_limit_ms
+  /// for CUPTI, and as Output::close() for the file.
   void end();
   /// Called in the child of a fork, in which neither CUPTI nor the control thread runs.
   void forked();

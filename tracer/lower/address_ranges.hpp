@@ -48,7 +48,7 @@ class AddressRanges {
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ranges_;  // first address -> last address of the range
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // first address -> end of the range
 };
 
 }  // namespace tidepool

@@ -82,8 +82,7 @@ class Assembly {
     return true;
   }
 
-  /// If the trace has the allocator's whole blocks as buffers, lets an operator that writes a tensor write its whole
-  /// block.
+  /// If the trace has the allocator's whole blocks as buffers, lets operators use the whole blocks of their tensors.
   void use_whole_blocks() {
     constexpr std::int64_t kBlock = 512;  // of PyTorch's allocator for GPUs
     const auto whole = [](const GpuMemory& event) {

@@ -8,6 +8,7 @@
 
 namespace tidepool::raw {
 
+/// Whether a file begins like a raw capture file of JSON lines.
 bool looks_raw_json(std::string_view head);
 
 /// Reads the lines up to the last line end. Bytes after it are a cut-off line and counted as a loss.

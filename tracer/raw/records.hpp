@@ -358,7 +358,8 @@ enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 /// value.
 enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
 
-/// A framework's operator with all launches of its thread from start to end; the tail has the `uses` of storages.
+/// A framework's operator. The launches of its thread from start to end belong to it, or to an operator that it calls.
+/// The tail has `uses` uses of storages.
 struct FrameworkOp {
   static constexpr Kind kKind = Kind::kFrameworkOp;
   std::int64_t start = 0;

@@ -28,7 +28,7 @@ struct WriterOptions {
 class Writer {
  public:
   Writer() = default;
-  /// Closes.
+  /// Calls close().
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -57,8 +57,8 @@ class Writer {
 
   /// Waits until all records appended before are written, up to a time limit. @return whether they are written
   bool flush(std::uint32_t most_ms = 5000) noexcept;
-  /// Writes the remaining records and ends the file, within a time limit; if a write does not end, thread and buffers
-  /// are left running. @return whether the file is complete
+  /// Writes the remaining records and ends the file, within a time limit. If a write does not end in time, the thread
+  /// goes on alone and releases the buffers when it ends. @return whether the file is complete
   bool close(std::uint32_t most_ms = 5000) noexcept;
   /// Call in the child of a fork, which has no writing thread. The file stays with the parent; open() may follow.
   void abandon() noexcept;

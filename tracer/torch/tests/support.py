@@ -45,7 +45,7 @@ def accesses(op):
 
 
 def impossible_steps(program):
-    """Impossible events: uses of buffers that do not exist, and reads of content that no op wrote."""
+    """Impossible events: uses and frees of buffers that do not exist, and reads of content that no op wrote."""
     live, written, wrong = set(program.existing), set(program.existing), []
     for what, subject in program.steps:
         if what == "alloc":

@@ -17,7 +17,7 @@ class Waits(unittest.TestCase):
         return time.monotonic() - begin
 
     def busy(self, stop):
-        """A thread that runs without the interpreter's lock until `stop`, and then waits."""
+        """Starts a thread that runs without the interpreter's lock until `stop`, and then waits."""
         data, ended = bytes(1 << 20), threading.Event()
         self.addCleanup(ended.set)
 

@@ -217,7 +217,7 @@ class OwnHistory(unittest.TestCase):
         self.assertEqual(addresses, ["1", "2", "3"])
 
     def test_times_are_those_of_the_recording_however_the_clocks_drift(self):
-        # The clock since 1970 runs 1.001 times as fast, and is set back by an hour in the end.
+        # The clock since 1970 runs 1.001 times as fast as the other one, and is set back to 0 in the end.
         readings = [(1_000_000_000, 500), (1_001_001_000, 1_000_500), (1_002_002_000, 2_000_500), (0, 3_000_500)]
         file = Lines()
         with mock.patch("tidepool_torch.history._read_clocks", lambda: readings.pop(0)):

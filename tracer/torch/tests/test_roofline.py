@@ -14,7 +14,7 @@ def one(name, function, **options):
 
 class Roofline(unittest.TestCase):
     def test_a_large_matrix_product_is_bound_by_its_operations(self):
-        # 2 x 4096^3 operations at 19.5 TFLOP/s; its 201 MB would take 0.1 ms
+        # 2 x 4096^3 operations at 19.5 TFLOP/s; to move the 201 MB of the matrices would take 0.1 ms
         a = lambda: torch.ones(4096, 4096) @ torch.ones(4096, 4096)
         self.assertEqual(one("mm", a), FLOOR_NS + round(2 * 4096**3 / 19.5e12 * 1e9))
 

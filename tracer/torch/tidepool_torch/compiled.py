@@ -7,7 +7,8 @@ import torch
 
 
 class CompileWatch:
-    """Tells whether torch.compile was called or has compiled anything. Calls begun() before torch.compile is called."""
+    """Tells whether torch.compile was called or has compiled anything. Calls begun() before the first call of
+    torch.compile."""
 
     REASON = "torch.compile replaces the ops"
 
