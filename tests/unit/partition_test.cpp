@@ -44,7 +44,7 @@ TEST_CASE("an operator's class does not depend on its namespace or overload, or 
   CHECK(class_of_op("aten::native_dropout").fusible);
   CHECK(class_of_op("aten::view").view);
   CHECK(class_of_op("aten::cat").joins);
-  CHECK_FALSE(class_of_op("aten::transpose").view);  // as in the source
+  CHECK_FALSE(class_of_op("aten::transpose").view);  // as in PyTorch's source
   CHECK_FALSE(class_of_op("sgemm_128x64").recomputable);
 }
 

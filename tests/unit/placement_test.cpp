@@ -1,4 +1,4 @@
-// Places for plans that were made by counted bytes.
+// Places for plans that were made without addresses, by counting bytes.
 #include "policies/planning/search/placement.hpp"
 
 #include <string>

@@ -154,7 +154,7 @@ TEST_CASE("a wrong plan file is refused with the number of its line") {
   CHECK(refusal(text + "{\"do\":\"next\",\"iteration\":2}\n") ==
         "run.plan:20: one action more than the 18 that the first line says");
   CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 17 of 18 actions; expected a complete file");
-  for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // every length but the whole, with or without line feed
+  for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // without the last line feed, the text is still whole
     CHECK_FALSE(refusal(text.substr(0, size)).empty());
     if (size == second_line) size = text.size() - 200;  // only the first line and the last 200 bytes are tried
   }

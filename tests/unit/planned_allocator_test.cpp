@@ -43,7 +43,7 @@ class CountedMemory final : public MemorySource {
 const int streams[2] = {};
 const LiveStream kFirst = &streams[0], kSecond = &streams[1];
 
-/// Two weights that exist before, then a step of eight requests of different sizes, each at 512 * position.
+/// Two weights from before the step, then a step of eight requests of different sizes. Each is at 512 * its position.
 LayoutFile layout() {
   LayoutFile file;
   file.alignment = 512_B;

@@ -51,7 +51,7 @@ TEST_CASE("a swap-in of a draft that does not fit is tried again before every op
     const VersionId a = trace.made(OpId{0})[0];
     const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a)}, 100_B);
     REQUIRE(result.outcome == Outcome::kOk);
-    CHECK(result.totals.stall.compute == stall);  // for 100 ns of it, op1 waits until a has left
+    CHECK(result.totals.stall.compute == stall);  // 100 ns of the stall are before op1, until a has left
   }
 }
 

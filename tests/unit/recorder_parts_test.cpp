@@ -49,7 +49,7 @@ TEST_CASE("a window of iterations contains the calls between its boundaries") {
   CHECK_FALSE(window.boundary(100));  // iteration 0 is skipped
   CHECK_FALSE(window.contains(100));
   CHECK(window.boundary(200));
-  CHECK_FALSE(window.contains(200));  // its record may come late
+  CHECK_FALSE(window.contains(200));  // the last call before the window, even if its record comes late
   CHECK(window.contains(201));
   CHECK(window.boundary(300));
   CHECK(window.contains(301));

@@ -63,8 +63,8 @@ TEST_CASE("STAlloc's plans work with the first and the last possible position") 
 TEST_CASE("if no layer takes the block at a position of the order, a rehearsal moves this position to the front") {
   // One layer of 8 B is idle until 20. The five blocks of 5 B, numbered from 0, form the rows {0}, {1}, {2, 3, 4}, so
   // the order is 0 1 2 3 4. In the first rehearsal, the layer takes blocks 0, 3 and 4. It does not take positions 1 and
-  // 2, which move to the front: 1 2 0 3 4. The second rehearsal does not take positions 1 and 2 either. They are moved
-  // as if they were blocks 1 and 2, so the order stays. Block 1 is placed first; blocks 0 and 2 need new layers.
+  // 2, which move to the front: 1 2 0 3 4. In the second rehearsal, it does not take positions 1 and 2 either. STAlloc
+  // takes these numbers for blocks 1 and 2, so the order stays. Block 1 is placed first; 0 and 2 need new layers.
   const std::vector<Life> lives{{8_B, 20, 22}, {5_B, 1, 3},   {5_B, 2, 4}, {5_B, 2, 5},
                                 {5_B, 6, 8},   {5_B, 10, 12}, {1_B, 0, 30}};
   CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});

@@ -57,8 +57,8 @@ TEST_CASE("an allocation directly behind a block shows its slack") {
 }
 
 TEST_CASE("a block gets a slack if the model's answer would be wrong without it") {
-  // Free are 8 MiB from 4 MiB on, less the slack of the first block, and 24 MiB from 16 MiB on. A request of 8 MiB -
-  // 512 B was placed at 16 MiB, so the first free block was too small for it.
+  // Two blocks are free: 8 MiB from 4 MiB on, less the slack of the first block, and 24 MiB from 16 MiB on. A request
+  // of 8 MiB - 512 B was placed at 16 MiB, so the first free block was too small for it.
   TorchSnapshot snapshot;
   snapshot.segments.push_back({.size = 40_MiB, .pool = {}, .blocks = {{12 * kMiB, 4_MiB, {}, BlockState::kActive}}});
   snapshot.device_traces.push_back({event(SnapshotAction::kAlloc, 16 * kMiB, 8_MiB - 512_B),

@@ -184,7 +184,7 @@ TEST_CASE("actions that may be discarded are executed only when they are part of
     const std::size_t half = plan.actions.size() / 2;
     for (std::size_t i = 0; i < half; ++i) add(confirmation, plan.actions[i]);
     confirmation.hold();
-    add(confirmation, {Verb::kNext, OpId{}, 1, {}, {}});  // would be refused here
+    add(confirmation, {Verb::kNext, OpId{}, 1, {}, {}});  // would be refused here if it were executed
     confirmation.execute();
     confirmation.drop_held();
     confirmation.hold();

@@ -76,7 +76,7 @@ TEST_CASE("copies that ops wait for have a price; other copies and those of the 
       copy_prices(step, {exposed, unchanged, renewed}, kMachine, AmongLike::kFirstReleased);
   const double released = 1e-3 * 0.5;  // in the middle of the step
   CHECK(prices == std::vector<double>{2 + released, 1 + released, 0 + released});
-  // Of two gaps of the same price, the longer one comes first, or the one with the earlier release.
+  // Of two gaps of the same price, the one with the earlier release comes first; with kLongest, the longer one.
   const std::vector<Gap> two{gap(0, 2, 5, 0), gap(1, 4, 5, 1)};
   const std::vector<double> by_release = copy_prices(at_leisure(step.circle), two, kMachine, AmongLike::kFirstReleased);
   CHECK(by_release[0] < by_release[1]);

@@ -167,7 +167,8 @@ TEST_CASE("a draft swaps out after the release and in at the issue point; a gap 
 }
 
 TEST_CASE("a swap-out may begin when the lane is free, and happens only once for all gaps of a version") {
-  // Made by op 0, read by ops 3 and 6. Absent from 400 to 600 ns, and from 700 ns on until op 2 of the next iteration.
+  // Op 0 makes a version, which ops 3 and 6 read. It is absent from 400 to 600 ns, and from 700 ns on until op 2 of the
+  // next iteration.
   Gap first = gap(3, 6, 150), second = gap(6, 10, 150);
   first.out = first.in = second.out = VersionId{0};
   second.in = VersionId{1};

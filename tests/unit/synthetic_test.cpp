@@ -89,7 +89,7 @@ TEST_CASE("a synthetic step whose bytes exceed the largest size is refused") {
                     "the sizes add up to more than 2305843009213693952");
 
   constexpr Bytes kPart{std::int64_t{1} << 60};
-  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 per ns
+  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 B/ns, 1 flop/ns
   const BufferId first = write.existing(kPart, BufferKind::kParameter);
   const BufferId second = write.alloc(kPart);
   CHECK_THROWS_WITH(write.alloc(1_B), "the sizes add up to more than 2305843009213693952");

@@ -14,7 +14,7 @@ using tests::layer_trace;
 namespace {
 
 /// Four layers of 100 ns each way. x_1 to x_3 are saved before ops 1 to 3. x_0, which is from before the step, is saved
-/// before op 0: it counts, but stays. x_4 is not saved.
+/// before op 0: it counts as a saved tensor, but stays on the device. x_4 is not saved.
 Trace four_layers(Bytes size) {
   return layer_trace(std::vector<tests::ChainLayer>(4, {"op", 100_ns, 100_ns, size}), 10_B);
 }

@@ -64,8 +64,8 @@ TEST_CASE("content that must be absent during an op leaves before it and comes b
 }
 
 TEST_CASE("a bound names the resource behind most of the time that every plan loses") {
-  /// The resources of the bounds by windows and by linear programs, for plans that swap. For plans that also recompute,
-  /// the bounds by cuts are included.
+  /// The limiting resources of the bounds by windows, by linear programs and by whole buffers, for plans that swap. For
+  /// plans that also recompute, the bounds by cuts are included.
   const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
     std::vector<Resource> limited_by;
     for (const Bound& bound :

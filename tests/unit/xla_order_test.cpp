@@ -62,7 +62,7 @@ TEST_CASE("XLA's depth-first scheduler begins with the branch that leads to the 
   const auto [dfs, dfs_order] = run_at(trace, "xla-order(scheduler=dfs)", 59_B);
   CHECK(dfs_order == std::vector<std::uint32_t>{0, 2, 1, 3, 4});
   CHECK(dfs.totals.peak == 40_B);
-  // The default takes the lowest of all.
+  // By default, the policy takes the order with the lowest peak.
   const auto [best, best_order] = run_at(trace, "xla-order", 40_B);
   REQUIRE(best.outcome == Outcome::kOk);
   CHECK(best_order == dfs_order);

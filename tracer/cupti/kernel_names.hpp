@@ -16,7 +16,8 @@ enum class ParameterType : std::uint8_t {
 };
 
 /// The types of the parameters of a kernel with this mangled name (Itanium C++ ABI), in order.
-/// @return empty if the name is not mangled, or not understood. Callers must compare the number with the driver's.
+/// @return empty if the name is not mangled, or not understood. Callers must compare the number of types with the
+/// number of parameters that the driver reports.
 std::vector<ParameterType> parameter_types(std::string_view mangled);
 
 /// The same for a demangled name: "void f<int>(float const*, (lambda at x.cu:3:5), int*)".

@@ -43,7 +43,7 @@ struct FoundPointer {
 };
 
 /// Tests every aligned word of every parameter. A word outside all live ranges is reported (as not live) only if it
-/// could be a user address: the caller may ask the driver about it, and so find memory that was allocated before the
+/// could be a device address: the caller may ask the driver about it, and so find memory that was allocated before the
 /// recording. O(words log ranges). Not found: pointers in device memory (arrays of pointers), unaligned pointers,
 /// pointers in constant memory. Wrongly found: integers that equal an address in use.
 class ParameterScan {

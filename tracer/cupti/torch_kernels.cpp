@@ -80,7 +80,7 @@ std::optional<TorchKernel::Lists> TorchKernel::lists(std::string_view mangled, s
     const std::uint32_t chunks = round_up(lists.block_to_tensor + layout.blocks * layout.index_bytes, 4);
     const std::uint32_t end = chunks + layout.blocks * 4 + (scalar != 0 ? 0 : 4);
     if (round_up(end, kPointerBytes) != bytes) continue;
-    // The functor: value type, depth, lists that are read, index of the one that is written.
+    // The functor's template arguments: value type, depth, number of lists that are read, index of the written list.
     for (std::size_t at = rest.find("Functor"); at != std::string_view::npos; at = rest.find("Li", at + 2)) {
       const auto numbers = template_numbers(rest.substr(at));
       if (numbers.size() < 3 || numbers[0] != lists.depth || numbers[1] > lists.depth || numbers[2] >= lists.depth)

@@ -46,7 +46,8 @@ class DeviceMemory {
   /// As cudaFree. @return  false if no allocation begins at the address
   bool free(std::uint64_t address);
 
-  /// Addresses without memory, and memory without addresses (cuMemAddressReserve, cuMemCreate, cuMemMap).
+  /// Virtual memory management, as by cuMemAddressReserve, cuMemCreate and cuMemMap: addresses without memory, memory
+  /// without addresses, and mappings of memory to addresses. None or false: a wrong argument, or no room.
   std::optional<std::uint64_t> reserve(std::uint64_t bytes, std::uint64_t alignment);
   bool unreserve(std::uint64_t address);
   std::optional<std::uint64_t> create(std::uint64_t bytes);  ///< a handle; none if the device is out of memory

@@ -37,7 +37,7 @@ TopDown::TopDown(std::uint64_t first, std::uint64_t bytes) {
 }
 
 std::optional<std::uint64_t> TopDown::take(std::uint64_t bytes, std::uint64_t alignment) {
-  if (bytes == 0 || bytes > UINT64_MAX - kChunk) return std::nullopt;  // its size in chunks exceeds 64 bits
+  if (bytes == 0 || bytes > UINT64_MAX - kChunk) return std::nullopt;  // rounded up to chunks, it may exceed 64 bits
   auto address = take_hole(bytes, alignment);
   if (!address) address = take_chunks(bytes, alignment);
   if (address) count(*address, bytes);

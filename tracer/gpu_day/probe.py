@@ -1,4 +1,4 @@
-"""Small jobs for the questions of the GPU day: probe.py plain | graph | workers | launches. Prints JSON."""
+"""Small jobs that questions.py records: probe.py plain | graph | workers | launches. Prints JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Reads binary raw captures (tracer/raw/FORMAT.md) as far as the questions of the GPU day need them."""
+"""Reads binary raw captures (tracer/raw/FORMAT.md) as far as questions.py and pointers.py need them."""
 
 import pathlib
 import struct

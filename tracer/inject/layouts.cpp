@@ -29,7 +29,9 @@ Layout read_layout(Function* ask, Handle handle) {
   return layout;
 }
 
-/// Launches take a CUkernel as a CUfunction; the calls that describe a function may not.
+/// The driver's answers about a function. Launches take a CUkernel as a CUfunction; the calls that describe a function
+/// may not.
+/// @param refusals  set to the answers of both calls if neither gives the layout
 std::shared_ptr<KernelInfo> ask(const DriverLibrary& driver, CUfunction function,
                                 std::pair<CUresult, CUresult>& refusals) {
   auto info = std::make_shared<KernelInfo>();

@@ -94,8 +94,8 @@ class Assembly {
         use.size = (use.size + kBlock - 1) / kBlock * kBlock;
   }
 
-  /// Adds iterations from the first process that has any. The last iteration ends when all processes that take part in
-  /// it have ended it.
+  /// Adds the ranges of a process, and iterations from the first process that has any. The last iteration ends when all
+  /// processes that take part in it have ended it.
   void add_ranges(const ProcessLog& process) {
     std::vector<GpuRange> found = ranges(process);
     const auto is_iteration = [](const GpuRange& range) { return range.meaning == RangeMeaning::kIteration; };

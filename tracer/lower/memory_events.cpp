@@ -178,7 +178,7 @@ class Collector {
       return;
     }
     block_[at] = is_segment_.size();
-    // A profiler may report mapped pages that the call itself has reported.
+    // A profiler may report mapped pages that the record of cuMemMap has reported already.
     const bool told_before =
         live != live_.end() && live->second.mapped != events_[at].mapped && live->second.size == memory.size;
     is_segment_.push_back(told_before);

@@ -51,7 +51,7 @@ class PendingResults {
   template <class Wanted>
   void fetch_if(const Wanted& wanted);
 
-  std::mutex mutex_;               ///< of the list
+  std::mutex mutex_;               ///< guards the results
   std::recursive_mutex fetching_;  ///< held while results are fetched; locked before mutex_
   std::atomic<std::size_t> count_{0};
   std::uint64_t last_ = 0;

@@ -214,7 +214,7 @@ void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uin
 
 void Recorder::tensor_allocated(std::uint64_t address, std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
-  buffers_.add(address, bytes);  // the segment around it is removed: it is no buffer any more
+  buffers_.add(address, bytes);  // removes the segment around the tensor: only tensors are buffers now
   tensor_record(raw::Action::kAlloc, address, bytes);
 }
 
@@ -287,7 +287,7 @@ Work Recorder::work_of(const LibraryCall& call) {
 }
 
 Work Recorder::work_of(const CollectiveCall& call) {
-  constexpr std::uint64_t kBlock = 512;  // of PyTorch's allocator; no tensor uses the rest of the last one
+  constexpr std::uint64_t kBlock = 512;  // PyTorch's allocator rounds sizes up to blocks of 512 B
   Work work;
   work.issued = now();
   work.name = call.function;

@@ -45,7 +45,7 @@ Placement wanted_placement() {
   return name != nullptr && std::string_view{name} == "top-down" ? Placement::kTopDown : Placement::kLowestFirst;
 }
 
-/// The computation of a launch with sizes; none unless all its addresses are known.
+/// The computation on sizes that a launch asks for; none for other kernels, and unless all its addresses are known.
 std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* arguments) {
   const Kernel& kernel = *launch.kernel;
   std::optional<SizeWork> work;

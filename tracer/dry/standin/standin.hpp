@@ -69,7 +69,7 @@ struct Kernel {
   std::optional<SizeAddition::Operands> adds;
 };
 
-/// A kernel's computation with sizes: the ranges that it reads and the one that it writes.
+/// A kernel's computation on sizes: the ranges that it reads and the one that it writes.
 struct SizeWork {
   struct Range {
     std::uint64_t address = 0, bytes = 0;

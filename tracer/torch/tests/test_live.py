@@ -183,10 +183,10 @@ class Script(unittest.TestCase):
         self.assertEqual((ops.count("aten::_foreach_addcdiv_"), ops.count("aten::zeros_like")), (2, 0))
         forward = next(at for at, name in enumerate(ops) if name.startswith("aten::addmm"))
         averages = [at for at, name in enumerate(ops) if name.startswith("aten::lerp_")]
-        self.assertEqual([at < forward for at in averages], [True, True])  # the step of the second ends an iteration
+        self.assertEqual([at < forward for at in averages], [True, True])  # the second optimizer's step ends an iteration
         known = [(record["category"], record["name"]) for record in records
                  if record.get("kind") == "framework_memory" and record["action"] == "existing" and "name" in record]
-        models = ["0.", "Sequential2.0.", "Sequential3.0."]  # two are trained
+        models = ["0.", "Sequential2.0.", "Sequential3.0."]  # the first two are trained
         for kind, ending, holders in (("parameter", "", models), ("optimizer_state", ".exp_avg", models[:2])):
             for parameter in ("weight", "bias"):
                 for holder in holders:

@@ -9,7 +9,7 @@ from torch.testing._internal.two_tensor import TwoTensor
 
 
 def forward(function, *modules):
-    """Records function() only. Buffers of modules, if any, have names."""
+    """Records one call of what function() returns. Buffers of modules, if any, have names."""
 
     def make():
         inner = function()
