@@ -1,4 +1,4 @@
-"""Prints tables of the results that the calls of gpu_day.sh left in their work folder.
+"""Prints tables of the results that the calls of validator/gpu_day.sh left in their work folder.
 
     tables.py FOLDER [plans | overhead | losses | events | offload | published]
 
