@@ -8,7 +8,7 @@ namespace tidepool::cupti {
 
 /// The correlation id of the host's call decides whether a record belongs to the window, because the device runs behind
 /// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap.
-/// boundary() is called by the job's threads, contains() by the threads that read records.
+/// boundary() is called by the job's threads, contains() also by the threads that read records.
 class IterationWindow {
  public:
   /// @param skip        iterations before the first that is recorded

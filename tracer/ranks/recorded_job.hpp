@@ -14,7 +14,7 @@
 namespace tidepool {
 
 /// The files of each rank of a job, by rank. A process records its rank; if it does not, its rank in its largest
-/// communicator counts. Files of processes without a rank are left out if any process has one.
+/// communicator counts. Files of processes without a rank are left out.
 /// @throws InputError  "run.raw: ranks 0, 2; expected 0 to 1"
 std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs);
 

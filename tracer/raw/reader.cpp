@@ -140,7 +140,7 @@ class ChunkReader {
     return record;
   }
 
-  /// An enumeration value of a later version becomes kUnknown.
+  /// An enumeration value of a later version becomes the first value, mostly kUnknown.
   template <class Enum>
   void check(const char* name, Enum& value) const {
     if constexpr (std::is_same_v<Enum, Text>) {
