@@ -30,10 +30,11 @@ class FrameworkCalls {
   /// @param launch  the launch with this correlation id on the host; null: unknown
   std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
 
-  /// Adds operators as ops, for captures without records of the launched work. Durations are those of the host's calls.
+  /// Adds operators as ops, for captures without records of the launched work. Durations are the recorder's estimates,
+  /// or those of the host's calls.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// The total time of all ops, and of the ops that no innermost operator launched.
+  /// The total time of all ops, and of those that are no collectives and that no innermost operator launched.
   struct Known {
     Nanos all, outside;
     /// Whether operators launched most of the time of all ops, so that they can take the place of the ops.
@@ -41,9 +42,9 @@ class FrameworkCalls {
   };
 
   /// Replaces the ops from `first` on by innermost operators, if these launched most of their time. An operator's
-  /// duration is the sum over its kernels, copies and memsets, and it has the uses of all of them. Its place in the
-  /// order is that of its last launch, since its outputs are allocated by then. Collectives stay ops. Other ops that no
-  /// operator launched, and ops launched outside `time`, are left out.
+  /// duration is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their uses. Its place
+  /// in the order is that of its last launch, since its outputs are allocated by then. Collectives stay ops. Other ops
+  /// that no operator launched, and ops launched outside `time`, are left out.
   Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:

@@ -17,7 +17,7 @@ namespace tidepool {
 /// The kind of ops in a trace that is made from a capture.
 enum class LoweredOps {
   kKernels,    ///< kernels, copies and memsets; operators if no launches were recorded
-  kOperators,  ///< the framework's innermost operators; their times are the sums over their launches
+  kOperators,  ///< the framework's innermost operators; their times are the sums over their launches, or estimates
   /// Operators of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels if
   /// it recorded no complete iteration, or if operators launched less than half of the kernels' time.
   kIterations,

@@ -157,7 +157,7 @@ Status take_last_error();
 const char* status_name(Status status);
 const char* status_text(Status status);
 
-/// Reports once per process, on stderr, that the program made a call that the dry run does not answer.
+/// Reports on stderr, once for each `what`, that the program asked for something that the dry run does not answer.
 void not_answered(const char* what);
 
 /// A function of a loaded library whose file name begins with `library` ("libcudnn"); null if there is none. For
