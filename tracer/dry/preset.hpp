@@ -7,8 +7,8 @@
 
 namespace tidepool::dry {
 
-/// Properties of a device that programs ask for. Sizes in bytes. Rates are the maker's peak figures; only estimates use
-/// them.
+/// Properties of a device that programs ask for. Sizes in bytes. Rates are the maker's peak figures, but those of PCIe
+/// links are measured; only estimates use rates.
 struct DevicePreset {
   std::string_view name;         ///< as `--device` takes it: h100-80gb
   std::string_view device_name;  ///< as the driver reports it
