@@ -5,10 +5,10 @@
 
 namespace tidepool {
 
-/// The same trace with kinds for buffers of unknown kind, inferred from the phases in which they are used. Phases of
-/// ops must be known. The rules:
-/// - parameter: outlives a step or is older, used in the forward pass and in the optimizer;
-/// - optimizer state: outlives a step or is older, used in the optimizer only;
+/// The same trace with kinds for buffers of unknown kind, inferred from the phases in which they are used. A trace
+/// without known forward and backward ops stays as it is. The rules:
+/// - parameter: older than the trace or outlives it, used in the forward pass and in the optimizer;
+/// - optimizer state: older than the trace or outlives it, used in the optimizer only;
 /// - gradient: used first in the backward pass, and in the optimizer;
 /// - input: first written by a copy from the host, and only read later;
 /// - activation: used first in the forward pass, and in the backward pass;

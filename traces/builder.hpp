@@ -51,7 +51,7 @@ class TraceBuilder {
   void mark(MarkKind kind, std::string_view name);
   void order(OpId before, OpId after);  ///< op `after` waits for op `before`
 
-  /// The current version of a buffer; none if no op has written or read it yet.
+  /// The current version of a buffer; none if the trace has allocated it and no op has written or read it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }
   /// The same, but a buffer that no op has written gets an initial version now.
   VersionId content(BufferId id);

@@ -24,7 +24,8 @@ extern "C" void pass_on(int signal) {
   if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
 }
 
-/// Makes this process ignore interrupts and pass other signals to the child, while it exists.
+/// While an object of this class exists, this process ignores interrupts, and passes other signals that end programs to
+/// the child.
 class SignalsToChild {
  public:
   SignalsToChild() {
@@ -49,7 +50,7 @@ class SignalsToChild {
   std::array<struct sigaction, kEndings.size()> before_ = {};
 };
 
-/// Blocks signals that end or interrupt programs, while it exists.
+/// While an object of this class exists, signals that end or interrupt programs are blocked.
 class SignalsWait {
  public:
   SignalsWait() {

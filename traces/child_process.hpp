@@ -15,8 +15,8 @@ struct ChildOptions {
   std::map<std::string, std::string> environment;  ///< variables that are set or replaced
   int output = -1;                                 ///< a descriptor for its standard output; -1: that of this process
   int errors = -1;                                 ///< a descriptor for its standard error; -1: that of this process
-  /// Called in the child before it becomes the command. In both processes, signals that end or interrupt programs are
-  /// blocked from the fork until this function or `begun` has returned.
+  /// Called in the child before it becomes the command. Signals that end or interrupt programs are blocked while this
+  /// function and `begun` run.
   std::function<void()> in_child = {};
   std::function<void(pid_t)> begun = {};  ///< called in this process after the fork
 };

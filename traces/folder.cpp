@@ -9,7 +9,7 @@
 namespace tidepool {
 
 std::vector<std::string> files_in(const std::string& folder, std::error_code& error) {
-  // Not std::filesystem: libstdc++ 12 ends the program if memory ends while a directory is read.
+  // Not std::filesystem: libstdc++ 12 ends the program if memory runs out while a directory is read.
   namespace fs = boost::filesystem;
   std::vector<std::string> files;
   boost::system::error_code failure;

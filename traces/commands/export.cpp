@@ -25,7 +25,7 @@ std::string forms() {
   return text;
 }
 
-/// The description of a file about a run; none if it is a trace.
+/// The recording that a plan describes; none if the input is a trace.
 std::optional<Recording> recording_in(const Arguments& arguments) {
   std::error_code error;
   if (std::filesystem::is_directory(arguments.input, error)) return {};

@@ -30,7 +30,7 @@ const std::vector<Exporter>& all_exporters();
 
 /// A kind of file other than traces that gives a recording, such as the plan of a run.
 struct RecordingSource {
-  std::function<bool(std::string_view head)> sniff;  ///< by the first bytes
+  std::function<bool(std::string_view head)> sniff;  ///< whether a file is of this kind, by its first bytes
   std::function<Recording(const Input& input, const Trace& trace)> read;
 };
 

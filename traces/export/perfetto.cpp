@@ -59,8 +59,8 @@ class PerfettoWriter {
     for (const RecordedOp& op : recording_.ops)
       slice(kFirstLane + op.stream.index(), category(op.kind), op.name, op.start, op.start + op.duration);
     add_memory();
-    // The format requires no order, but sorted events are read faster. At equal times, ends come first, as slices of a
-    // track do not overlap.
+    // The format requires no order, but sorted events are read faster. At equal times, ends come first, so that a slice
+    // is not nested in the one that ends where it begins.
     std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
       return a.time != b.time ? a.time < b.time : a.rank < b.rank;
     });

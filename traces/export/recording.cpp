@@ -93,9 +93,9 @@ class Recorder {
   Recording recording_;
   Nanos now_{-1};
   std::vector<Nanos> free_;               // by stream
-  std::vector<std::uint16_t> devices_;    // by stream, of the buffers that are allocated for it
-  std::vector<std::size_t> open_;         // ranges
-  std::optional<std::size_t> iteration_;  // range of the current one
+  std::vector<std::uint16_t> devices_;    // by stream: as its name says, or that of the buffers allocated for it
+  std::vector<std::size_t> open_;         // ranges that have not ended
+  std::optional<std::size_t> iteration_;  // range of the current iteration
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ struct RecordedRange {
 /// Times are ns since the start, sizes bytes. Each list is in the order of the program.
 struct Recording {
   std::vector<std::string> lanes;       ///< streams, and copy engines if copies have lanes of their own
-  std::vector<RecordedBlock> existing;  ///< before the start
+  std::vector<RecordedBlock> existing;  ///< allocated before the start
   std::vector<RecordedBlock> memory;
   std::vector<RecordedOp> ops;
   std::vector<Order> orders;          ///< between ops of different lanes

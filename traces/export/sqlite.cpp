@@ -39,7 +39,7 @@ constexpr const char* kTables =
     "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER);"
     "BEGIN;";
 
-/// Rows of one table, by one prepared statement.
+/// Inserts rows into one table with one prepared statement.
 class Insert {
  public:
   Insert(sqlite3* database, const char* table, int columns) : database_{database} {

@@ -1,4 +1,4 @@
-// The allocations of a run as PyTorch's allocator would have recorded them: https://pytorch.org/memory_viz opens it.
+// The allocations of a run as PyTorch's allocator would have recorded them, for https://pytorch.org/memory_viz.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // size of a segment of small blocks
+constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // the size of PyTorch's segments for small blocks
 
 struct Segment {
   std::int64_t address = 0, size = 0;

@@ -1,5 +1,5 @@
-// Columns: one field of many records in a row, as bytes, numbers or differences. The writer and the reader have the
-// same functions, so that each section is described once for both (traces/file/sections.hpp).
+// Columns: a column holds one field of consecutive records, as bytes, numbers or differences. The writer and the reader
+// have the same functions, so that each section is described once for both (traces/file/sections.hpp).
 #pragma once
 
 #include <cstdint>
@@ -85,7 +85,7 @@ class ColumnWriter {
 };
 
 /// Takes columns off the bytes of one frame. Errors are InputErrors without the position of the frame, as in
-/// "op 388: kind is 9; expected 0 to 5" and "ops frame ends within the column 'kind'".
+/// "op 388: kind is 9; expected 0 to 5" and "the ops frame ends within the column 'kind'".
 class ColumnReader {
  public:
   /// @param section  for messages, as in "ops"

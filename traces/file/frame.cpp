@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr int kLevel = 9;
-constexpr std::size_t kPadding = 16;  // zero bytes after the raw ones
+constexpr std::size_t kPadding = 16;  // spare bytes after the raw ones
 
 template <class... Args>
 [[noreturn]] void refuse(std::size_t byte, fmt::format_string<Args...> text, Args&&... args) {

@@ -29,7 +29,7 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  /// The header of the frame at `offset`, whose packed bytes are known to be in the file.
+  /// The header of the frame at `offset`. Refuses a frame that is not wholly in the file.
   FrameHeader header(std::size_t offset) const;
   /// The raw bytes of that frame; valid until the next call.
   std::string_view raw(std::size_t offset, const FrameHeader& header);
@@ -40,7 +40,7 @@ class FrameReader {
   std::string raw_;
 };
 
-/// Little-endian numbers at a place that is known to exist.
+/// Reads and appends little-endian numbers. The bytes to read must exist.
 std::uint32_t load32(const char* bytes);
 std::uint64_t load64(const char* bytes);
 void store32(std::uint32_t value, std::string& out);

@@ -8,7 +8,7 @@
 
 namespace tidepool::file {
 
-/// The largest value of an enum in the file.
+/// The largest number of an enum in the file, from the enum's last value.
 template <class Enum>
 constexpr std::uint8_t most(Enum last) {
   return static_cast<std::uint8_t>(last);

@@ -24,8 +24,8 @@ struct LoggedBlock {
   Buffer block = {};        ///< until a free, events name the block by its address
 };
 
-/// Converts a log's allocations and frees to the buffers of a builder. If the log does not begin or end with the
-/// program, or lacks events, they are inferred and counted in the losses:
+/// Converts a log's allocations and frees to the buffers of a builder. Events that the log lacks, since it begins after
+/// the program or lost them, are inferred. Lost events are counted in the losses:
 /// - a block whose first event is a free or kExisting is older than the log: it existed before the trace. If kExisting
 ///   follows a free, the allocation between them was lost (a dropped record);
 /// - a free of a block that has been freed already is an unmatched free, and frees nothing;
@@ -33,7 +33,8 @@ struct LoggedBlock {
 /// O(log n) per event.
 class Blocks {
  public:
-  /// @param events  all of the log, in order, before the first step of the trace is built
+  /// Must be made before the first step of the trace is built.
+  /// @param events  all events of the log, in order
   Blocks(TraceBuilder& builder, std::span<const LoggedBlock> events);
 
   /// The next event happens now.

@@ -13,8 +13,8 @@ namespace {
 using Kind = DtrInstruction::Kind;
 using ValueId = std::uint32_t;
 
-/// Replays the instructions into a builder. A use goes through the value that the log names, in the order of the log:
-/// arguments first, then what the op makes.
+/// Replays the instructions into a builder. An op uses its arguments first, in the order of the log, each through the
+/// value that the log names; then the values that it makes.
 class DtrImport {
  public:
   DtrImport(const DtrLog& log, const DtrValues& values)
@@ -122,9 +122,9 @@ class DtrImport {
   Phase phase_ = Phase::kUnknown;
   std::vector<VersionId> version_;    // by value
   std::vector<BufferId> buffer_;      // by chain
-  std::vector<std::uint32_t> ended_;  // by chain: roots
+  std::vector<std::uint32_t> ended_;  // by chain: number of roots that have ended
   std::vector<TraceBuilder::Touch> touches_;
-  std::vector<std::size_t> made_;  // by value that the op makes: its touch
+  std::vector<std::size_t> made_;  // for each value that the op makes: index of its touch
 };
 
 int sniff_dtr(std::string_view head) {

@@ -100,7 +100,7 @@ class DtrReader {
     return entry->second;
   }
 
-  /// Appends the names in a list to `append`.
+  /// Calls `append` with the number of each name in a list.
   template <class Append>
   void names(std::string_view key, Append append) {
     for (const element value : list(key)) {

@@ -33,7 +33,7 @@ struct DtrInstruction {
   Range results;             ///< kConstant, kCall
   Range mutated;             ///< kMutate: positions in `args`, in the order of the log
   std::uint32_t name = 0;    ///< kCopy, kCopyFrom: the destination; kRelease: the released name
-  std::uint32_t source = 0;  ///< kCopy, kCopyFrom
+  std::uint32_t source = 0;  ///< kCopy, kCopyFrom: the name that is copied
 };
 
 struct DtrLog {

@@ -1,4 +1,4 @@
-"""A Recorder inside an unchanged job, which must not notice it."""
+"""A Recorder inside an unchanged job. The job must not notice the recorder."""
 
 import atexit
 import functools
@@ -21,8 +21,8 @@ _guests = weakref.WeakSet()
 @functools.cache
 def _let_modes_go_at_exit():
     """A thread of a backward pass holds the pass's dispatch modes until just after the pass. If it releases them while
-    Python is shutting down, PyTorch asks for the interpreter and the process aborts. So the end of a job first waits for
-    such threads, longer on a busy machine."""
+    Python is shutting down, PyTorch asks for the interpreter lock and the process aborts. So the end of a job first
+    waits for such threads, longer on a busy machine."""
     atexit.register(wait_for_threads, least=0.1, most=2)
 
 
@@ -30,8 +30,8 @@ class Guest(Recorder):
     """A Recorder that leaves the job alone:
 
     * a process that the job forks is not recorded: it may load data, or do anything else;
-    * ops of a DataLoader of this process are not recorded (`resting`); its tensors begin with their first use in a
-      step;
+    * ops of a DataLoader of this process are not recorded (`resting`); the buffers of its batches begin with their
+      first use in a step;
     * an error of the recorder is reported once and ends the recording (`lose`), not the job.
     """
 
@@ -66,7 +66,7 @@ class Guest(Recorder):
         _remove(self)
 
     def _rest_collector(self):
-        pass  # the job may run for hours
+        pass  # the garbage collector stays on, since the job may run for hours
 
     def _find_gradients(self, look_up):
         if self.lost:
@@ -186,7 +186,7 @@ def _remove(mode):
     if top is mode and not above:
         TorchDispatchMode.__exit__(mode, None, None, None)
     elif top is mode:
-        for name, flags in vars(mode).items():  # the mode above restores them instead
+        for name, flags in vars(mode).items():  # the mode above restores these flags instead
             if name.startswith("old_") and name.endswith("_flags") and flags:
                 getattr(above[-1], name)[-1] = flags.pop()
         _pop_mode()

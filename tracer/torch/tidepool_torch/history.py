@@ -8,7 +8,7 @@ import torch
 
 from .raw_file import now
 
-# Actions of the history by their names in raw files.
+# The actions of the history that are recorded. Raw files use the same names.
 _ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
             "segment_unmap", "oom", "snapshot")
 
@@ -33,8 +33,8 @@ class History:
         torch.cuda._lazy_call(self._begin)
 
     def write(self):
-        """Writes the entries since the last call. The script's own history is only read at its end, since it may be
-        long."""
+        """Writes the entries since the last call. A history that the script asked for is read only when it or the
+        recording ends, since it may be long."""
         if torch.cuda.is_initialized() and not self._asked:
             self._write()
             self._record(enabled=None)
@@ -45,7 +45,7 @@ class History:
         for device, entries in enumerate(self._snapshot()["device_traces"]):
             for entry in entries:
                 if entry["action"] in _ACTIONS:
-                    address = entry["addr"] if "addr" in entry else entry.get("device_free", 0)  # of an oom
+                    address = entry["addr"] if "addr" in entry else entry.get("device_free", 0)  # for an oom
                     self._file().write(kind="framework_memory", time=_common(entry["time_us"] * 1000, before, self._reading),
                                        action=entry["action"], address=address, size=entry["size"],
                                        stream=entry["stream"], device=device)
@@ -80,7 +80,7 @@ class History:
 
 
 def _read_clocks():
-    """The time of two clocks in ns: since 1970, as in the history, and the recording's clock."""
+    """The readings of two clocks in ns: the time since 1970, as in the history, and the recording's clock."""
     return time.time_ns(), now()
 
 

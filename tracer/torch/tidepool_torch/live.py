@@ -1,8 +1,8 @@
 """Records an unchanged running script: `tidepool record --torch -- python3 train.py`.
 
 The records go to a raw file with addresses and times, so that they can be joined with recordings of CUPTI or the
-stand-in for a GPU in the same process. Those record GPU memory; without them, PyTorch's own history of its allocator
-does, which also has workspaces and segments. Memory on the CPU is recorded from the storages of tensors.
+stand-in for a GPU in the same process. GPU memory is recorded by the stand-in; without it, from PyTorch's own history
+of its allocator, which also has workspaces and segments. Memory on the CPU is recorded from the storages of tensors.
 """
 
 import atexit
@@ -47,7 +47,7 @@ class LiveRecorder(Guest):
         self._texts = {}  # text -> as JSON
         self._complete = 0  # number of complete iterations
         self.missed = 0  # number of ops of other threads
-        self._next = None  # begin of the next iteration, so that no op of another process falls between two
+        self._next = None  # time at which the next iteration begins: just after the last one, without a gap for ops
         super().__init__(models, optimizers)
         for key in ("containers", "models"):
             if key in self.meta:

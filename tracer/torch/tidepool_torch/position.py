@@ -22,8 +22,8 @@ def containers_of(models):
 def names_of(models):
     """The name of each model: its class, as in Generator.main.0, with a number, as in Generator2, if an earlier model or a
     module of the first model already has that path. So no two modules inside models, and no two parameters or buffers,
-    have the same path. Further models without parameters and buffers, such as losses, have an empty name if no other
-    model has the paths of their modules."""
+    have the same path. Further models without parameters and buffers, such as losses, have an empty name if no earlier
+    model has a module with one of their paths."""
     names, taken = [], set()
     for model in models:
         paths = {path for path, _ in model.named_modules() if path}

@@ -176,7 +176,7 @@ class Recorder(TorchDispatchMode):
             self._update_running_statistics(call, op)
 
     def _uses(self, call, given):
-        """(buffer, access) for the arguments, each buffer once: one that is read and written is a read_write."""
+        """(buffer, access) for the arguments, each buffer once; `read_write` if arguments both read and write it."""
         found = {}
         for argument, tensor, buffer in given:
             if not isinstance(buffer, Buffer):
@@ -263,14 +263,15 @@ class Recorder(TorchDispatchMode):
         self._find_gradients(look_up)
 
     def _find_gradients(self, look_up):
-        """The same for the gradients that exist before a step of the optimizer. The step may end them."""
+        """Gives names and the kind to the gradients that exist now. Also called before each step of an optimizer, since
+        the step may end them."""
         for reference, name in self._names:
             parameter = reference()
             if parameter is not None and parameter.grad is not None:
                 _classify(look_up, parameter.grad, "gradient", name + ".grad")
 
     def _describe(self, name, fake):
-        """The metadata of the trace. All runs of one program have the same metadata."""
+        """The metadata of the trace. All recordings of one program have the same metadata."""
         meta = {"source": "torch", "torch": torch.__version__.split("+")[0]}
         meta["capture"] = "dispatch mode, fake tensors" if fake else "dispatch mode, real tensors"
         if name:

@@ -1,8 +1,8 @@
 """The GPU's form of an LSTM, for fake tensors: one op for each layer and direction, and a reserve for backward.
 
 PyTorch's CPU form does not show the content that must be kept for backward, and the size of cuDNN's reserve is not
-public. This reserve has the content that backpropagation through time needs: the four gates and the cell state of every time step,
-5 x hidden values for each step and sample.
+public. This reserve has the content that backpropagation through time needs: the four gates and the cell state of every
+time step. These are 5 x hidden values for each time step and sample.
 """
 
 import torch

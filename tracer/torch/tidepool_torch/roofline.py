@@ -81,7 +81,7 @@ def estimate_ns(device, call):
 
 
 def flops(call):
-    """Floating-point operations of an op; 0 for ops that memory bounds in any case."""
+    """Floating-point operations of an op; 0 for ops that are bound by their bytes."""
     packet = call.func._overloadpacket
     counted = _counted_operators()
     if packet in counted:
@@ -126,7 +126,7 @@ def moved_bytes(call):
     return total
 
 
-# Normalisations in training, and their backward: sums first, then all elements again.
+# Normalisations and their backward: one pass over all elements for sums, then another one.
 TWO_PASSES = frozenset("native_batch_norm cudnn_batch_norm miopen_batch_norm batch_norm_with_update native_layer_norm "
                        "native_group_norm native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward "
                        "batch_norm_backward native_layer_norm_backward native_group_norm_backward".split())

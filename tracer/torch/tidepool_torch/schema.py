@@ -149,15 +149,15 @@ class OpCall:
         return self._tensors
 
     def is_random(self):
-        """Whether it draws random numbers: its tag says so, and its arguments do not switch that off. Backward ops with
-        this tag use the mask or the seed that forward kept."""
+        """Whether the call draws random numbers: the op's tag says so, and the arguments do not switch that off.
+        Backward ops with this tag do not: they use the mask or the seed that forward kept."""
         if not self.signature.random:
             return False
         return self.value("dropout_p", 1) != 0 and self.value("train", True) is not False
 
     def updates_running_statistics(self):
-        """Whether it is a normalisation in training mode, which also changes running_mean and running_var; its result
-        ignores both."""
+        """Whether the call is a normalisation in training mode. Such a call also changes running_mean and running_var;
+        its result does not depend on them."""
         return self._ignores_running_statistics() and "backward" not in self.short_name
 
     def _ignores_running_statistics(self):
