@@ -16,7 +16,7 @@ inline constexpr std::size_t kFileHeader = 16;  ///< magic, u32 version, u32 zer
 inline constexpr std::uint32_t kFrameMark = 0x4d415246;  ///< "FRAM"
 inline constexpr std::size_t kFrameHeader = 32;
 inline constexpr std::size_t kMostRaw = std::size_t{1} << 26;  ///< bytes of one frame before compression
-inline constexpr std::size_t kMostShrink = 64;  ///< raw size over packed size of a frame is at most this (rounded down),
+inline constexpr std::size_t kMostShrink = 64;  ///< the packed size is at least the raw size over this, rounded down,
                                                 ///< so that a small file cannot ask for much memory
 
 inline constexpr std::string_view kTrailerMark{"TIDEEND\n", 8};

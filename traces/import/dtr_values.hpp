@@ -31,8 +31,8 @@ struct DtrDeath {
   std::uint32_t root = 0;
 };
 
-/// The values of a whole log. Later lines show whether a MUTATE wrote in place: it did if no later instruction reads
-/// the old value and it is not an output. If not, the logged program ran it on a copy.
+/// The values of a whole log. Later lines show whether a MUTATE wrote in place: it did if no later instruction reads an
+/// old value and no old value is an output. If not, the logged program ran it on a copy.
 struct DtrValues {
   std::vector<DtrValue> values;
   std::vector<std::uint32_t> args;          ///< parallel to DtrLog::args: the values read

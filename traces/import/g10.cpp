@@ -216,8 +216,8 @@ struct Files {
   std::vector<std::string> kernels, tensors, times;
 };
 
-/// The files of a folder by their names, without a suffix of compression. G10's further tables of times (under page
-/// faults) and of workspaces are ignored.
+/// G10's three tables in a folder, found by the names of the files without a suffix of compression. G10's other tables,
+/// of times under page faults and of workspaces, are ignored.
 Files tables_in(const std::string& folder) {
   Files files;
   for (const std::string& path : files_in(folder)) {

@@ -130,7 +130,7 @@ class TimelineTrace {
       if (taken()) {
         constexpr std::int64_t kMostPid = 0xffffff;
         text += fmt::format(" of context {} of process {}", stream.context, (stream.process >> 24) & kMostPid);
-        while (taken()) text += "'";  // the same number in another container or virtual machine
+        while (taken()) text += "'";  // the same process id in another container or machine
       }
       stream_ids_.emplace(stream, StreamId{stream_names_.size()});
       processes_.insert(stream.process);
@@ -179,7 +179,7 @@ class TimelineTrace {
     return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), [&](const GpuRange& r) { return counts(r); });
   }
 
-  /// Finds iterations by the repetition of ops and by updates of weights, for a timeline without ranges that count.
+  /// Finds iterations by the repetition of ops and by updates of weights, if no ranges count iterations.
   void find_iterations() {
     std::map<std::string_view, std::uint32_t> ids;
     std::vector<std::uint32_t> names;

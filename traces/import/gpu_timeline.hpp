@@ -77,7 +77,7 @@ struct GpuMemory {
 /// event. If it names only one of them, the host waits for that one; if neither, the host waits for the context.
 struct GpuSync {
   bool records = false;
-  std::int64_t time = 0;  ///< time at which the host recorded it, made a stream wait, or had waited
+  std::int64_t time = 0;  ///< time at which the host recorded the event, made a stream wait, or ended its wait
   GpuStream stream;       ///< stream -1 = none
   std::int64_t event = -1;
   std::int64_t sync_id = 0;  ///< joins a wait with one record of an event; 0 = not recorded
@@ -105,8 +105,8 @@ struct GpuTimeline {
 };
 
 /// Converts a timeline to a trace. Ops are in the order in which the host launched them. Memory events become buffers,
-/// and uses find theirs by address. Events and waits become orders between streams; ranges become marks, phases and
-/// modules. Without ranges that count iterations, repetition of ops gives these: see find_steps.
+/// and each use gets its buffer by address. Events and waits become orders between streams; ranges become marks, phases
+/// and modules. Without ranges that count iterations, repetition of ops gives these: see find_steps.
 /// @param device  reads this device only, if it is given
 /// @return  a builder that is not finished: the caller sets its meta
 /// @throws InputError  "no device 3; the report has 1, 4"

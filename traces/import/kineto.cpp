@@ -169,8 +169,8 @@ class KinetoImport {
     return file_.memory[lifetimes_.events[happening.index].memory];
   }
 
-  /// Finds the ranges around each launch and allocation, and the stream for which memory was allocated: that of its
-  /// thread's next launch on the device.
+  /// Finds the ranges around each launch and allocation, and the stream for which memory was allocated: that of the
+  /// next launch on the device by the thread that allocated it.
   void find_surroundings() {
     std::vector<KinetoMoment> moments;
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> next;  // stream by device and thread

@@ -60,7 +60,7 @@ struct KinetoMemory {
   std::int64_t device = 0;
   std::int64_t address = -1;  ///< -1 = not recorded (2021)
   std::int64_t bytes = 0;     ///< negative for a free
-  std::int64_t total = -1;    ///< allocated on the device afterwards; -1 = not recorded (2021)
+  std::int64_t total = -1;    ///< bytes allocated on the device after this event; -1 = not recorded (2021)
 };
 
 enum class KinetoRangeKind : std::uint8_t {

@@ -11,16 +11,18 @@
 
 namespace tidepool {
 
+/// What the ranges around a moment say.
 struct KinetoContext {
-  Phase phase = Phase::kUnknown;  ///< backward: autograd ran it; optimizer: its step; forward: autograd recorded it
+  Phase phase = Phase::kUnknown;  ///< as phase_inside() finds it
   std::string module;             ///< the nn.Modules around it, outermost first, with dots between; "" = none known
   std::optional<KinetoText> operator_name;   ///< the outermost operator around it
   std::int64_t record_function = -1;         ///< of the innermost range around it that has one
   std::optional<std::size_t> communication;  ///< the innermost range "nccl:..." around it, in Kineto::ranges
 };
 
-/// The phase inside a call, from that around it and its name.
-/// @param differentiated  autograd recorded it
+/// The phase inside a call: the phase around the call, if it is known; else backward for a node of autograd's graph,
+/// optimizer for its step, forward if `differentiated`.
+/// @param differentiated  autograd recorded the call, or it is a call of an nn.Module
 Phase phase_inside(Phase around, std::string_view name, bool differentiated);
 
 /// A moment on a thread of the host.

@@ -12,10 +12,10 @@
 
 namespace tidepool {
 
-/// Lifetimes of device memory. A free without a recorded allocation ends a buffer from before the recording. Memory
-/// from before that was never freed is one buffer; its size follows from the total in the first event.
-/// Files of 2021 have no addresses: in these, a free ends the youngest buffer of its size. The bytes in use are exact
-/// in both cases; with several buffers of one size, the one that ends is then a guess.
+/// Lifetimes of device memory. A free without a recorded allocation ends a buffer from before the recording. All older
+/// memory of a device that was never freed is one buffer; its size follows from the total in the first event.
+/// Files of 2021 have no addresses: in these, a free ends the youngest buffer of its size. With several buffers of this
+/// size, the choice is a guess, but the bytes in use are exact.
 struct KinetoLifetimes {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
@@ -27,8 +27,8 @@ struct KinetoLifetimes {
   };
   struct Event {
     std::size_t memory = 0;  ///< index into Kineto::memory
-    std::size_t ends = kNone;
-    std::size_t begins = kNone;
+    std::size_t ends = kNone;    ///< index of the life that ends
+    std::size_t begins = kNone;  ///< index of the life that begins, after the other has ended
   };
 
   std::vector<Life> lives;

@@ -30,7 +30,7 @@ struct CategoryName {
   OpKind op = OpKind::kKernel;
   KinetoRangeKind range = KinetoRangeKind::kOperator;
 };
-/// The categories of events: in lower case since 2022, in other words in 2021.
+/// The categories of events. Since 2022 they are in lower case; files of 2021 have capitals, and some other names.
 constexpr std::array kCategories{
     CategoryName{"kernel", Category::kActivity, OpKind::kKernel},
     CategoryName{"gpu_memcpy", Category::kActivity, OpKind::kCopy},
@@ -138,7 +138,7 @@ std::optional<std::int64_t> bytes_of(const NcclInputs& inputs) {
   return total;
 }
 
-/// The members of every event, as they are written; "" = absent.
+/// Members of an event, as they are written in the file; "" = absent.
 struct Head {
   std::string_view phase, category, name, thread, time, duration;
 };
@@ -319,7 +319,7 @@ class KinetoReader {
     });
     if (!type) refuse("[memory] without \"Device Type\"");
     if (!bytes) refuse("[memory] without \"Bytes\"");
-    if (*type == 0 || *bytes == 0) return;  // memory of the host
+    if (*type == 0 || *bytes == 0) return;  // memory of the host, or no bytes
     memory.bytes = *bytes;
     memory.device = std::max<std::int64_t>(memory.device, 0);
     add(sizes_, std::abs(*bytes), "sizes");
@@ -371,7 +371,7 @@ class KinetoReader {
     return duration;
   }
 
-  /// Threads of the host have numbers, as text in 2021; other names share one.
+  /// Threads of the host have numbers, as text in 2021; threads with other names count as -1.
   static std::int64_t thread_of(const Head& head) { return parse_whole(unquote(head.thread)).value_or(-1); }
 
   /// The event's name, unescaped at its first use.

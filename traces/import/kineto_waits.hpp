@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// Follows the ops in the order in which the host issues them, and infers for which ops a wait was. All results agree
+/// Follows the ops in the order in which the host issues them, and infers which ops a wait was for. All results agree
 /// with the recorded times.
 class KinetoWaits {
  public:
@@ -28,13 +28,13 @@ class KinetoWaits {
 
   /// A thread made a stream wait for an event. The stream is assumed to be that of the thread's next launch.
   void event_wait(std::int64_t thread) { waiting_.insert(thread); }
-  /// The ops that an activity waits for, which `thread` launches on `stream`. There are none unless event_wait() was
+  /// The ops for which an activity waits that `thread` launches on `stream`. There are none unless event_wait() was
   /// called for the thread since its last launch. Otherwise they are, for every other stream, the last op that had
   /// ended when the activity started, unless `stream` waits for that op already.
   std::vector<OpId> before(std::int64_t thread, Stream stream, Nanos start);
 
   void issued(std::int64_t thread, Stream stream, OpId op, Nanos end);
-  /// The last op on a stream that was issued.
+  /// The op that was issued last to a stream.
   OpId last(Stream stream) const { return ops_.at(stream).back().op; }
   Nanos last_end(Stream stream) const { return ops_.at(stream).back().end; }
 
@@ -45,8 +45,8 @@ class KinetoWaits {
   };
   std::map<Stream, std::vector<Issued>> ops_;
   std::map<std::int64_t, Stream> stream_of_;          // by thread
-  std::set<std::int64_t> waiting_;                    // threads
-  std::map<std::pair<Stream, Stream>, OpId> waited_;  // by waiting stream and the other
+  std::set<std::int64_t> waiting_;                    // threads that made a stream wait since their last launch
+  std::map<std::pair<Stream, Stream>, OpId> waited_;  // by waiting stream and awaited stream
 };
 
 }  // namespace tidepool

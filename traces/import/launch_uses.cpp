@@ -9,7 +9,8 @@ using Touch = TraceBuilder::Touch;
 
 bool writes(Access access) { return access != Access::kRead && access != Access::kView; }
 
-/// Merges the uses by two pointers to one buffer: the access is that of both, and the evidence is the weaker one.
+/// Merges the uses by two pointers to one buffer. An equal access stays, with the better evidence. Different accesses
+/// become a touch if one of them is a touch, else a read_write, with the weaker evidence.
 void merge(Touch& touch, const Touch& other) {
   if (touch.access == other.access) {
     touch.evidence = std::min(touch.evidence, other.evidence);

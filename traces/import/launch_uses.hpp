@@ -38,7 +38,7 @@ class LaunchUses {
 
   const GpuTimeline& timeline_;
   std::vector<std::size_t> ops_of_call_;
-  std::vector<std::vector<BufferId>> written_;  // by call, by its earlier ops
+  std::vector<std::vector<BufferId>> written_;  // by call: buffers that its earlier ops wrote
 };
 
 }  // namespace tidepool

@@ -224,7 +224,7 @@ class Parser {
   void read_ranges() {
     const std::array columns{SqliteColumn{"start"}, SqliteColumn{"end", false}, SqliteColumn{"eventType"},
                              SqliteColumn{"text", false}, SqliteColumn{"textId", false}};
-    const std::set<std::int64_t> ranges{59, 60, 70, 71};  // pushed and popped, started and ended, the same extended
+    const std::set<std::int64_t> ranges{59, 60, 70, 71};  // push-pop, start-end, and their extended forms
     tables_.each("NVTX_EVENTS", columns, [&](const SqliteRow& row) {
       if (!ranges.contains(row.whole(2, kLeastId, kMostWhole))) return;
       GpuRange range;

@@ -11,10 +11,10 @@
 
 namespace tidepool {
 
-/// The host call that a record comes from, by correlation id.
+/// The host call that a record comes from, found by the correlation id.
 struct NsysCall {
-  std::int64_t start = 0;  ///< ns
-  std::int64_t result = 0;
+  std::int64_t start = 0;   ///< ns
+  std::int64_t result = 0;  ///< what the call returned; 0 = success
 };
 
 struct NsysReport {

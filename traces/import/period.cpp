@@ -42,7 +42,8 @@ std::vector<std::size_t> periods_at(std::span<const std::uint32_t> events, std::
   };
   std::vector<Run> runs;
   for (std::size_t period = 1; anchor + period < events.size(); ++period) {
-    // `back` events before the anchor equal those before anchor + period; ahead[period] events from there on are equal.
+    // The `back` events before the anchor equal those before anchor + period, and the ahead[period] events from the
+    // anchor on equal those from anchor + period on.
     const std::size_t back = behind[anchor + 1 + events.size() - (anchor + period)];
     const std::size_t length = back + ahead[period] + period;
     if (length >= 2 * period) runs.push_back({length, period});

@@ -21,9 +21,10 @@ struct Period {
 };
 
 /// The period of a loop that ran for a good part of the recording: the shortest one whose longest run is at least a
-/// fifth of the longest run of any period, and whose runs together cover at least 0.6 of what any period covers. So a
-/// row of equal frees or of equal layers is not taken for an iteration, and neither is an epoch of many iterations.
-/// Runs are looked for at five places, evenly spread, with Z functions (Main and Lorentz 1984): O(n) each.
+/// fifth of the longest run of any period, and whose runs together cover at least 0.6 of the most that those of any
+/// period cover. So a row of equal frees or of equal layers is not taken for an iteration, and neither is an epoch of
+/// many iterations. Runs are looked for at five places, evenly spread, with Z functions (Main and Lorentz 1984):
+/// O(n log n) each.
 Period find_period(std::span<const std::uint32_t> events);
 
 }  // namespace tidepool

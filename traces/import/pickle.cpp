@@ -49,7 +49,7 @@ class PickleMachine {
 
  private:
   using Kind = Pickle::Kind;
-  static constexpr std::uint32_t kMost = Pickle::kNone;  // values, elements and bytes of a text are fewer
+  static constexpr std::uint32_t kMost = Pickle::kNone;  // there are fewer values, elements, and bytes of a text
   static constexpr PickleId kNoneId = 0, kFalseId = 1, kTrueId = 2, kEmptyTupleId = 3;
 
   template <class... Args>

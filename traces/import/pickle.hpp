@@ -24,9 +24,9 @@ class Pickle {
 
   PickleId root() const { return root_; }
   Kind kind(PickleId id) const { return values_[id].kind; }
-  /// kBool, kInt; for kHuge (more than 64 bits with sign) the nearest that fits.
+  /// The value of a kBool or kInt; of a kHuge (more than 64 bits with sign), the nearest that fits.
   std::int64_t number(PickleId id) const { return static_cast<std::int64_t>(values_[id].payload); }
-  /// kFloat.
+  /// The value of a kFloat.
   double real(PickleId id) const;
   /// kText: a part of the bytes. Python's byte strings are texts too.
   std::string_view text(PickleId id) const { return bytes_.substr(values_[id].payload, values_[id].count); }

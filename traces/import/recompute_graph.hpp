@@ -36,11 +36,11 @@ struct GraphSchedule {
 };
 
 struct GraphBudget {
-  std::string name;    ///< as the file says it: "9 GiB", "0.9x"
+  std::string name;    ///< the budget as the file gives it, with a unit: "9GiB", "0.9x"
   Bytes capacity;      ///< including the fixed memory
   std::string status;  ///< "closed_1e-4", "optimal", "open", "infeasible", ...
   std::optional<GraphSchedule> schedule;
-  std::optional<Nanos> least;      ///< stored bound on plans that run an op again at most once a stage, or twice in all
+  std::optional<Nanos> least;      ///< stored bound on plans of the paper's model
   std::optional<Nanos> least_any;  ///< stored bound on all plans that keep the order of first runs
 };
 

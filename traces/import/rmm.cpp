@@ -2,9 +2,9 @@
 //   Thread,Time,Action,Pointer,Size,Stream
 //   2342727,15:47:02.841961,allocate,0x10012400000,1048576,0
 // The header may be missing. Actions are allocate, free (or deallocate) and "allocate failure". Times are times of day
-// with six digits behind '.' or ':', or seconds since 1970. Threads are written in the order in which they logged; RMM
-// logs an allocation after it was made and a free before it is done, so no two blocks overlap. An allocation of nothing
-// has the null pointer and is left out.
+// with six digits behind '.' or ':', or seconds since 1970. The rows of all threads are in the order in which they were
+// logged. RMM logs an allocation after it was made and a free before it is done, so no two blocks overlap. An allocation
+// of nothing has the null pointer and is left out.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -51,7 +51,7 @@ std::optional<Fields> split(std::string_view line) {
   return fields;
 }
 
-/// As many decimal digits as the text has, at most `most` of them.
+/// The number that a text of 1 to `most` decimal digits stands for; none for any other text.
 std::optional<std::int64_t> digits(std::string_view text, std::size_t most) {
   if (text.empty() || text.size() > most || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
   return parse_whole(text);

@@ -34,7 +34,7 @@ class SeenMemory {
   void add(const GpuOp& op, const GpuUses& uses);
 
   const GpuTimeline& timeline_;
-  std::map<Place, std::uint32_t> live_;  // blocks
+  std::map<Place, std::uint32_t> live_;  // indices of the live blocks
   std::int64_t live_now_ = 0;
   std::vector<std::int64_t> live_bytes_, block_bytes_;
   std::vector<BlockUse> uses_;
