@@ -72,7 +72,7 @@ class Growing {
   std::size_t limit_;
   std::size_t capacity_;
   std::size_t size_ = 0;
-  HeadCheck check_;  ///< empty once it was passed
+  HeadCheck check_;  ///< empty once it has been called
 };
 
 /// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is no size; ..."

@@ -42,8 +42,8 @@ class Input {
 /// Looks at the first bytes of an input (at most kSniffBytes) and throws InputError if the rest is not worth reading.
 using HeadCheck = std::function<void(const Input& head)>;
 
-/// Reads a file whole; one that starts like gzip, xz or zstd is decompressed (several members in a row are joined), its
-/// first bytes before the rest.
+/// Reads a whole file. One that starts like gzip, xz or zstd is decompressed; several members in a row are joined.
+/// @param check  called with the first bytes of the result before the rest is decompressed
 /// @throws InputError  "x.gz: cannot be opened: No such file or directory"
 /// @throws InputError  "x.gz:byte 812: gzip data ends early; expected a complete file"
 /// @throws InputError  "x.gz:byte 812: gzip data is damaged (incorrect data check)"

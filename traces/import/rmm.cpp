@@ -3,8 +3,8 @@
 //   2342727,15:47:02.841961,allocate,0x10012400000,1048576,0
 // The header may be missing. Actions are allocate, free (or deallocate) and "allocate failure". Times are times of day
 // with six digits behind '.' or ':', or seconds since 1970. The rows of all threads are in the order in which they were
-// logged. RMM logs an allocation after it was made and a free before it is done, so no two blocks overlap. An allocation
-// of nothing has the null pointer and is left out.
+// logged. RMM logs an allocation after it was made and a free before it is done, so no two blocks overlap. An
+// allocation of nothing has the null pointer and is left out.
 #include <algorithm>
 #include <array>
 #include <map>

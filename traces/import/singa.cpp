@@ -181,7 +181,7 @@ class SingaImport {
       for (std::size_t at = run.first; at + period.length <= run.last; at += period.length) marks_.push_back(at);
   }
 
-  /// The clock at each event since the first one. Steps backwards count as no time; the largest is noted as a loss.
+  /// The time from the first event to each event. Steps backwards count as no time; the largest is noted as a loss.
   void read_clock() {
     constexpr std::int64_t kMostMilliseconds = 100'000'000'000'000;  // since 1970, in the year 5138
     std::int64_t now = 0, last = -1, unit = 0;

@@ -56,7 +56,7 @@ class SqliteRow {
 };
 
 /// Reads plain tables only: no views, virtual tables or triggers. Stops if a file needs more work than a sound file of
-/// its size can. The bytes are neither copied nor changed.
+/// its size can. The bytes are not changed. They are copied only if their header says that there is a write-ahead log.
 class SqliteTables {
  public:
   /// @param input  must outlive this object

@@ -89,7 +89,7 @@ class Measure {
     for (std::size_t row = 0; row < rows_.size(); ++row) ops += explained_[row] ? rows_.ops(row) : 0;
     return ops;
   }
-  /// The explained share of letters, where every kind of letter has the same weight.
+  /// The sum over all kinds of letters of the share of the kind that is explained.
   double kinds(std::span<const std::uint32_t> count) const {
     double kinds = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row)
@@ -228,7 +228,7 @@ class Measure {
     return best;
   }
 
-  /// Whether most steps but the first end with about as many bytes as they began with.
+  /// Whether at least half of the steps but the first end with about as many live bytes as they began with.
   bool level(const Chain& chain) const {
     std::size_t level = 0, checked = 0;
     for (std::size_t i = 1; i < chain.size() && chain[i].last < rows_.size(); ++i, ++checked)

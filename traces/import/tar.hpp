@@ -1,4 +1,4 @@
-// Files of a tar archive (ustar, as tar writes it), in its order.
+// Files of a tar archive (ustar, as tar writes it), in the order of the archive.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tidepool {
 
 struct TarFile {
   std::string name;
-  std::string_view bytes;  ///< of the archive
+  std::string_view bytes;  ///< a part of the archive's bytes
 };
 
 bool is_tar(std::string_view head);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kNone = EtProgram::kNone;
 
-/// The activity of a node itself, from the profile.
+/// The activity of the device that a node itself launched, from the profile.
 struct Measured {
   Nanos duration;
   std::optional<std::string> stream;

@@ -44,8 +44,8 @@ class Numbers {
  private:
   std::string_view name(std::size_t node) const { return file_.texts[file_.nodes[node].name]; }
 
-  /// The nodes by the order of calls on each thread. Empty if the calls of some thread are not those of exactly one
-  /// thread of the other file, or if the profile gives a call no number or the number of another call.
+  /// The nodes by the order of calls on each thread. Empty if the calls of some thread of the profile are not those of
+  /// exactly one thread of the execution trace, or if the profile gives a call no number or the number of another call.
   NodesByNumber find_by_order() const {
     std::map<std::int64_t, std::vector<const KinetoRange*>> recorded;
     std::set<std::string_view> names;

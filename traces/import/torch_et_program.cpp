@@ -153,7 +153,7 @@ class ProgramFinder {
     for (const EtTensor& tensor : file_.nodes[node].outputs) {
       if (!on_device(tensor)) continue;
       const auto found = live_.find({tensor.device, tensor.storage});
-      // Allocated by an inner call, or now at an address that was in use before.
+      // The storage is new, even at an address that was in use before, unless an inner call allocated it.
       const bool new_here = found == live_.end() || begun_by_[found->second] < node;
       if (new_here && !among(file_.nodes[node].inputs, tensor)) begin(call, tensor, false);
       EtProgram::Life& life = out_.lives[live_.at({tensor.device, tensor.storage})];

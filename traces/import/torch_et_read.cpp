@@ -68,7 +68,7 @@ class EtReader {
     std::string_view name;
     if (record["name"].get(name) != simdjson::SUCCESS) refuse("no \"name\"; expected a string");
     node.name = text(name);
-    const bool flat = record["ctrl_deps"].error() != simdjson::SUCCESS;  // 1.0.1
+    const bool flat = record["ctrl_deps"].error() != simdjson::SUCCESS;  // as in schema 1.0.1
     node.parent = whole(record, flat ? "parent" : "ctrl_deps").value_or(0);
     if (flat)
       read_flat(record, node);
@@ -119,7 +119,7 @@ class EtReader {
     for (const element value : arguments) add_tensors(value, argument++, out);
   }
 
-  /// A tensor, or a list of them, to any depth that simdjson takes.
+  /// Adds a tensor, or those of a list, at any depth that simdjson accepts.
   void add_tensors(element value, std::uint32_t argument, std::vector<EtTensor>& out) {
     array items;
     if (value.get(items) != simdjson::SUCCESS) return;
@@ -127,7 +127,8 @@ class EtReader {
     for (const element item : items) add_tensors(item, argument, out);
   }
 
-  /// [tensor, storage, offset, number of elements, bytes of one, "cuda:0"]; false if it is something else.
+  /// Adds a tensor given as [tensor, storage, offset, number of elements, bytes of one, "cuda:0"].
+  /// @return  false if the list is something else
   bool add_tensor(const array& items, std::uint32_t argument, std::vector<EtTensor>& out) const {
     std::int64_t number[5] = {};
     std::size_t i = 0;

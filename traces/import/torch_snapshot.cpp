@@ -149,7 +149,7 @@ class UserLines {
   }
 
  private:
-  // A file could refer to one frame or one path again and again. These limits keep the work in proportion to its size.
+  // A file could refer to one frame or one path again and again. These limits keep the work in proportion to the file.
   static constexpr std::size_t kMostEntries = 32, kLongestPath = 1024;
 
   std::uint32_t of_frame(const Record& frame) {

@@ -57,7 +57,7 @@ enum class SnapshotAction : std::uint8_t {
   kSegmentUnmap,
   kSnapshot,
   kOom,
-  kOther,  ///< user_defined, workspace_snapshot, ..., and actions of later versions; counted in `unknown_actions`
+  kOther,  ///< user_defined, workspace_snapshot, and actions of later versions, which `unknown_actions` counts
 };
 
 struct SnapshotEvent {

@@ -46,7 +46,7 @@ class DeviceLifetimes {
     }
   }
 
-  /// Before the first event of any device.
+  /// Adds the older blocks. Called before the first event of any device.
   void begin(TraceBuilder& builder) {
     builder.losses().dropped_records += lost_allocations_;
     for (const Allocation& block : older_) live_[block.address] = builder.existing(spec(builder, block));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the instances in this folder: that each plan is possible, and takes the time that its row says.
 
-    check.py [NAME...]      all rows of instances.json without names; exit code 1 if one is wrong
+    check.py [NAME...]      checks these rows of instances.json, or all rows; exit code 1 if one is wrong
 
 It needs Python 3.9 and nothing else. README.md says what an instance is. Times are whole nanoseconds, sizes bytes.
 """
@@ -23,7 +23,7 @@ def lines(path):
 
 
 def whole(action, key, below=None):
-    """The whole number of an action, from 0."""
+    """The whole number that an action has as `key`, at least 0."""
     value = action.get(key)
     if type(value) is not int or value < 0 or (below is not None and value >= below):
         raise Wrong(f"'{key}' is {json.dumps(value)}; expected a whole number" + (f" below {below}" if below else ""))
@@ -107,7 +107,7 @@ class Machine:
     def __init__(self, step, links, capacity):
         self.step, self.links, self.capacity = step, links, capacity
         self.ops = self.to_device = self.to_host = 0  # when each lane is free
-        self.in_use, self.left = {}, []  # version: (offset, end); (offset, end, free from)
+        self.in_use, self.left = {}, []  # places: version: (offset, end); left ones: (offset, end, free from)
         self.scratch = {}  # version that the next op makes a second time: ((offset, end), free from)
         self.iteration, self.next_op, self.places = 0, 0, [Place() for _ in step.buffer]
         self.from_host()

@@ -41,7 +41,7 @@ struct JobCollective {
 struct Job {
   std::vector<JobRank> ranks;
   std::vector<JobGroup> groups;
-  std::vector<JobCollective> collectives;  ///< those of one group are in its order
+  std::vector<JobCollective> collectives;  ///< those of one group are in the order in which it runs them
   Nanos clock_residual;                    ///< largest difference of the recorded ends of one collective
   bool operator==(const Job&) const = default;
 };
@@ -58,7 +58,7 @@ bool is_job_file(const Input& head);
 bool is_job_file(const std::string& path);
 
 /// Reads a job file. No other keys than those that job_file() writes are allowed.
-/// @throws InputError  "job.json: ranks[1].start_ns: \"0\"; expected a whole number"
+/// @throws InputError  "job.json: ranks[1].start_ns: \"0\"; expected a whole number of at least 0"
 Job parse_job(const Input& input);
 
 /// The job as JSON that parse_job() reads.

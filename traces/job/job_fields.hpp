@@ -20,9 +20,11 @@ class JobFields {
   bool has(const std::string& key) const { return object_.contains(key); }
   /// @throws InputError  "job.json: ranks[1].trace: 7; expected a text"
   std::string text(const std::string& key) const;
-  /// At least 0. @throws InputError  "job.json: ranks[1].start_ns: -5; expected a whole number of at least 0"
+  /// A whole number of at least 0.
+  /// @throws InputError  "job.json: ranks[1].start_ns: -5; expected a whole number of at least 0"
   std::int64_t whole(const std::string& key) const;
-  /// Below `count`. @throws InputError  "job.json: groups[0].ranks[1]: 9; expected 0 to 7"
+  /// A list of whole numbers from 0 to `count` - 1.
+  /// @throws InputError  "job.json: groups[0].ranks[1]: 9; expected 0 to 7"
   std::vector<std::size_t> indices(const std::string& key, std::size_t count) const;
   /// The elements of a list of objects.
   std::vector<JobFields> objects(const std::string& key, const std::vector<std::string>& known) const;

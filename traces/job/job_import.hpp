@@ -34,9 +34,9 @@ std::vector<RankProfile> read_rank_profiles(const std::string& path);
 /// @throws InputError  as find_operands()
 void add_operands(const std::string& path, std::vector<RankProfile>& profiles, const std::string& with);
 
-/// Joins the profiles of all ranks of a job. The number of a rank is in its profile; if no profile has one, it is the
-/// first number in the file's name. The n-th collective of a group is the same one on all its ranks.
-/// The clocks of the ranks must agree: Job::clock_residual is their largest difference.
+/// Joins the profiles of all ranks of a job. The number of a rank is in its profile; if any profile has none, the first
+/// numbers in the files' names are used for all. The n-th collective of a group is the same one on all its ranks.
+/// The clocks of the ranks must agree; Job::clock_residual says how well they do.
 /// @return  the caller sets the traces' paths and hashes
 /// @throws InputError  "runs: ranks 0, 2; expected 0 to 1, each once"
 /// @throws InputError  "runs: 7 of 8 ranks; expected all, the \"world_size\" of a.json"

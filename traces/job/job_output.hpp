@@ -7,7 +7,8 @@
 
 namespace tidepool {
 
-/// @throws InputError  "out: is no file; expected a file, with the traces beside it" for a folder
+/// Refuses a path at which there is something else than a file.
+/// @throws InputError  "out: is no file; expected a file, with the traces beside it"
 void require_file_name(const std::string& path);
 
 /// Writes JOB.json and, beside it, JOB.rank0.tide, JOB.rank1.tide, ...: all of them or none. Ranks with equal traces

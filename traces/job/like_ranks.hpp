@@ -10,7 +10,7 @@ namespace tidepool {
 
 /// Gives each rank that does the same as an earlier rank the trace of that rank, with its times. Two ranks do the same
 /// if their traces have equal ops (names, streams, uses, and durations of kernels, copies and memsets), buffers (sizes,
-/// roles), collectives and marks, in the same order, and have lost as many records. The host's times, addresses,
+/// names, kinds), collectives and marks, in the same order, and have lost as many records. The host's times, addresses,
 /// devices and names of streams may differ.
 /// @return  by rank: the rank whose trace it has now
 std::vector<std::size_t> share_traces(LoadedJob& job);

@@ -16,7 +16,7 @@ _FOREIGN_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.s
 
 
 class UserLine:
-    """Finds the innermost frame of the user's code. Each frame that it looks at costs some tens of nanoseconds."""
+    """Finds the innermost frame of the user's code. Each frame that is searched costs some tens of nanoseconds."""
 
     def __init__(self):
         self._is_user = {}  # file -> whether its code is the user's
