@@ -10,7 +10,8 @@ namespace tidepool {
 
 /// The steps between the iteration mark `number` (from 0) and the next one, or the end. Live buffers that were not
 /// allocated in the iteration existed before; buffers that are live at the end outlive it and are outputs. A view that
-/// was made before counts as the content of its buffer. Times count from the first launch or start of the iteration's ops.
+/// was made before counts as the content of its buffer. Times count from the first launch or start of the iteration's
+/// ops.
 /// @throws InputError  "iteration 3: the trace has 3, counted from 0", "iteration 0: the trace marks no iterations"
 Trace one_iteration(const Trace& trace, std::size_t number);
 

@@ -1,4 +1,4 @@
-// Lines with their numbers and whole numbers, shared by the importers of text formats.
+// Readers of lines with line numbers, and of whole numbers; shared by the importers of text formats.
 #pragma once
 
 #include <fmt/format.h>

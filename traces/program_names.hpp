@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-/// The op that first writes a buffer, or first uses one that nothing writes; none if no op uses it.
+/// The op that makes the first content of a buffer; for initial content, the first op that reads it. None if there is
+/// no such op.
 OpId first_op(const Trace& trace, BufferId id);
 
 /// first_op(). For a buffer that no op uses, such as a workspace, the op that it was allocated for; this search is
@@ -32,7 +33,7 @@ std::string op_text(const Trace& trace, OpId id);
 
 /// The program's name for a buffer: its name, as in "blocks.0.mlp.fc1.weight", or the module of the op that it is for,
 /// and then the line, as in "blocks.0.mlp.fc1, model.py:88". If that op has neither module nor line, the module is that
-/// of the first op that reads the buffer. "" if nothing is recorded.
+/// of the first op with a module that reads the buffer. "" if nothing is recorded.
 /// @param is_for  op_it_is_for() of the buffer
 std::string program_name(const Trace& trace, BufferId id, OpId is_for);
 

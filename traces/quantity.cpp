@@ -14,7 +14,7 @@ namespace {
 
 using Unit = std::pair<std::string_view, std::int64_t>;
 
-/// Other tools for GPUs and batch systems read "16G" as 16 GiB.
+/// K, M, G and T are powers of 1024: other tools for GPUs and batch systems also read "16G" as 16 GiB.
 constexpr std::array<Unit, 13> kSizeUnits{{{"B", 1},
                                            {"kB", 1'000},
                                            {"MB", 1'000'000},

@@ -33,8 +33,8 @@ inline constexpr const char* kCpuTimes =
 
 Summary summarize(const Trace& trace);
 
-/// The reasons why a trace is incomplete, for people, as in "2 frees of memory whose allocation was not seen". Empty
-/// for a complete trace.
+/// What a user should know about a trace: what it lacks or lost, as in "2 frees of memory whose allocation was not
+/// seen", and whether its op times are a CPU's. Empty if there is nothing to say.
 std::vector<std::string> warnings(const Trace& trace);
 
 }  // namespace tidepool

@@ -195,7 +195,7 @@ class Trace {
     return version(id).kind == VersionKind::kView ? Bytes{} : buffer(version(id).buffer).size;
   }
 
-  /// The version that a buffer holds when it is born.
+  /// The first content of a buffer: its initial version, or else the version that the first op writes.
   VersionId first_version(BufferId id) const { return first_version_[id.index()]; }
   /// Ops that read a version or a view of it, in program order, each once.
   std::span<const OpId> readers(VersionId root) const { return slice(readers_, reader_start_, root.index()); }

@@ -37,8 +37,8 @@ std::string trace_name(const std::filesystem::path& job, std::size_t rank) {
   return fmt::format("{}.rank{}.tide", job.stem().string(), rank);
 }
 
-/// The trace files of the job that is at `path` now, as far as they have the names that write_job() gives; none if there
-/// is no job file.
+/// The trace files of the job that is at `path` now, as far as they have the names that write_job() gives; none if
+/// there is no job file.
 std::vector<std::string> traces_to_replace(const std::filesystem::path& path) {
   std::vector<std::string> traces;
   if (!is_job_file(path.string())) return traces;

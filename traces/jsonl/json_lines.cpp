@@ -14,7 +14,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-/// simdjson chooses its code for this processor at its first use, in functions that end the program if memory ends
+/// simdjson chooses its code for this processor at its first use, in functions that end the program if memory runs out
 /// there. So the first use is when the program starts.
 [[maybe_unused]] const bool chosen = !simdjson::get_active_implementation()->name().empty();
 

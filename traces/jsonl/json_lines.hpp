@@ -81,7 +81,8 @@ class JsonRow {
 };
 
 /// Calls `visit` for every line that is not blank.
-/// @throws InputError  what `visit` throws with "path:line" in front; "x.jsonl:3: not JSON (...); expected one object"
+/// @throws InputError  what `visit` throws, with "path:line" in front
+/// @throws InputError  "x.jsonl:3: not JSON (...); expected one object on the line"
 void for_each_json_line(const Input& input, const std::function<void(JsonFields&)>& visit);
 
 }  // namespace tidepool

@@ -14,7 +14,7 @@ namespace tidepool {
 namespace {
 
 /// Calls the visitor for every line, in order. The line of a buffer that existed before comes before the first line
-/// that uses it, or that has a higher number.
+/// that names this buffer, or one with a higher number.
 template <class Visitor>
 void visit_program(const Trace& trace, Visitor& visitor) {
   const TraceData& data = trace.data();
@@ -54,7 +54,7 @@ void visit_program(const Trace& trace, Visitor& visitor) {
   marks_until(data.steps.size());
 }
 
-/// The trace that the reader makes of the lines if they contain no numbers.
+/// The trace that the reader makes of the lines if these have no `makes` and no `initial`.
 class Rebuilt {
  public:
   explicit Rebuilt(const Trace& trace) : trace_{trace}, builder_{trace.data().streams} { visit_program(trace, *this); }

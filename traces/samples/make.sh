@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the samples again. Needs Python with torch, torchvision and transformers; no GPU and no network.
-# Usage: traces/samples/make.sh [NAME...]     PYTHON=python3 TIDEPOOL=build/tidepool
+# Usage: traces/samples/make.sh [NAME...]
+# The environment may name other programs: PYTHON (default python3), TIDEPOOL (default build/tidepool).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -159,7 +159,8 @@ class GptWriter {
     return gradient;
   }
 
-  /// The gradient of a linear map's input, from that of its output.
+  /// The backward ops of a linear map with the input `read`. `made` is the gradient of its output.
+  /// @return  the gradient of its input
   BufferId linear_backward(Weight& weight, std::int64_t in, std::int64_t out, BufferId made, BufferId read) {
     const BufferId gradient = write_.alloc(checked_size({tokens_, in, kHalf}), BufferKind::kGradient);
     write_.op("linear_input", linear(in, out), {reads(made), reads(weight.value), writes(gradient)});

@@ -21,8 +21,9 @@ struct GptShape {
 /// There is no dropout. The token embedding is the output map as well.
 /// Every layer of a phase has the same ops, so the step consists of two runs of layers per micro-batch and one of
 /// updates.
-/// @param shape  all 1 to 10^6
-/// @throws InputError  as StepWriter, if the step is too large
+/// @param shape  each number from 1 to 10^6
+/// @throws InputError  "5 heads; expected a divisor of the width, 768", and StepWriter's message for a step that is too
+///                     large
 Trace gpt_step(const GptShape& shape, const Roofline& roofline = {});
 
 }  // namespace tidepool
