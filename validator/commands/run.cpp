@@ -163,7 +163,7 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
   return "";
 }
 
-/// The settings of the attached process.
+/// The environment variables that attach Tidepool to the processes of the command.
 std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange,
                                             const std::optional<PlanFile>& file) {
   const std::string packages = python_folder();

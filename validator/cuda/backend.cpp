@@ -103,7 +103,7 @@ class Run {
     if (options_.timed) result.measured = elapsed(gpu_, begin_.get(), end_.get());
   }
 
-  /// "nothing has ended for 60 s: stream 7 and d2h are not done, after 812 of 5,000 commands"
+  /// "the device is not done after 60 s: stream 7 and d2h still at work; 812 of 5000 commands were given"
   std::string describe_stuck() const {
     std::vector<std::string> busy;
     for (std::uint32_t lane = 0; lane < streams_.size(); ++lane)

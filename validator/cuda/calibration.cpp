@@ -204,7 +204,7 @@ class Bench {
     });
   }
 
-  /// A kernel that writes memory as fast as it can, while copies move data all the time.
+  /// Measures by how much copies slow down a kernel that writes memory as fast as it can.
   void measure_slowdown(Calibration& calibration) {
     constexpr int kKernels = 8;
     const auto kernels = [&] {
@@ -264,7 +264,7 @@ class Bench {
       frees.push_back(static_cast<double>(since(again).count()));
       return static_cast<double>(took.count());
     });
-    frees.erase(frees.begin());  // figure() measures no first call either
+    frees.erase(frees.begin());  // figure() leaves out the first call, too
     machine.segment_alloc = machine.page_map = Nanos{std::llround(alloc)};
     machine.segment_free = machine.page_unmap =
         Nanos{std::llround(add_figure(calibration, "cudaFree", "ns", std::move(frees)).median)};
@@ -301,7 +301,7 @@ class Bench {
         unmaps.push_back(static_cast<double>(since(again).count()) / Pages::kCount);
         return static_cast<double>(took.count()) / Pages::kCount;
       });
-      unmaps.erase(unmaps.begin());  // figure() measures no first call either
+      unmaps.erase(unmaps.begin());  // figure() leaves out the first call, too
       calibration.machine.page_map = Nanos{std::llround(map)};
       calibration.machine.page_unmap =
           Nanos{std::llround(add_figure(calibration, "unmapping a page of 2 MiB", "ns", std::move(unmaps)).median)};

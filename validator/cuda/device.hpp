@@ -12,7 +12,7 @@
 
 namespace tidepool::cuda {
 
-/// A GPU with the kernels of kernels.cu. Its context is current in the thread that made it.
+/// A GPU with the kernels of kernels.cu. The GPU's context is current in the thread that made the object.
 class Gpu {
  public:
   /// @throws Error  if there is no such device, or it cannot run the kernels

@@ -78,7 +78,7 @@ class Library {
   void* handle_;
 };
 
-/// One function of the driver; throws unless it returns success.
+/// One function of the driver. A Driver calls it and throws unless it returns success.
 template <class... Args>
 class Call {
  public:

@@ -35,10 +35,10 @@ class Spins {
   const Gpu& gpu_;
   const Predecessors predecessors_;
   const Address stamps_;
-  const Owned<Address> before_;  ///< predecessors_.all(), and the number of the begin
+  const Owned<Address> before_;  ///< predecessors_.all(), and the number of the stamp of the program's begin
   const Function spin_;
   const Owned<Event> copied_;
-  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step: after the stamp of a copy that ops count from
+  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step, for copies from which ops count: follows the stamp
   std::vector<std::optional<Owned<Stream>>> stampers_;  ///< by lane: the stream that stamps its copies
 };
 

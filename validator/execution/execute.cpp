@@ -383,7 +383,8 @@ class Walk {
     s.checked = true;
   }
 
-  /// Checks the outputs of the step at its end; between two iterations, they may be freed at once.
+  /// Checks the outputs of the step at its end. Between two iterations (`all_are_there` is false), an output may be gone
+  /// if it was checked when it was freed.
   void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);
@@ -426,14 +427,14 @@ class Walk {
   Places places_;
   Segments segments_;
   MemoryMap map_;
-  std::vector<std::pair<Bytes, Bytes>> memory_;  ///< of the place that begins
+  std::vector<std::pair<Bytes, Bytes>> memory_;  ///< pieces behind the place that is being opened: begin, size
   bool has_segments_ = false;
   std::vector<State> versions_;
   std::vector<Scratch> scratch_;      ///< for versions that the next run writes again
   std::size_t index_ = 0;             ///< of the action being applied
   LaneNumbers issued_;                ///< number of tasks of each lane so far
   std::vector<LaneNumbers> waited_;   ///< [lane][other]: tasks of the other lane known to end before its next one
-  LaneNumbers need_;                  ///< of the current task
+  LaneNumbers need_;                  ///< by lane: the task that must end before the current one begins
   std::vector<LaneNumbers> awaited_;  ///< by stream: waits of its next task besides those for its operands
   LaneNumbers last_run_;              ///< by op: its latest run; only if the trace has orders
   std::vector<bool> is_output_;       ///< by version
