@@ -153,7 +153,7 @@ const RegisterPlanExecutor kRegistered{[](const PlanExecutorOptions& options) ->
   return std::make_unique<Executor>(options);
 }};
 
-/// "its actions take 84 ms in place of the 83 ms predicted", and so on for each figure that differs.
+/// "its actions do not cost what the plan predicts: makespan 84 ns, not 83 ns; ...", with each figure that differs.
 std::string differences(const Totals& replayed, const Totals& predicted) {
   std::vector<std::string> all;
   const auto compare = [&](const char* what, const auto& is, const auto& was, const char* unit) {

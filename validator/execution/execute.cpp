@@ -383,8 +383,8 @@ class Walk {
     s.checked = true;
   }
 
-  /// Checks the outputs of the step at its end. Between two iterations (`all_are_there` is false), an output may be gone
-  /// if it was checked when it was freed.
+  /// Checks the outputs of the step at its end. Between two iterations (`all_are_there` is false), an output may be
+  /// gone if it was checked when it was freed.
   void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);

@@ -24,7 +24,7 @@ struct Corruption {
   Bytes offset = {};  ///< first wrong byte within the buffer, rounded down to the scale
   std::uint64_t expected = 0;
   std::uint64_t found = 0;
-  std::string found_is;  ///< "the content of version 5", "cleared memory" or "unknown content"
+  std::string found_is;  ///< what identify() says, as in "the content of version 5 (buffer 2)" or "cleared memory"
 };
 
 /// A text about the content that was found, for Corruption::found_is.

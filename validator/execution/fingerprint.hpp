@@ -13,6 +13,8 @@
 
 namespace tidepool {
 
+/// The content from which the contents of an op's outputs follow.
+/// @param seed    op_seed() of the launch
 /// @param inputs  contents as read, one for each use that reads a version and is no view, in use order
 std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
 
@@ -61,7 +63,7 @@ class Reference {
 
   const Trace& recorded() const { return recorded_; }
   OpId op(OpId op) const { return ordered_ != nullptr ? ordered_->recorded_op(op) : op; }
-  /// None for a version that no op uses.
+  /// The recorded version of a version of the plan's step; none for a version that no op uses.
   VersionId version(VersionId v) const { return ordered_ != nullptr ? ordered_->recorded_version(v) : v; }
   /// Expected contents by version of the plan's step.
   Expected first() const;

@@ -76,15 +76,16 @@ class Places {
   std::map<Bytes, Piece> pieces_;  ///< by first address; disjoint; the latest place at each address
 };
 
-/// The addresses that a plan has reserved on the device.
+/// The addresses that a plan has reserved on the device. All functions are about the range [offset, offset + size).
 class Segments {
  public:
-  /// @return  false if part of it is reserved already
+  /// @return  false if part of the range is reserved already
   bool reserve(Bytes offset, Bytes size);
-  /// @return  false if part of it is not reserved
+  /// @return  false if part of the range is not reserved
   bool release(Bytes offset, Bytes size);
+  /// Whether all of the range is reserved.
   bool contain(Bytes offset, Bytes size) const;
-  /// Whether part of it is reserved.
+  /// Whether part of the range is reserved.
   bool overlap(Bytes offset, Bytes size) const;
 
  private:

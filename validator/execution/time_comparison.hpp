@@ -29,7 +29,7 @@ struct LaneComparison {
 struct TimeComparison {
   Nanos predicted, measured;              ///< of the step
   double error = 0;                       ///< measured / predicted - 1
-  Nanos predicted_stall, measured_stall;  ///< compute lanes waited, in total
+  Nanos predicted_stall, measured_stall;  ///< total time in which compute lanes waited
   std::vector<LaneComparison> lanes;
   std::vector<TaskComparison> tasks;
   std::optional<std::size_t> worst;  ///< index in `tasks`: the largest difference from the prediction

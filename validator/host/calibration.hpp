@@ -18,7 +18,7 @@ struct Figure {
 };
 
 struct Calibration {
-  Machine machine;  ///< its source names the measured numbers, the date, the device, and the assumed numbers
+  Machine machine;  ///< its source says when and on what device it was measured, and which numbers are assumed
   std::vector<Figure> figures;
 };
 

@@ -20,9 +20,9 @@ struct HostTimingOptions {
 /// Executes `plan` with one thread per lane and without content. Nothing is filled, compared or cleared, and all tasks
 /// are made before the first one begins, so that the measured time contains no checks.
 ///
-/// An op stands for a kernel, which the host's scheduler cannot delay. It ends its duration after the end of the task
-/// that it waited for, even if its thread learnt of that end later. So its thread may sleep, which leaves the cores to
-/// the copies, and late wake-ups do not add up. A copy has the real begin and end of its thread's work.
+/// An op stands for a kernel, which the host's scheduler cannot delay. Its duration counts from the latest end of the
+/// tasks that it waited for, even if its thread learnt of that end later. So its thread may sleep, which leaves the
+/// cores to the copies, and late wake-ups do not add up. A copy has the real begin and end of its thread's work.
 /// @return  with `measured`, the time from begin to end of the run, and `times`, both divided by the time scale
 /// @throws PlanError  for a plan that no memory could execute, naming the action
 ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options);

@@ -125,7 +125,7 @@ class Lowering {
     return json;
   }
 
-  /// Keeps an op as a recipe if a dropped version comes from it, directly or through other such ops.
+  /// Keeps the op `last` as a recipe, and all ops from which its inputs come, directly or through other ops.
   void keep_recipe(OpId last) {
     std::vector<OpId> open{last};
     while (!open.empty()) {

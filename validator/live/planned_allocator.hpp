@@ -71,7 +71,7 @@ class PlannedAllocator {
     Block block;  ///< in the arena; for separate memory, only the size
     bool in_arena = false;
     LiveStream stream = nullptr;
-    std::vector<LiveStream> users;  ///< streams other than the arena's
+    std::vector<LiveStream> users;  ///< other streams that have used the block
   };
 
   void* place(Bytes size);

@@ -1,4 +1,4 @@
-// Memory of an NVIDIA GPU through the driver that the process has loaded already.
+// Memory of an NVIDIA GPU, through the driver's own functions.
 #pragma once
 
 #include <memory>

@@ -24,8 +24,8 @@ std::string setting(const char* name, const char* otherwise) {
   return value && *value ? value : otherwise;
 }
 
-/// One allocator for the planned device. The library cannot throw into PyTorch: wrong settings are reported once, and
-/// then every request gets separate memory. Without a driver, requests fail.
+/// One allocator for the planned device. Wrong settings are reported once, and then every request gets separate memory.
+/// Without a driver, requests fail.
 class Service {
  public:
   static Service& instance() {

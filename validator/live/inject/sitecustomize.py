@@ -1,5 +1,5 @@
 """Python imports this module when it starts, because `tidepool run` and `tidepool record --torch` put its folder first
-on the path. It attaches when the program has imported torch. The user's own sitecustomize runs too."""
+on the path. It attaches Tidepool when the program has imported torch. The user's own sitecustomize runs too."""
 
 import atexit
 import importlib.abc

@@ -1,5 +1,5 @@
 """Plans of the simulator on networks that really train. Every loss and weight has the same bits as without a plan.
-Memory has exactly the predicted bytes; under plans with copies it may have fewer."""
+The peak of memory is exactly the predicted one; under plans with copies it may be lower."""
 
 import ctypes
 import json

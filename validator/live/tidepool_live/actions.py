@@ -98,7 +98,7 @@ class Actions:
             if use not in there:
                 self._contents.become(use.before, use.after)
             elif not self._contents.take_copy(use.after):
-                self._contents.forget(use.before)  # the op has written it over its predecessor again
+                self._contents.forget(use.before)  # the op has overwritten its storage again
         return True
 
     def _place_of(self, use):

@@ -206,7 +206,7 @@ class Contents:
         return True
 
     def grow(self, version, buffer, size):
-        """An empty storage for a version that is overwritten as a whole."""
+        """Gives the tensors of a version memory again, without its content, since an op overwrites the whole version."""
         home = self.home(version, buffer)
         if home is not None:
             home.resize_(size)

@@ -436,7 +436,7 @@ class Follower(Guest):
         self._became = {number: number for number in self._unused.values()}
 
     def _remember(self):
-        """Takes what outlived the last whole iteration for what there is now."""
+        """Assumes that the buffers that outlived the last whole iteration are the ones that exist now."""
         self._becomes = dict(self._became)
         self._numbers, self._contents.tensors = {}, {}
         for buffer, number in self._lasting.items():

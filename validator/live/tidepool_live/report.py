@@ -19,7 +19,7 @@ class Report:
         self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
-        self._first_between = ""  # the first op between the steps that had the peak between steps
+        self._first_between = ""  # the first op between the two steps that have this peak between them
         self._staying, self._most_staying = {}, 0  # trace buffer -> bytes, in this iteration; the largest sum
         self._allocator_peaks, self._peaks_started = collections.Counter(), False
         self._count = self._learnt = 0
@@ -46,7 +46,7 @@ class Report:
             self._left_out[what] += 1
 
     def stays(self, buffer, size):
-        """A drop freed no memory: that of the buffer is not the allocator's."""
+        """A drop freed no memory, since the buffer's memory does not come from the allocator."""
         self.count("stays")
         self._staying[buffer] = size
 
@@ -84,7 +84,7 @@ class Report:
         meter.start()
 
     def count_peaks(self, device):
-        """The peaks of PyTorch's allocator in steady iterations and between them; called when a step has ended."""
+        """Counts the peaks of PyTorch's allocator in steady iterations and between them. Called when a step has ended."""
         if not self.steady:
             return
         if not self._peaks_started:
