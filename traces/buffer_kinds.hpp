@@ -6,12 +6,12 @@
 namespace tidepool {
 
 /// The same trace with kinds for buffers of unknown kind, inferred from the phases in which they are used. A trace
-/// without known forward and backward ops stays as it is. The rules:
+/// that lacks forward or backward ops stays as it is. The rules:
 /// - parameter: older than the trace or outlives it, used in the forward pass and in the optimizer;
 /// - optimizer state: older than the trace or outlives it, used in the optimizer only;
-/// - gradient: used first in the backward pass, and in the optimizer;
+/// - gradient: used first in the backward pass, and used in the optimizer;
 /// - input: first written by a copy from the host, and only read later;
-/// - activation: used first in the forward pass, and in the backward pass;
+/// - activation: used first in the forward pass, and used in the backward pass;
 /// - workspace: made for one op, or by the optimizer for itself.
 /// These kinds are guesses; meta.inferred_kinds has their number.
 Trace with_inferred_kinds(Trace trace);

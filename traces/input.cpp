@@ -75,7 +75,7 @@ class Growing {
   HeadCheck check_;  ///< empty once it has been called
 };
 
-/// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is no size; ..."
+/// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is not a size; ..."
 std::size_t most_decompressed() {
   const char* given = std::getenv(kMaxInputVariable);
   if (!given) return static_cast<std::size_t>(kMostDecompressed.count());

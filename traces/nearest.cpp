@@ -35,7 +35,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongestWord = 64;  // nobody mistypes a longer one, and the distance is quadratic
+  constexpr std::size_t kLongestWord = 64;  // nobody mistypes a longer one; finding the distance takes quadratic time
   if (word.size() > kLongestWord) return "";
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::string found;

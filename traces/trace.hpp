@@ -114,8 +114,8 @@ enum class StepKind : std::uint8_t {
   kAlloc,   ///< a buffer comes into being
   kFree,    ///< a buffer ends
   kRun,     ///< an op runs
-  kForget,  ///< the program drops its last reference to a version that was replaced in place. The bytes live on in
-            ///< the replacing version; only a model that copies on write can give memory back here.
+  kForget,  ///< the program drops its last reference to a version that was replaced in place. The replacing version
+            ///< still has the memory; only a model that copies on write can give memory back here.
 };
 
 /// The program: its events in the order in which the host issued them. `id` indexes buffers, ops or versions by kind.

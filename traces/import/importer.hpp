@@ -52,7 +52,7 @@ const Importer& find_importer(const Input& input, const std::string& format);
 /// @throws InputError  as read_input() and find_importer()
 Input read_trace_input(const std::string& path, const std::string& format = "auto");
 
-/// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
+/// Reads a trace in any known form, compressed or not; from a folder, in a form that takes folders.
 /// @param device  reads the part of this device only, if it is given
 /// @param with    a second file with further data, such as the profile of the run of an execution trace; "" = none
 /// @throws InputError  "x.csv: --device 1: the form csv has no devices"

@@ -26,7 +26,7 @@ struct KinetoLifetimes {
     bool born_before = false;
   };
   struct Event {
-    std::size_t memory = 0;  ///< index into Kineto::memory
+    std::size_t memory = 0;      ///< index into Kineto::memory
     std::size_t ends = kNone;    ///< index of the life that ends
     std::size_t begins = kNone;  ///< index of the life that begins, after the other has ended
   };

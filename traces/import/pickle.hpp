@@ -19,7 +19,7 @@ class Pickle {
   enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
 
   /// @throws InputError  "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none",
-  ///                     "byte 812: unknown opcode 0xff", "byte 812: the pickle ends within BININT"
+  ///                     "byte 812: unknown opcode 0xff", "byte 812: the pickle ends within BININT; ..."
   explicit Pickle(std::string_view bytes);
 
   PickleId root() const { return root_; }

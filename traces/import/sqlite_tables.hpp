@@ -67,8 +67,8 @@ class SqliteTables {
   bool has(const std::string& table) const { return tables_.contains(table); }
 
   /// Visits all rows, in the order in which the file keeps them. A table that the file lacks has none.
-  /// @throws InputError  "x.sqlite: T: no column 'start'; expected start, end and 3 more", what SQLite says about
-  ///                     damage, and what `visit` throws
+  /// @throws InputError  "x.sqlite: T: no column 'start'; expected start, end, ...", what SQLite says about damage, and
+  ///                     what `visit` throws
   void each(const char* table, std::span<const SqliteColumn> columns,
             const std::function<void(const SqliteRow&)>& visit) const;
 

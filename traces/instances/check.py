@@ -107,7 +107,7 @@ class Machine:
     def __init__(self, step, links, capacity):
         self.step, self.links, self.capacity = step, links, capacity
         self.ops = self.to_device = self.to_host = 0  # when each lane is free
-        self.in_use, self.left = {}, []  # places: version: (offset, end); left ones: (offset, end, free from)
+        self.in_use, self.left = {}, []  # {version: (offset, end)}; left places: (offset, end, free from)
         self.scratch = {}  # version that the next op makes a second time: ((offset, end), free from)
         self.iteration, self.next_op, self.places = 0, 0, [Place() for _ in step.buffer]
         self.from_host()

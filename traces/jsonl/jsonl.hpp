@@ -12,7 +12,7 @@ namespace tidepool {
 /// The trace as text, every field and id kept: read_jsonl() gives an equal trace back.
 std::string to_jsonl(const Trace& trace);
 
-/// @throws InputError  "x.jsonl:12: 'kind' is 'actvation'; expected unknown, parameter, ... or input"
+/// @throws InputError  "x.jsonl:12: 'kind' is "actvation"; expected unknown, parameter, ... or input"
 Trace read_jsonl(const Input& input);
 
 }  // namespace tidepool

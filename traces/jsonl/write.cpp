@@ -268,7 +268,7 @@ class Lines {
   const TraceData& data_;
   std::vector<VersionId> initial_;  // by buffer
   std::vector<bool> said_;          // by version: a "makes" of an earlier line has it
-  bool numbered_ = false;           // the lines give every number
+  bool numbered_ = false;           // the lines give the numbers of all versions
   bool say_made_ = false;
   std::size_t next_order_ = 0;
   fmt::memory_buffer out_;

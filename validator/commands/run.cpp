@@ -118,7 +118,7 @@ void print(const Json& json) {
   if (json.contains("lost") && !json["lost"].empty()) row("first deviation", deviation(json));
 }
 
-/// A sentence about the first promise that was not kept; empty if all were.
+/// A sentence about the first promise that was not kept; empty if all were kept.
 std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<PlanFile>& file) {
   const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
   if (!arguments.layout.empty() && !json.contains("allocator"))

@@ -154,8 +154,8 @@ extern "C" __global__ void tidepool_tick(Stamp* stamp) {
   stamp->end = least;
 }
 
-/// Eight chains of multiply-adds in each thread. The result is written, so that the compiler does not remove the
-/// computation.
+/// Eight chains of multiply-adds in each thread. One possible result is written, so that the compiler does not remove
+/// the computation.
 extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
   float sums[8];
   for (unsigned i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);

@@ -38,8 +38,8 @@ class HeapMemory final : public MemorySource {
 /// One arena of height + fallback, in which LayoutPlaces chooses the place of each request. The first request decides
 /// the arena's stream. Requests without a place, and requests of other streams, get separate memory. Thread-safe.
 ///
-/// Places are reused in the order of the arena's stream. A block that other streams have used (record_use) is reused
-/// only after the arena's stream waits for them.
+/// A freed place is reused at once, because the work of the arena's stream runs in order. If other streams have used
+/// the block (record_use), the arena's stream first waits for them.
 class PlannedAllocator {
  public:
   struct Report {

@@ -47,7 +47,7 @@ class LiveRecorder(Guest):
         self._texts = {}  # text -> as JSON
         self._complete = 0  # number of complete iterations
         self.missed = 0  # number of ops of other threads
-        self._next = None  # time at which the next iteration begins: just after the last one, without a gap for ops
+        self._next = None  # time at which the next iteration begins: 1 ns after the last one, so that no op is between
         super().__init__(models, optimizers)
         for key in ("containers", "models"):
             if key in self.meta:

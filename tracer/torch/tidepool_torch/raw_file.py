@@ -9,7 +9,7 @@ import time
 
 CLOCK_EVERY_NS = 1_000_000_000
 _MOST_FILES = 999  # files of one process in a folder
-_MOST_HELD = 64 << 20  # characters
+_MOST_HELD = 64 << 20  # characters of records; when more are held, they are written
 
 
 now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)

@@ -206,7 +206,7 @@ class Contents:
         return True
 
     def grow(self, version, buffer, size):
-        """Gives the tensors of a version memory again, without its content, since an op overwrites the whole version."""
+        """Gives the program's tensors of a version memory again, without content: an op overwrites all of it."""
         home = self.home(version, buffer)
         if home is not None:
             home.resize_(size)

@@ -84,7 +84,7 @@ class Report:
         meter.start()
 
     def count_peaks(self, device):
-        """Counts the peaks of PyTorch's allocator in steady iterations and between them. Called when a step has ended."""
+        """Counts the peaks of PyTorch's allocator in and between steady iterations. Called at the end of a step."""
         if not self.steady:
             return
         if not self._peaks_started:
