@@ -56,7 +56,7 @@ TEST_CASE("run prints in one sentence which promise was not kept, and ends with 
         "tidepool: between its steps the job used 2 KiB, more than the 1 KiB that the plan promises\n");
   CHECK(said("{" + followed + R"(,"peak_bytes":1536,"stays_bytes":512,"left_out":{}})", 1) ==
         "tidepool: the step used 1.5 KiB, more than the 1 KiB that the plan promises; the plan drops 512 B that stay: "
-        "PyTorch cannot free memory of NumPy or of a data loader\n");
+        "PyTorch cannot free memory of NumPy, of a data loader or of a library\n");
   CHECK(said("{" + followed +
                  R"(,"peak_bytes":1024,"between_peak_bytes":2048,"between_op":"aten::linear","left_out":{}})",
              1) ==

@@ -65,6 +65,7 @@ TEST_CASE("a live program leaves out memory that no operator names, such as the 
   const auto json = nlohmann::json::parse(live_program(trace, {trace.hash(), {}, {}, writer.plan()}, "run.plan"));
   REQUIRE(json["ops"][0]["uses"].size() == 1);
   CHECK(json["ops"][0]["uses"][0][0] == made.value());
+  CHECK(json["hidden"] == nlohmann::json{library.value(), workspace.value()});
 }
 
 TEST_CASE("content whose first action is a swap-in begins on the host, unless an op of the step makes it") {

@@ -152,11 +152,11 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
                        to_text(limit_of(*file)));
   };
   if (const Bytes peak{number("measured_peak_bytes")}; peak > limit_of(*file))
-    return too_much("the step", peak) +
-           (json.contains("stays_bytes")
-                ? fmt::format("; the plan drops {} that stay: PyTorch cannot free memory of NumPy or of a data loader",
-                              to_text(Bytes{number("stays_bytes")}))
-                : "");
+    return too_much("the step", peak) + (json.contains("stays_bytes")
+                                             ? fmt::format("; the plan drops {} that stay: PyTorch cannot free memory "
+                                                           "of NumPy, of a data loader or of a library",
+                                                           to_text(Bytes{number("stays_bytes")}))
+                                             : "");
   if (const Bytes peak{number("between_peak_bytes")}; peak > limit_of(*file))
     return too_much("between its steps the job", peak) +
            (json.contains("between_op") ? "; the first op there was " + json["between_op"].get<std::string>() : "");

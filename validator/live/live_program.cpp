@@ -45,6 +45,7 @@ class Lowering {
     }
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) json["ops"].push_back(lower_op(OpId{i}));
     json["unused"] = unused();
+    json["hidden"] = hidden();
     json["parked"] = parked_;
     json["actions"] = std::move(actions);
     return json.dump();
@@ -67,6 +68,21 @@ class Lowering {
   /// workspace of a library.
   bool is_hidden(const Use& use) const {
     return use.evidence == Evidence::kInferred && !named_[buffer_of(use).index()];
+  }
+
+  /// The buffers that the job cannot see: those of hidden uses, and memory of unknown purpose that no op uses and that
+  /// is there before and after the step.
+  Json hidden() const {
+    std::vector<bool> used(trace_.buffers().size());
+    for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)
+      for (const Use& use : trace_.uses(OpId{i})) used[buffer_of(use).index()] = true;
+    Json numbers = Json::array();
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
+      const Buffer& buffer = trace_.buffers()[i];
+      const bool stays = buffer.kind == BufferKind::kUnknown && buffer.born_before && buffer.outlives;
+      if (!named_[i] && (used[i] || stays)) numbers.push_back(i);
+    }
+    return numbers;
   }
 
   BufferId buffer_of(const Use& use) const { return trace_.version(use.out.valid() ? use.out : use.in).buffer; }

@@ -22,6 +22,10 @@ class Actions:
             done = self._run_again(subject)
         else:
             buffer = self._plan.buffer_of[subject]
+            if buffer in self._plan.hidden:
+                if verb in ("drop", "discard"):
+                    self._stays(buffer)
+                return
             done = getattr(self, "_" + verb)(subject, buffer)
         verb = "drop" if verb == "discard" else verb
         if verb not in ("run", "swap_out", "swap_in", "drop"):
@@ -29,9 +33,12 @@ class Actions:
         if done:
             self._report.count(verb)
         elif verb == "drop" and not self._contents.resizable(subject, self._plan.buffer_of[subject]):
-            self._report.stays(self._plan.buffer_of[subject], self._plan.sizes[self._plan.buffer_of[subject]])
+            self._stays(self._plan.buffer_of[subject])
         else:
             self._report.left_out(verb)
+
+    def _stays(self, buffer):
+        self._report.stays(buffer, self._plan.sizes[buffer])
 
     def _swap_out(self, version, buffer):
         return self._contents.swap_out(version, buffer)

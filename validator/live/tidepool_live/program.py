@@ -44,6 +44,7 @@ class LiveProgram:
     multiples of BLOCK before they are compared.
 
     parked      versions that the plan expects on the host when the step begins
+    hidden      buffers that the job cannot see, such as workspaces of libraries
     actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version that
                 no later action brings back is a "discard".
     """
@@ -60,6 +61,7 @@ class LiveProgram:
         self.producer = [op for _, op, _ in content["versions"]]
         self.parent = [parent for _, _, parent in content["versions"]]
         self.parked = set(content["parked"])
+        self.hidden = set(content["hidden"])
         self.ops = [self._op(op) for op in content["ops"]]
         self.actions = [[] for _ in range(len(self.ops) + 1)]
         for before, verb, subject in self._with_discards(content["actions"]):
