@@ -109,11 +109,10 @@ TEST_CASE("an allocation that a profiler reports once for each context is one al
   CHECK(trace.data().losses == Losses{});
 }
 
-TEST_CASE("host memory and copies within it are left out of a capture's trace") {
-  const Trace trace = lowered(
-      "{'kind': 'memory', 'operation': 'alloc', 'memory': 'pinned', 'time': 1, 'address': 64, 'size': 8}\n"
-      "{'kind': 'copy', 'copy': 'htoh', 'start': 3, 'end': 4}\n" +
-      driver("alloc", 2, 4096, 8));
+TEST_CASE("host memory, copies within it and static variables are left out of a capture's trace") {
+  const std::string memory = "{'kind': 'memory', 'operation': 'alloc', 'time': 1, 'address': 64, 'size': 8, 'memory': ";
+  const Trace trace = lowered(memory + "'pinned'}\n" + memory + "'device_static'}\n" + driver("alloc", 2, 4096, 8) +
+                              "{'kind': 'copy', 'copy': 'htoh', 'start': 3, 'end': 4}\n");
   CHECK(program(trace) == Lines{"alloc 0"});
 }
 

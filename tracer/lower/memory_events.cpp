@@ -19,6 +19,11 @@ constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of t
 static_assert(static_cast<int>(raw::Category::kInput) == static_cast<int>(BufferKind::kInput) &&
               static_cast<int>(raw::Category::kOptimizerState) == static_cast<int>(BufferKind::kOptimizerState));
 
+/// A variable of a loaded module, which nobody allocates. PyTorch's modules have 1,600 of them.
+bool is_static(raw::MemoryKind kind) {
+  return kind == raw::MemoryKind::kDeviceStatic || kind == raw::MemoryKind::kManagedStatic;
+}
+
 std::uint16_t device_number(std::uint32_t device) { return device > 0xffff ? 0 : static_cast<std::uint16_t>(device); }
 
 /// An event of the driver or of the framework. `unmaps` ends everything that begins in its range.
@@ -77,7 +82,8 @@ class Collector {
 
   void add_driver(const FittedLog& file) {
     for (const raw::Memory& record : file.log.memory) {
-      if (on_host(record.memory) || record.operation == raw::MemoryOperation::kUnknown) continue;
+      if (on_host(record.memory) || is_static(record.memory)) continue;
+      if (record.operation == raw::MemoryOperation::kUnknown) continue;
       const std::int64_t time = file.clock.common(record.time);
       const bool numbered = record.correlation != 0;
       if (!seen_.emplace(numbered, numbered ? record.correlation : time, record.operation, record.address).second)

@@ -14,7 +14,7 @@ namespace tidepool {
 /// All other driver allocations are buffers (workspaces of libraries, communication).
 /// - A tensor ends when the allocator gets its memory back (free_completed). In a file without such events, it ends
 /// when the program releases it (free_requested).
-/// - Pageable and pinned host memory is left out.
+/// - Host memory (pageable and pinned) and static variables of modules are left out.
 /// @param as_requested  whether a tensor has the size of its storage, if the framework's hook tells it; otherwise it
 /// has that of its allocator's block, which is up to 1 MiB larger if PyTorch does not split the block
 std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested);
