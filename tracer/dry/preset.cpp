@@ -49,6 +49,8 @@ constexpr std::array kPresets{
 
 }  // namespace
 
+double host_link(const DevicePreset& preset) { return preset.major >= 9 ? kPcie5 : kPcie; }
+
 std::span<const DevicePreset> device_presets() { return kPresets; }
 
 const DevicePreset& device_preset(std::string_view name) {

@@ -26,6 +26,10 @@ struct DevicePreset {
   double link_bytes_per_second = 0;  ///< to another device of the machine, in one direction: NVLink, or else PCIe
 };
 
+/// Bytes per second of the device's link to the host, in one direction: PCIe of the fifth generation since compute
+/// capability 9.0, before that of the fourth.
+double host_link(const DevicePreset& preset);
+
 std::span<const DevicePreset> device_presets();
 /// @throws InputError naming the nearest preset
 const DevicePreset& device_preset(std::string_view name);

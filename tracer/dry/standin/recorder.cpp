@@ -317,7 +317,6 @@ void Recorder::joined(std::uint64_t communicator, std::uint32_t rank, std::uint3
 }
 
 Work Recorder::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, raw::CopyKind kind) {
-  constexpr double kLink = 25e9;  // a PCIe link of the fourth generation, measured end to end
   Work work;
   work.issued = now();
   work.kind = Work::Kind::kCopy;
@@ -325,7 +324,7 @@ Work Recorder::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, r
   work.to = to;
   work.from = from;
   work.bytes = bytes;
-  const double rate = kind == raw::CopyKind::kDtoD ? preset_.bytes_per_second / 2 : kLink;
+  const double rate = kind == raw::CopyKind::kDtoD ? preset_.bytes_per_second / 2 : host_link(preset_);
   work.estimate_ns = std::max(kLeastNanos, static_cast<std::uint64_t>(static_cast<double>(bytes) / rate * 1e9));
   return work;
 }
