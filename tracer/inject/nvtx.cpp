@@ -72,8 +72,9 @@ void record(Action action, std::string_view name, const void* domain, std::uint6
 }
 
 void record(Action action, const EventAttributes* event, const void* domain, std::uint64_t id) {
-  if (event == nullptr) return;
-  if (event->message_type == kUnicode)
+  if (event == nullptr)  // recorded too, because its pop is
+    record(action, "", domain, id);
+  else if (event->message_type == kUnicode)
     record(action, narrow(static_cast<const wchar_t*>(event->message)), domain, id);
   else if (event->message_type == kRegistered)
     record(action, name_of(event->message), domain, id);
