@@ -285,26 +285,32 @@ do_dry_events() {
   "$python" "$root/tracer/gpu_day/tables.py" "$work" events
 }
 
-# Activation offloading by PyTorch (save_on_cpu), predicted first, then run.
-do_offload() {
-  local more=(--machine "$(live_machine)")
-  if [ -s "$work/live.tide" ]; then
-    "$program" simulate "$work/live.tide" --first --policy torch-offload --capacity 1.0x "${more[@]}" || true
-  fi
-  "$python" "$(job "$first")" $small >"$work/offload-without.txt" || return
-  "$python" "$(job "$first")" $small --offload >"$work/offload-with.txt" || return
-  tail -n 1 "$work/offload-without.txt" "$work/offload-with.txt"
+# Predicts a job with a dry run: its peaks, and the time of its last iteration. NAME-predicted.json, NAME-dry.txt
+# predict NAME COMMAND...
+predict() {
+  local made=$work/$1
+  shift
+  "$program" record --dry --device "$(dry_device)" -o "$made.tide" -- "$@" --iterations 3 >"$made-dry.txt" || return
+  "$program" import "$made.tide" --iteration 2 -o "$made-last.tide" || return
+  "$program" simulate "$made-last.tide" --machine "$(live_machine)" --json >"$made-predicted.json"
 }
 
-# Activation offloading by PyTorch's compiler: a dry run first predicts each way, then the way is run.
-do_published() {
-  local way made
+# Activation offloading by PyTorch (save_on_cpu), predicted first, then run.
+do_offload() {
+  local way
   for way in '' --offload; do
-    made=$work/published$way
-    "$program" record --dry --device "$(dry_device)" -o "$made.tide" -- "$python" "$(job compiled_offload)" $small $way \
-      --iterations 3 >"$made-dry.txt" || return
-    "$program" simulate "$made.tide" --machine "$(live_machine)" --json >"$made-predicted.json" || return
-    "$python" "$(job compiled_offload)" $small $way >"$made.txt" || return
+    predict "offload$way" "$python" "$(job "$first")" $small --device cuda $way || return
+    "$python" "$(job "$first")" $small $way >"$work/offload$way.txt" || return
+  done
+  "$python" "$root/tracer/gpu_day/tables.py" "$work" offload
+}
+
+# The same by PyTorch's compiler.
+do_published() {
+  local way
+  for way in '' --offload; do
+    predict "published$way" "$python" "$(job compiled_offload)" $small $way || return
+    "$python" "$(job compiled_offload)" $small $way >"$work/published$way.txt" || return
   done
   "$python" "$root/tracer/gpu_day/tables.py" "$work" published
 }

@@ -69,5 +69,5 @@ has unpacked/d/summary-d.txt '^live  .*  ok$'
 has unpacked/d/summary-d.txt '^events-real .*  failed with 1: '
 has unpacked/d/summary-d.txt '^events-dry .*  ok$'
 has unpacked/d/summary-d.txt '^offload .*  ok$'
-has unpacked/d/published-dry.txt '"allocated_peak_bytes": [1-9]'
+has unpacked/d/offload--offload-dry.txt '"allocated_peak_bytes": [1-9]'
 echo passed

@@ -106,22 +106,19 @@ def events(folder):
     return int(expected["events"] != seen["events"] or expected["segments"] != seen["segments"])
 
 
-def offload(folder):
-    without, with_it = folder / "offload-without.txt", folder / "offload-with.txt"
-    if without.exists() and with_it.exists():
-        print("without offloading", json.dumps(last_json(without)))
-        print("with offloading   ", json.dumps(last_json(with_it)))
+def offload(folder, name="offload", what="PyTorch"):
+    for way in ("", "--offload"):
+        paths = (folder / f"{name}{way}{end}" for end in ("-dry.txt", "-predicted.json", ".txt"))
+        expected, predicted, seen = (last_json(path) if path.exists() else {} for path in paths)
+        if not expected or not predicted or "allocated_peak_bytes" not in seen:
+            continue
+        print(f"{what}, {'with' if way else 'without'} offloading: predicted {expected['allocated_peak_bytes'] / 1e6:.0f} MB, "
+              f"{predicted['makespan_ns'] / 1e6:.1f} ms; measured {seen['allocated_peak_bytes'] / 1e6:.0f} MB, "
+              f"{seen['median_ms']:.1f} ms")
 
 
 def published(folder):
-    for way, what in (("", "without"), ("--offload", "with")):
-        paths = (folder / f"published{way}{end}" for end in ("-dry.txt", "-predicted.json", ".txt"))
-        expected, predicted, seen = (last_json(path) if path.exists() else {} for path in paths)
-        if not expected or not predicted or not seen:
-            continue
-        peak, time = expected["allocated_peak_bytes"], predicted["makespan_ns"] / 1e6 / expected["iterations"]
-        print(f"compiled, {what} offloading: predicted {peak / 1e6:.0f} MB, {time:.1f} ms; "
-              f"measured {seen['allocated_peak_bytes'] / 1e6:.0f} MB, {seen['median_ms']:.1f} ms")
+    offload(folder, "published", "PyTorch's compiler")
 
 
 PARTS = {part.__name__: part for part in (plans, overhead, losses, events, offload, published)}
