@@ -1,4 +1,4 @@
-// The smallest tiny step on which a check still fails.
+// Shrinks a tiny step on which a check fails, as long as the check still fails.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace tidepool::tests {
 
-/// Removes ops, touches and special features of a step, and halves sizes and times, as long as `fails` is true for the
-/// result. A recipe whose trace is refused does not fail.
+/// Removes ops, touches and special features of a step, and lowers sizes, times and the capacity, as long as `fails` is
+/// true for the result. A recipe whose trace is refused counts as one that does not fail.
 template <class Fails>
 TinyRecipe shrink(TinyRecipe recipe, Fails fails) {
   const auto attempt = [&](auto change) {

@@ -9,9 +9,10 @@
 namespace tidepool {
 namespace {
 
-/// Places every buffer once, in an order by its own properties, into the lowest or the smallest hole among the placed
-/// ones. No order is best for all programs, so by default all ten combinations are tried and the lowest layout is kept.
-/// Each combination looks at O(n log n) lists, see place_in_order().
+/// Sorts the buffers by a key such as size or life, and places each once, into the lowest or the smallest hole between
+/// the buffers placed before it. No order is best for all programs, so by default all ten combinations of order and
+/// hole are tried, and the layout with the least height is kept. Each combination reads O(n log n) lists of address
+/// ranges, see place_in_order().
 /// Compared in: Lamprou et al., "A Practical Approach to Dynamic Storage Allocation", arXiv 2504.04874, section 2.
 class OnePass final : public Planner {
  public:

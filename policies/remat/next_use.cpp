@@ -16,7 +16,8 @@ std::unique_ptr<Policy> make(const Options& options) {
 }
 
 /// DTR's formula with the time until the next use, which the trace contains, in place of the time since the last use:
-/// see DropByNextUse. Next uses are Belady's criterion; MegEngine's static graphs divide by them too (seq_dtr.cpp).
+/// see DropByNextUse. Belady evicts by the next use. MegEngine's DTR for static graphs also divides by the distance to
+/// the next use (seq_dtr.cpp).
 const RegisterPolicy kRegistered{
     {.name = "next-use",
      .kind = PolicyKind::kRemat,

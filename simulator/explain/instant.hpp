@@ -35,7 +35,7 @@ bool is_of_one_device(const Trace& trace);
 /// @throws InputError  "the trace is of 2 devices; expected one, as `explain` shows one"
 void require_one_device(const Trace& trace, std::string_view purpose);
 
-/// The first instant at which most bytes are alive. O(steps + uses).
+/// The first instant at which the sum of live bytes is largest. O(steps + uses + buffers log buffers).
 Instant peak_instant(const Trace& trace);
 /// The instant at which `op` runs: its outputs are allocated, and buffers that it is the last to use are not yet freed.
 Instant instant_of(const Trace& trace, OpId op);
@@ -48,8 +48,8 @@ struct Lowered {
 };
 
 /// The peak of the iteration around `instant` if each buffer in `gone` is absent from its last use before the instant
-/// to its next use. At most, the peak falls to the next largest sum of another instant. A buffer in use stays.
-/// O(steps).
+/// to its next use. The new peak may be at another instant, at which fewer of these buffers are absent. A buffer that
+/// the op at `instant` uses stays. O(steps).
 Lowered lowered_peak(const Trace& trace, const Instant& instant, const std::vector<LiveBuffer>& gone);
 
 }  // namespace tidepool

@@ -106,7 +106,8 @@ struct GpuTimeline {
 
 /// Converts a timeline to a trace. Ops are in the order in which the host launched them. Memory events become buffers,
 /// and each use gets its buffer by address. Events and waits become orders between streams; ranges become marks, phases
-/// and modules. Without ranges that count iterations, repetition of ops gives these: see find_steps.
+/// and modules. If no range is an iteration, the iterations are found by the repetition of ops and by the updates of
+/// weights: see find_steps() and find_updates().
 /// @param device  reads this device only, if it is given
 /// @return  a builder that is not finished: the caller sets its meta
 /// @throws InputError  "no device 3; the report has 1, 4"

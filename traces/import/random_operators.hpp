@@ -1,4 +1,4 @@
-// Operators of PyTorch that draw random numbers, which PyTorch's files do not mark.
+// Names of PyTorch's operators that draw random numbers. PyTorch's files do not say which operators do.
 #pragma once
 
 #include <string_view>

@@ -19,7 +19,8 @@ namespace tidepool {
 std::vector<std::size_t> nodes_of_activities(const ExecutionTrace& file, const EtProgram& program,
                                              const Kineto& profile);
 
-/// The storages of an execution trace as buffers of a profile's activities.
+/// The storages of an execution trace, the calls that use them, and for each activity of a profile the call that
+/// launched it.
 KinetoOperands find_operands(const ExecutionTrace& file, const Kineto& profile);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Steps of a training job by its updates of content that lasts: weights and the optimizer's state.
+// Search for the steps of a training job by its updates of content that lasts: weights and the optimizer's state.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,20 @@ struct BlockUse {
 /// One update of a block is all ops that write it after kernels have only read it, up to the next kernel that only
 /// reads it. So weights have one update in each step, however many micro-batches and logs there are; an activation has
 /// none. Blocks in use for at least half of the job are grouped by their number of updates; blocks of a few numbers do
-/// not count. A block that is first read after its first update, such as the optimizer's state, has one update less,
-/// and is in the group of the others too. The group of most bytes gives the steps. It must have two blocks and a
-/// thousandth of the bytes of all these blocks. If there is no such group, uses of unknown access count as writes (of
-/// a fused optimizer), and the group must have a tenth of the bytes.
+/// not count. A block that is first read after it is first written, such as the optimizer's state, has one update less
+/// than the weights, since its writes before that read are no update. So a block with n updates is in the groups of n
+/// and of n + 1. Of the groups with at least two blocks and a thousandth of the bytes of all these blocks, the one with
+/// most bytes gives the steps. If there is no such group, uses of unknown access count as writes (of a fused
+/// optimizer), and the group must have a tenth of the bytes.
 /// @param uses         in the order of ops
 /// @param block_bytes  by block
 std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse> uses,
                                       std::span<const std::int64_t> block_bytes);
 
-/// `found`, if each of its steps has one update and no step but the first is missing; otherwise steps that end with the
-/// updates. A missing first step is added if it has the ops with which the second step begins; it begins with them.
+/// `found`, if there are fewer than two updates, or if each of its steps contains exactly one update and no update but
+/// the first is outside of them; otherwise one step for each update but the first, from the end of the previous update
+/// to the end of its own. If the first update is then before all steps, a step that contains it is put in front of
+/// them, if ops named like those near the begin of the following step occur before it: the step begins with them.
 /// @param names    by op: equal numbers for equal names
 /// @param found    by repetition, see find_steps
 /// @param updates  see find_updates

@@ -38,7 +38,7 @@ bool do_the_same(const Trace& a, const Trace& b) {
          all_same(x.marks, y.marks, same_mark);
 }
 
-/// The ops of a rank that are collectives, by collective; none for those of other ranks.
+/// By collective: the rank's op in it; none if the rank does not take part.
 std::vector<OpId> collectives_of(const Job& job, std::size_t rank) {
   std::vector<OpId> ops(job.collectives.size());
   for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -57,7 +57,7 @@ bool Bfc::extend(Bytes size) {
     if (region < size) return false;
     address = device_->reserve(region);
   }
-  if (!enlarged && next_region_ < limit_) next_region_ = next_region_ * 2;  // values above the limit are not used
+  if (!enlarged && next_region_ < limit_) next_region_ = next_region_ * 2;  // above the limit, doubling has no effect
   add_region(*address, region);
   return true;
 }

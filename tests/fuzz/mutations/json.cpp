@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostValues = 10'000;  // most values of a file that a mutation chooses from
+constexpr std::size_t kMostValues = 10'000;  // a mutation chooses among this many values of a file, the first ones
 
 void collect(Json& value, std::vector<Json*>& all) {
   if (all.size() == kMostValues) return;

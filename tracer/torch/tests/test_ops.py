@@ -184,7 +184,7 @@ class HostMemory(unittest.TestCase):
 
 class Recurrence(unittest.TestCase):
     def test_an_lstm_layer_is_one_op_and_keeps_gates_and_cells_for_backward(self):
-        # 7 steps, batch 3, hidden 5: reserve 7 x 3 x (5 x 5) x 4 B = 2100 B
+        # Four gates and one cell of 5 floats each, for 7 steps of 3 sequences: 7 x 3 x (4 + 1) x 5 x 4 B = 2100 B
         def make():
             model = nn.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=True)
             x = torch.randn(3, 7, 4)
