@@ -14,6 +14,7 @@
 #include "simulator/launch/process.hpp"
 #include "simulator/options.hpp"
 #include "simulator/sweep/least_capacity.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
@@ -105,8 +106,9 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
     return Interruptible::code();
   }
   if (result.missing > 0)
-    throw std::runtime_error{fmt::format("{}; {} shards did not finish in two tries; their messages are in {}",
-                                         progress, result.shards.size(), result.folder)};
+    throw std::runtime_error{fmt::format("{}; {} did not finish in two tries; {} messages are in {}", progress,
+                                         counted(static_cast<std::int64_t>(result.shards.size()), "shard"),
+                                         result.shards.size() == 1 ? "its" : "their", result.folder)};
   print_results(parts, database, {}, arguments.show);
   std::fflush(stdout);
   fmt::print(stderr, "all {} runs are in {}\n", count(result.runs), arguments.output);

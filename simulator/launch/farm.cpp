@@ -99,7 +99,9 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
   collect(folder, database);
   FarmResult state = lacking(order, parts, database);
   for (int attempt = 1; attempt <= kTries && state.missing > 0 && !stop; ++attempt) {
-    if (attempt > 1) fmt::print(stderr, "{} shards are not complete; once more\n", state.shards.size());
+    if (attempt > 1)
+      fmt::print(stderr, "{} not complete; once more\n",
+                 state.shards.size() == 1 ? "1 shard is" : fmt::format("{} shards are", state.shards.size()));
     launcher.run(script, folder + "/%.log", state.shards, stop);
     collect(folder, database);
     state = lacking(order, parts, database);

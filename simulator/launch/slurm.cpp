@@ -10,6 +10,7 @@
 
 #include "simulator/launch/launcher.hpp"
 #include "simulator/launch/process.hpp"
+#include "simulator/text/counted.hpp"
 
 namespace tidepool {
 namespace {
@@ -70,7 +71,8 @@ class Slurm final : public Launcher {
            const std::atomic<bool>& stop) override {
     const Job job = submit(script, log, indices);
     std::ofstream{job_file(script)} << job.parsable() << '\n';
-    fmt::print(stderr, "submitted job {} with {} tasks\n", job.text(), indices.size());
+    fmt::print(stderr, "submitted job {} with {}\n", job.text(),
+               counted(static_cast<std::int64_t>(indices.size()), "task"));
     follow(job, stop);
   }
 

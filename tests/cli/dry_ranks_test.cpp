@@ -66,8 +66,8 @@ TEST_CASE("a rank that waits for one that has ended ends with a message") {
   CHECK_THAT(run.err, ContainsSubstring(
                           "tidepool dry run: rank 0 of 2 waits in ncclAllReduce (all_reduce 4): rank 1 (process "));
   CHECK_THAT(run.err, ContainsSubstring(") has ended\n"));
-  CHECK_THAT(run.err, ContainsSubstring(
-                          "run.tide: 1 more collectives are not in the traces of all their ranks; they are kernels\n"));
+  CHECK_THAT(run.err,
+             ContainsSubstring("run.tide: 1 more collective is not in the traces of all its ranks; it is a kernel\n"));
 }
 
 /// Records a script of tests/dry with torchrun and two ranks; nothing without PyTorch.

@@ -113,7 +113,7 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
     const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "2"}));
     CHECK(result.code == 1);
     CHECK(result.err.find(" of 27 runs are in " + database +
-                          "; 1 shards did not finish in two tries; their messages are in " + database + ".shards\n") !=
+                          "; 1 shard did not finish in two tries; its messages are in " + database + ".shards\n") !=
           std::string::npos);
   }
   CHECK(fs::exists(database + ".shards/1.sqlite"));
@@ -136,7 +136,7 @@ case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
   const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "1"}));
   CHECK(result.code == 0);
   CHECK(result.err ==
-        "job 16 of an earlier sweep is still there; waiting for it\nsubmitted job 17 with 1 tasks\n"
+        "job 16 of an earlier sweep is still there; waiting for it\nsubmitted job 17 with 1 task\n"
         "all 27 runs are in " +
             database + "\n");
   CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
@@ -159,7 +159,7 @@ esac
       sweep.command(database, {"--slurm", "--shards", "1", "--slurm-options", "-M west --mem=1G"});
   const ProgramResult result = run_program(command);
   CHECK(result.code == 0);
-  CHECK(result.err == "submitted job 17 on west with 1 tasks\nall 27 runs are in " + database + "\n");
+  CHECK(result.err == "submitted job 17 on west with 1 task\nall 27 runs are in " + database + "\n");
   CHECK(fs::exists(scratch.file("bin/asked")));
   CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
 

@@ -194,12 +194,14 @@ std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Tr
   return std::pair{skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip)};
 }
 
+/// "1 copy", "3 copies".
+std::string some(std::size_t count, const char* one, const char* more) {
+  return fmt::format("{} {}", count, count == 1 ? one : more);
+}
+
 /// @return  the number of the trace's iterations
 std::size_t print_recorded(const std::string& output, const Trace& trace) {
   const Summary sum = summarize(trace);
-  const auto some = [](std::size_t count, const char* one, const char* more) {
-    return fmt::format("{} {}", count, count == 1 ? one : more);
-  };
   fmt::print(stderr, "{}: {}, {}, {}, {}\n", output, some(sum.kernels, "kernel", "kernels"),
              some(sum.copies, "copy", "copies"), some(sum.buffers, "buffer", "buffers"),
              some(sum.iterations, "iteration", "iterations"));
@@ -247,11 +249,15 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const s
     else
       fmt::print(stderr, "{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank,
                  first_of[rank]);
-  fmt::print(stderr, "{}: {} ranks, {} collectives of {} group{}\n", arguments.output, job.traces.size(),
-             job.job.collectives.size(), job.job.groups.size(), job.job.groups.size() == 1 ? "" : "s");
+  fmt::print(stderr, "{}: {}, {} of {}\n", arguments.output, some(job.traces.size(), "rank", "ranks"),
+             some(job.job.collectives.size(), "collective", "collectives"),
+             some(job.job.groups.size(), "group", "groups"));
   if (unmatched > 0)
-    fmt::print(stderr, "{}: {} more collectives are not in the traces of all their ranks; they are kernels\n",
-               arguments.output, unmatched);
+    fmt::print(
+        stderr, "{}: {}\n", arguments.output,
+        unmatched == 1
+            ? "1 more collective is not in the traces of all its ranks; it is a kernel"
+            : fmt::format("{} more collectives are not in the traces of all their ranks; they are kernels", unmatched));
   return least;
 }
 
