@@ -72,7 +72,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                            fits ? "a setting of it makes it fit"
                                                 : "and no setting of it that was tried makes it fit")
              : advice.base_peak <= spec.capacity ? "it fits as it is"
-             : fits                              ? "changes that do it, the fastest first"
+             : fits                              ? "changes; those that fit come first, the fastest first"
              : advice.changes.empty()            ? "nothing that was tried lowers the peak"
                                                  : "nothing does it; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {

@@ -92,9 +92,10 @@ int run(const Arguments& arguments) {
       continue;
     }
     if (i == 0)
-      fmt::print("{}: no plan {} is faster{}, best last; {} without any limit, peak {}\n", arguments.trace,
+      fmt::print("{}: lower bounds on plans {}{}, the best last; the step takes {} without any limit, peak {}\n",
+                 arguments.trace,
                  freedom.swap || freedom.remat || freedom.order ? fmt::format("with {}", arguments.with)
-                                                                : "that keeps everything",
+                                                                : "that keep everything",
                  arguments.steady ? " on the average of many iterations" : "", to_text(free),
                  to_text(grid.ideal_peak()));
     if (new_machine && !freedom.order)

@@ -75,7 +75,7 @@ void print_moved(const ResultComparison& comparison, const Database& a, const Da
 
 void print_only(const std::vector<std::string>& keys, const ResultSelection& selection, const Database& database) {
   if (keys.empty()) return;
-  fmt::print("only in {}: {}, as {} ({})\n", selection.text, grouped(static_cast<std::int64_t>(keys.size())),
+  fmt::print("only in {}: {}, such as {} ({})\n", selection.text, grouped(static_cast<std::int64_t>(keys.size())),
              run_name(database.get(keys[0])), keys[0]);
 }
 

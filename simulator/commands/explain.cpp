@@ -248,7 +248,7 @@ const RegisterCommand kRegistered{
                       "parts of a module's path that make a row, as in 2 for blocks.0; 0: all")
            .capture_default_str();
        app.add_option("--show", arguments->show, "rows of each table").capture_default_str();
-       app.add_flag("--json", arguments->json, "one JSON object with all of them");
+       app.add_flag("--json", arguments->json, "one JSON object with all rows");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

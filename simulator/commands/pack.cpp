@@ -185,7 +185,7 @@ const RegisterCommand kRegistered{
        app.add_option("--capacity", arguments->capacities, "16GiB, 1.1x (of the load) or none; lists and ranges too")
            .capture_default_str();
        app.add_option("--time-limit", arguments->time_limit,
-                      "30s: how long a planner may search; without it, by its own option of effort");
+                      "30s: how long a planner may search; without it, the planner's option effort limits the search");
        app.add_option(
            "--layout-out", arguments->layout_out,
            "writes the layout of the last planner in --pool; --pool 'layout(file=...)' serves another step by it");

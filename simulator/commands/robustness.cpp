@@ -1,4 +1,4 @@
-// tidepool robustness: the time of a plan if ops and links are slower or faster than planned.
+// tidepool robustness: the time of a plan if ops are slower or faster than planned, and links slower.
 #include "simulator/sweep/robustness.hpp"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "robustness",
-     .summary = "what a plan costs if ops and links are slower or faster than planned",
+     .summary = "what a plan costs if ops are slower or faster than planned, and links slower",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();

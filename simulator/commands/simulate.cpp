@@ -58,10 +58,11 @@ void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const R
 
 /// Prints the iterations over which the numbers are means, and the state in which the run began.
 void print_iterations(const Row& row, const Cycle& cycle) {
-  const std::string began = cycle.start_on_host == Bytes{}
-                                ? "with nothing on the host only"
-                                : fmt::format("with {} of its state on the host only, which no copy is counted for",
-                                              to_text(cycle.start_on_host));
+  const std::string began =
+      cycle.start_on_host == Bytes{}
+          ? "with nothing on the host only"
+          : fmt::format("with {} of its state on the host only; the copies that put it there are not counted",
+                        to_text(cycle.start_on_host));
   if (!std::get<bool>(at(row, "steady"))) {
     fmt::print("step        one step alone, which began {}\n", began);
     return;
@@ -90,7 +91,7 @@ void print_costs(const Row& row, const Result& result) {
   print_iterations(row, result.cycle);
   fmt::print("evicted     {}", counted(totals.eviction_count, "version"));
   if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
-    fmt::print("; {:.1f} % of the memory lay free where one had to go", *share * 100);
+    fmt::print("; {:.1f} % of the memory was free when a version had to leave", *share * 100);
   fmt::print("\n");
   fmt::print("recomputed  {} in {}\n", to_text(totals.recompute), counted(totals.recompute_count, "run"));
   fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));

@@ -67,7 +67,7 @@ void check(const Arguments& arguments) {
   if (execution.move && (arguments.validate.empty() || execution.backend != "host"))
     throw InputError{"--move: expected --validate with --backend host"};
   if (!arguments.validate.empty() && (arguments.show.json || elsewhere(arguments)))
-    throw InputError{"--validate: expected no --json, and to run here"};
+    throw InputError{"--validate: expected without --json, --slurm and --hosts"};
   if (arguments.slurm && !arguments.hosts.empty())
     throw InputError{"--hosts: given with --slurm; expected one of them"};
   if (!elsewhere(arguments)) {

@@ -134,7 +134,7 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("snapshot", arguments->path,
                       "a PyTorch memory snapshot with recorded events, or any other trace; buffers that exist at its "
-                      "begin are placed first, on an empty device")
+                      "beginning are placed first, on an empty device")
            .required();
        app.add_option(
            "--capacity", arguments->capacity,

@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// The number with the largest unit that divides it, so that it reads back exactly.
 std::string exact_text(Bytes size) {
+  if (size == Bytes{}) return "0B";
   constexpr std::array<std::pair<std::int64_t, const char*>, 7> kUnits{{{1 << 30, "GiB"},
                                                                         {1'000'000'000, "GB"},
                                                                         {1 << 20, "MiB"},

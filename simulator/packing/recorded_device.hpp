@@ -17,13 +17,13 @@ class RecordedDevice final : public Device {
  public:
   RecordedDevice(Bytes capacity, std::span<const Bytes> addresses) : counted_{capacity}, addresses_{addresses} {}
 
-  /// @throws InputError  "the pool asks for segment 65 of 512 B; 65 addresses are recorded"
+  /// @throws InputError  "the pool asks for segment number 66, of 512 B; 65 addresses are recorded"
   std::optional<Bytes> reserve(Bytes size) override {
     const std::optional<Bytes> modelled = counted_.reserve(size);
     if (addresses_.empty() || !modelled) return modelled;
     if (given_ == addresses_.size())
-      throw InputError{
-          fmt::format("the pool asks for segment {} of {} B; {} addresses are recorded", given_, size.count(), given_)};
+      throw InputError{fmt::format("the pool asks for segment number {}, of {} B; {} addresses are recorded",
+                                   given_ + 1, size.count(), given_)};
     const Bytes address = addresses_[given_++];
     modelled_.emplace(address, *modelled);
     return address;

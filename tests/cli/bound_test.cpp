@@ -57,7 +57,8 @@ TEST_CASE("people get the bounds of tidepool bound as a table with their proofs"
   CHECK(result.code == 0);
   CHECK(result.out.starts_with(
       trace +
-      ": no plan that keeps everything is faster, best last; 33 us without any limit, peak 17.58 KiB\n"
+      ": lower bounds on plans that keep everything, the best last; the step takes 33 us without any limit, "
+      "peak 17.58 KiB\n"
       "a100-pcie4: free of overhead in no less than 17.58 KiB (1x the peak)\n"
       "\n"
       "12.7 KiB (0.722x the peak)\n"

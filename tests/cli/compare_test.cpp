@@ -51,8 +51,9 @@ TEST_CASE("compare names the differences") {
   CHECK(result.code == 1);
   INFO(result.out);
   CHECK(result.out.starts_with("7 runs in both, "));
-  CHECK(result.out.find("\nonly in " + a + ": 1, as none on best-fit, random-1.jsonl, a100-pcie4, 0.4x, seed 1 (") !=
-        std::string::npos);
+  CHECK(
+      result.out.find("\nonly in " + a + ": 1, such as none on best-fit, random-1.jsonl, a100-pcie4, 0.4x, seed 1 (") !=
+      std::string::npos);
   CHECK(result.out.find("\nok -> out_of_memory: 1\n") != std::string::npos);
   CHECK(result.out.find("\nmakespan_ns ") != std::string::npos);
   CHECK(result.out.find("+50.00 %") != std::string::npos);

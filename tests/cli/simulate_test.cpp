@@ -320,8 +320,8 @@ TEST_CASE("a step that begins with some of its state on the host says how much")
   const ProgramResult result = run_program(
       {"simulate", trace, "--policy", "lru-swap", "--capacity", "100MiB", "--machine", "g10-a100", "--first"});
   CHECK(result.code == 0);
-  CHECK(result.out.find("\nstep        one step alone, which began with 60 MiB of its state on the host only, which no "
-                        "copy is counted for\n") != std::string::npos);
+  CHECK(result.out.find("\nstep        one step alone, which began with 60 MiB of its state on the host only; the "
+                        "copies that put it there are not counted\n") != std::string::npos);
 }
 
 TEST_CASE("the written plan has the actions of the run") {

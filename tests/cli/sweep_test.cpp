@@ -266,7 +266,7 @@ TEST_CASE("a sweep has its best plans executed and keeps the measurements") {
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
   device.push_back("--json");
-  CHECK(run_program(device).err == "tidepool: --validate: expected no --json, and to run here\n");
+  CHECK(run_program(device).err == "tidepool: --validate: expected without --json, --slurm and --hosts\n");
 }
 
 TEST_CASE("a sweep has all its plans executed and timed on the host") {

@@ -62,7 +62,7 @@ TEST_CASE("measured copies are sizes and times that grow") {
   CHECK(with_times(R"({"4KiB": "11us", "1MiB": "99us"})") == std::vector<TimedSize>{{4_KiB, 11_us}, {1_MiB, 99_us}});
   const std::string expected = "; expected times of sizes that both grow, as in {\"64KiB\": \"14us\"}";
   CHECK_THROWS_WITH(with_times(R"({"4KiB": "10us"})"),
-                    "box.json: h2d.times: 0GiB takes 10us and 4KiB takes 10us" + expected);
+                    "box.json: h2d.times: 0B takes 10us and 4KiB takes 10us" + expected);
   CHECK_THROWS_WITH(with_times(R"({"4KiB": "11us", "4KiB ": "12us"})"),
                     "box.json: h2d.times.4KiB : '4KiB ' is not a size; expected a number and B, kB, MB, GB, KiB, "
                     "MiB or GiB, as in 512MiB");

@@ -1,4 +1,4 @@
-// Plans on machines whose ops and links are slower or faster than planned.
+// Plans on machines whose ops are slower or faster than planned, and whose links are slower.
 #include "simulator/sweep/robustness.hpp"
 
 #include <algorithm>

@@ -358,7 +358,8 @@ const RegisterCommand kRegistered{
            "record only PyTorch's tensors and ops, not the GPU (default with --torch if NVIDIA's driver is missing)");
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,
-                        "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
+                        "stand in for the GPU: almost nothing is computed (only sums, maxima and minima of a few "
+                        "64-bit integers, and additions to them), and times are estimates (tracer/dry/README.md)");
        app.add_option("--device", arguments->dry.device, "for --dry: " + dry::device_names())
            .capture_default_str()
            .needs(dry);

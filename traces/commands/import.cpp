@@ -56,8 +56,8 @@ int import_job(const Arguments& arguments) {
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
     for (const std::string& line : warnings(loaded.traces[rank]))
       fmt::print(stderr, "{}: {}\n", loaded.job.ranks[rank].trace, line);
-  fmt::print(stderr, "{}: {} ranks, {} collectives; the recorded ends of one differ by up to {}\n", arguments.output,
-             loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
+  fmt::print(stderr, "{}: {} ranks, {} collectives; the recorded ends of one collective differ by up to {}\n",
+             arguments.output, loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
   return 0;
 }
 
