@@ -57,7 +57,7 @@ def table(found):
             "group": point.group, "point": point.name, "bound": over(bound.get("bound_ns")),
             "proved by": bound.get("bound", "no plan exists"), "best known": over(best),
             "gap": 100 * (best / bound["bound_ns"] - 1) if best and bound["feasible"] else None,
-            "fastest policy": ending[0][0] if ending else "-", "our planner": point.ours,
+            "fastest policy": ending[0][0] if ending else "-", "Tidepool's": point.ours,
             "search s": ours["search_s"],
             **{name: over(run["makespan_ns"]) if run["outcome"] == "ok" else None for name, run in runs.items()}})
     return lines
@@ -160,7 +160,7 @@ def figure(found):
                            va="center")
     times.set_yticks(range(len(points)), [point.name for point, _, _ in points], fontsize=7)
     times.set(ylim=(len(points) - 0.4, -0.6), xlabel="overhead, %",
-              title="red: proved impossible    black: our planner    grey: others, named where the fastest    blue: best known")
+              title="red: proved impossible    black: Tidepool's planner    grey: others, named where the fastest    blue: best known")
     times.set_xscale("symlog", linthresh=0.1)
     times.set_xlim(left=0)
     searches.set(xscale="log", xlabel="CPU time of the search, s", title="x: ended at the limit")

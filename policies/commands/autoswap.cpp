@@ -75,8 +75,8 @@ int run(const Arguments& arguments) {
   for (std::size_t c = 0; c < columns.size(); ++c) predicted[c] = published_overheads(log, columns[c].score, plain);
   if (!arguments.json)
     fmt::print(
-        "ms lost in an iteration of {}: predicted by the authors (DOA AOA WDOA SWDOA), simulated with our schedule, "
-        "and a bound\n{:>10} | {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7}\n",
+        "ms lost in an iteration of {}: predicted by the authors (DOA AOA WDOA SWDOA), simulated with Tidepool's "
+        "schedule, and a bound\n{:>10} | {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7}\n",
         to_text(baseline), "limit", "doa", "aoa", "wdoa", "swdoa", "doa", "aoa", "wdoa", "swdoa", "tide", "bound");
   for (std::size_t i = 0; i < limits.size(); ++i) {
     nlohmann::json row{{"capacity_bytes", limits[i].count()}, {"baseline_ns", baseline.count()}};
@@ -106,7 +106,7 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "autoswap",
-     .summary = "AutoSwap's published predictions beside strict simulations, our planner and a bound",
+     .summary = "AutoSwap's published predictions beside strict simulations, Tidepool's planner and a bound",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("events", arguments->events, "three iterations of block events, as vec_block_fresh_vgg.csv")

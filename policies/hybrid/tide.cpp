@@ -483,7 +483,7 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kHybrid,
      .summary =
          "plans what is kept, copied and recomputed, and where; judged by simulation, never worse than the others",
-     .paper = "ours",
+     .paper = "Tidepool",
      .options = {{"with", "swap+remat", "swap|remat|swap+remat|order+swap|order+remat|order+swap+remat",
                   "what it may do; with order, it also tries other orders of the ops"},
                  {"effort", "600", "number",

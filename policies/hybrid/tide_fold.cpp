@@ -65,7 +65,7 @@ const RegisterPolicy kRegistered{
     {.name = "tide-fold",
      .kind = PolicyKind::kHybrid,
      .summary = "plans what to copy and what to recompute for all similar layers of a step at once",
-     .paper = "ours",
+     .paper = "Tidepool",
      .options = {{"fold", "on", "on/off", "decide for all similar layers together"},
                  {"with", "swap+remat", "swap|swap+remat", "what it may do"},
                  {"effort", "500", "number", "plans to try"},

@@ -55,7 +55,7 @@ class TidePool final : public Planner {
 
 const RegisterPool kRegister{{.name = kName,
                               .summary = "searches for the least height and proves it, or says how far it may be away",
-                              .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
+                              .paper = "Tidepool: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
                               .options = {{"effort", std::to_string(kDefaultEffort), "number",
                                            "without a time limit: millions of sections after which the search ends"},
                                           alignment_option()},

@@ -22,7 +22,7 @@ const RegisterPolicy kRegistered{
     {.name = "next-use",
      .kind = PolicyKind::kRemat,
      .summary = "drops by cost of what it would be recomputed from, size and time until it is used again",
-     .paper = "ours; after Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, and Belady, 1966",
+     .paper = "Tidepool; after Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, and Belady, 1966",
      .options = {{"cost", "ancestors", "own|ancestors|neighbourhood",
                   "of the version alone, with absent ones it needs, or with those that need it too"},
                  {"distance", "1", "number", "power of the time until the next use; 0 = any time counts the same"}},

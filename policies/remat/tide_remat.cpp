@@ -178,7 +178,7 @@ const RegisterPolicy kRegistered{
     {.name = "tide-remat",
      .kind = PolicyKind::kRemat,
      .summary = "the best of next use, minimum cuts and published policies, judged by simulation; plans places too",
-     .paper = "ours; compare Kirisame et al., ICLR 2021, and Zhang et al., Coop, NeurIPS 2023",
+     .paper = "Tidepool; compare Kirisame et al., ICLR 2021, and Zhang et al., Coop, NeurIPS 2023",
      .options = {{"effort", "100", "number", "how much is tried: 1 = little, 100 = about a second for 10^4 ops"},
                  {"places", "on", "on/off", "whether it decides the addresses on best-fit and first-fit, too"},
                  exact_option(),

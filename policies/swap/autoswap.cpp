@@ -120,7 +120,7 @@ const RegisterPolicy kRegistered{
      .options = {{"score", "swdoa", "doa|aoa|wdoa|swdoa|tuned|excess",
                   "what an absence is worth; tuned: the published combination; excess: not the paper's"},
                  {"scheduling", "late", "late|published",
-                  "late: ours, as late as the periodic steady state allows; published: stick to the limit"},
+                  "late: Tidepool's, as late as the periodic steady state allows; published: stick to the limit"},
                  {"candidates", "all", "all|peak",
                   "peak: only absences during which the load is highest, as published"},
                  {"least", "1MiB", "bytes", "smaller buffers stay"},
