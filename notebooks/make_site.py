@@ -38,6 +38,7 @@ NAVIGATION = [
                 {"When recording cannot go on": f"{GUIDE}/recording.md"}, {"Sweeps": f"{GUIDE}/sweeps.md"},
                 {"One job, three recordings": f"{GUIDE}/one_story.md"},
                 {"Several GPUs": f"{GUIDE}/ranks.md"}, {"Several GPUs without one": f"{GUIDE}/dry_ranks.md"},
+                {"A lower memory budget": f"{GUIDE}/memory_budget.md"},
                 {"Place memory": f"{GUIDE}/placing.md"}, {"Reorder ops": f"{GUIDE}/order.md"},
                 {"Which lever first": f"{GUIDE}/levers.md"},
                 {"Write a policy": f"{GUIDE}/policy.md"}, {"Describe a machine": f"{GUIDE}/machine.md"},

@@ -6,9 +6,9 @@
 Each point is a number of ranks and a value of each --set, which train.py gets as an option (--batch 2); an empty
 value leaves the option out, and `on` gives it without a value. torchrun starts the job. The table has, for each
 point, the peak of tensors of the rank that needs most, the memory that its process takes on the device (tidepool
-fit), whether all ranks fit, and the time of the job's device work, without the host, divided by --steps. Memory is
-PyTorch's own; times are estimates of kernels and links. A job that ends with an error is a row that says so, and the
-exit code is then 1. PYTHON has PyTorch for CUDA.
+fit), whether all ranks fit ("unknown" if tidepool fit cannot tell), and the time of the job's device work, without the
+host, divided by --steps. Memory is PyTorch's own; times are estimates of kernels and links. A job that ends with an
+error is a row that says so, and the exit code is then 1. PYTHON has PyTorch for CUDA.
 """
 import argparse
 import itertools
@@ -95,7 +95,7 @@ def main():
     names = [name for name, _ in arguments.settings]
     widths = [max(len(text) for text in (name, *values)) for name, values in arguments.settings]
     print(" ".join(["ranks", *(f"{name:>{width}}" for name, width in zip(names, widths)), f"{'tensors GiB':>11}",
-                    f"{'memory GiB':>10}", f"{'of rank':>7}", "fits", f"{'step ms':>9}"]))
+                    f"{'memory GiB':>10}", f"{'of rank':>7}", f"{'fits':>7}", f"{'step ms':>9}"]))
     failed = False
     for ranks in arguments.ranks:
         for values in itertools.product(*(values for _, values in arguments.settings)):
@@ -107,8 +107,9 @@ def main():
                     failed = True
                     print(f"{row}  {error}", flush=True)
                     continue
+            fits = {True: "yes", False: "no", None: "unknown"}[found["fits"]]
             print(f"{row} {found['tensors_bytes'] / 2**30:>11.3f} {found['memory_bytes'] / 2**30:>10.3f} "
-                  f"{found['rank']:>7} {'yes' if found['fits'] else 'no':>4} {found['step_ns'] / 1e6:>9.2f}", flush=True)
+                  f"{found['rank']:>7} {fits:>7} {found['step_ns'] / 1e6:>9.2f}", flush=True)
     return 1 if failed else 0
 
 

@@ -33,16 +33,16 @@ class Sweep:
         return subprocess.Popen(self.words(database), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
 
-    def finish(self, database):
-        """Finishes the sweep. Returns a message about a fault, or ""."""
+    def finish(self, database, which):
+        """Finishes the sweep. `which` names it in messages. Returns a message about a fault, or ""."""
         process = self.start(database)
         try:
             _, said = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            return f"the next sweep is not done after {SECONDS} s"
-        return "" if process.returncode == 0 else f"the next sweep ends with {process.returncode}: {said.strip()}"
+            return f"{which} is not done after {SECONDS} s"
+        return "" if process.returncode == 0 else f"{which} ends with {process.returncode}: {said.strip()}"
 
     def differs(self, database, expected):
         ran = subprocess.run([self.program, "compare", self.folder / database, self.folder / expected], text=True,
@@ -58,7 +58,7 @@ def trial(sweep, moment, number):
     process.send_signal(signal.SIGKILL)
     process.communicate()
     killed = process.returncode == -signal.SIGKILL
-    wrong = sweep.finish(database) or sweep.differs(database, "whole.sqlite")
+    wrong = sweep.finish(database, "the continued sweep") or sweep.differs(database, "whole.sqlite")
     for left in sweep.folder.glob(f"{database}*"):
         if left.name == database + "-workers" and not wrong:
             wrong = f"{left.name} is left behind"
@@ -77,7 +77,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kills-") as scratch:
         sweep = Sweep(asked.program.resolve(), pathlib.Path(scratch))
         begin = time.monotonic()
-        if wrong := sweep.finish("whole.sqlite"):
+        if wrong := sweep.finish("whole.sqlite", "the undisturbed sweep"):
             raise SystemExit(wrong)
         takes = time.monotonic() - begin
         number = 0

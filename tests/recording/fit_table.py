@@ -88,7 +88,7 @@ def wrong_of(measured, predicted, sizes):
 
 def print_table(measured, predicted, high, sizes):
     errors = [abs(p - m) / m for p, m in zip(predicted, measured)]
-    print("| rows | median error | 90th percentile | largest | wrongly said to fit | the same, for certain | "
+    print("| rows | median error | 90th percentile | largest | wrongly said to fit | wrongly said to fit for certain | "
           "at most `high` |\n|---|---|---|---|---|---|---|")
     within = sum(m <= h for m, h in zip(measured, high)) / len(high)
     print(f"| {len(errors)} | {statistics.median(errors):.2%} | {percentile(errors, 0.9):.2%} | {max(errors):.2%} | "
@@ -99,7 +99,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("table", help=" or ".join(f"{name}.csv" for name in TABLES) + ", also .gz")
     parser.add_argument("--program", default="build/tidepool")
-    parser.add_argument("--device", default="a100-40gb", help="that it was measured on")
+    parser.add_argument("--device", default="a100-40gb", help="the GPU that the memory was measured on")
     parser.add_argument("--every", type=int, default=20, help="take every K-th row")
     parser.add_argument("--sizes", help="MiB of devices that a job may fit on")
     parser.add_argument("--keep", help="folder for the recordings")

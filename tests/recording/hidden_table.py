@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Copies of jobs of several ranks: which part is hidden, and what the step loses.
+"""Prints which part of the copies of jobs of several ranks is hidden, and how much time their steps lose.
 
     PYTHON tests/recording/hidden_table.py [--dlrm FOLDER] [--ranks 8] [--batch 8] [--program PROGRAM] [--keep FOLDER]
 
-Each rank of a job follows its own plan of tide(with=swap), for shares of its own peak. Two jobs:
+Each rank of a job follows its own plan of tide(with=swap) on the pool ideal, for shares of its own peak. There are two
+jobs:
 
-  dlrm  PARAM's DLRM step on eight V100 (FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without them, it is left out).
-        One kernel uses nearly all memory at once, so only 0.9995x is planned. On the pool ideal.
-  gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2, recorded dry: two steps, from the first one on. Without the host's time.
-        On the pool ideal.
+  dlrm  PARAM's DLRM step on eight V100. FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without them, the
+        job is left out. One kernel uses nearly all memory at once, so only 0.9995x is planned.
+  gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2. Its first two steps are recorded dry, and simulated without the
+        host's time. It runs with two batches.
 
 A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all
 ranks, and the hidden share of the copies' time, as in notebooks/guide/ranks.md. PYTHON has PyTorch for CUDA; no GPU is
@@ -74,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dlrm", type=pathlib.Path, default=SHARED / "multigpu/dlrm8", metavar="FOLDER")
     parser.add_argument("--ranks", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=8, help="of the second GPT; the first has 2")
+    parser.add_argument("--batch", type=int, default=8, help="the batch of each rank of the second GPT; that of the first is 2")
     parser.add_argument("--program", default=ROOT / "build/tidepool")
     parser.add_argument("--keep", type=lambda path: pathlib.Path(path).resolve(), help="folder for the recordings")
     arguments = parser.parse_args()

@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--devices", default="h100-80gb,rtx-4090")
-    parser.add_argument("--header", action="store_true", help="of the table, before the rows")
+    parser.add_argument("--header", action="store_true", help="print the head of the table before the rows")
     asked = parser.parse_args()
     program = str(pathlib.Path(asked.program).resolve())
     if asked.header:
