@@ -223,7 +223,7 @@ class TinyContract {
 /// What check_tiny_step() found. `exceeds`: the optimum takes longer than the step without a limit.
 struct TinyCheck {
   bool solved = false, feasible = false, exceeds = false;
-  int results = 0, bounds = 0;
+  int results = 0;
   std::vector<TinyFinding> findings = {};
 };
 

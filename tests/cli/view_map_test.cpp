@@ -73,7 +73,7 @@ TEST_CASE("tidepool view --map shows the kind of buffer at each address, and the
   CHECK_THAT(before, ContainsSubstring("  . nothing            352 KiB in     1 piece, the largest 352 KiB\n"));
 }
 
-TEST_CASE("a map of a run that was out of memory is that of the request which found no place") {
+TEST_CASE("the map of a run that was out of memory shows the moment of the failed request") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "hole", trace_with_hole());
   const std::string out = map_of(path, {"--capacity", "256KiB"}).out;  // 128 KiB are free, but not in one piece

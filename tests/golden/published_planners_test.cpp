@@ -8,7 +8,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("published planners plan samples as they did") {
+TEST_CASE("published planners give the recorded results for samples") {
   struct Line {
     const char *sample, *policy;
     Nanos makespan;

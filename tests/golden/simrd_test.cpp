@@ -63,7 +63,7 @@ const std::map<std::string, Outcome> kOutcomeOf{
 
 }  // namespace
 
-TEST_CASE("simrd's status, overhead and evictions come out of every deterministic row of its table") {
+TEST_CASE("every deterministic row of simrd's table is reproduced: status, overhead, evictions") {
   const auto table = tests::shared_data("dtr/simrd_results.csv");
   if (!table) return;
   const std::filesystem::path folder = std::filesystem::path{*table}.parent_path();

@@ -44,14 +44,28 @@ Trace a_around_b(Nanos last) {
 }  // namespace
 
 TEST_CASE("a swap-in of a draft that does not fit is tried again before every op") {
-  // The swap-in of a is requested before op2, when b has been freed, and takes 100 ns. op4 could start 50 ns + `last`
-  // after op1.
+  // op0 writes a (100 B) | op1 writes b (100 B) | op2 reads b | b is freed | op3, 50 ns | op4, `last` ns | op5 reads a.
+  // The swap-in of a is requested before op2, while b uses all memory. Before op3, b has been freed, and the swap-in
+  // starts; it takes 100 ns. op5 could start 50 ns + `last` after op2. If a came in only
+  // for op5, that op would wait 100 ns.
   for (const auto& [last, stall] : {std::pair{50_ns, 100_ns}, std::pair{49_ns, 101_ns}}) {
-    const Trace trace = a_around_b(last);
+    TraceBuilder build;
+    const BufferId kept = build.alloc({.size = 100_B});
+    build.run({.duration = 10_ns}, {{kept, Access::kWrite}});
+    const BufferId b = build.alloc({.size = 100_B});
+    build.run({.duration = 500_ns}, {{b, Access::kWrite}});
+    build.run({.duration = 500_ns}, {{b, Access::kRead}});
+    build.free(b);
+    build.run({.duration = 50_ns}, {});
+    build.run({.duration = last}, {});
+    build.run({.duration = 10_ns}, {{kept, Access::kRead}});
+    build.free(kept);
+    const Trace trace = build.finish();
     const VersionId a = trace.made(OpId{0})[0];
     const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a)}, 100_B);
     REQUIRE(result.outcome == Outcome::kOk);
     CHECK(result.totals.stall.compute == stall);  // 100 ns of the stall are before op1, until a has left
+    CHECK(result.totals.swap_in == 100_B);
   }
 }
 

@@ -169,7 +169,7 @@ TEST_CASE("planned places slow tide-remat by at most a hundredth") {
   }
 }
 
-TEST_CASE("with `learns`, tide-remat reacts in the first iteration and knows the future from the second one on") {
+TEST_CASE("with `learn`, tide-remat reacts in the first iteration and knows the future from the second one on") {
   const Trace trace = network(60);
   RunSpec learning = spec_of(trace, "tide-remat(effort=10,learn=on)", "best-fit", 50);
   RunSpec reacting = spec_of(trace, "dtr-eq", "best-fit", 50);
