@@ -61,6 +61,25 @@ TEST_CASE("layouts of a coarse search have no conflict between any pair of buffe
   CHECK(found_any > 200);
 }
 
+TEST_CASE("a coarse search asks whether to end with the work of the whole run so far") {
+  const Instance instance = tests::random_instance(3, 200, {});
+  const PackingProblem problem = reduce(instance, Sections{instance});
+  CoarseSearch search{problem};
+  const std::int64_t load = load_of(problem);
+  for (int run = 0; run < 2; ++run) {
+    const std::uint64_t before = search.work();
+    std::uint64_t last = 0;
+    search.run(0.5, {.capacity = 2 * load, .below = 3 * load, .cells = kMany, .visits = 100}, SearchRule{},
+               [&](std::uint64_t work) {
+                 CHECK(work >= last);
+                 last = work;
+                 return false;
+               });
+    CHECK(last > 0);
+    CHECK(last <= search.work() - before);
+  }
+}
+
 TEST_CASE("a coarse search that is interrupted at once finds no layout") {
   const Instance instance = tests::random_instance(3, 200, {});
   const PackingProblem problem = reduce(instance, Sections{instance});

@@ -47,6 +47,7 @@ std::vector<std::uint32_t> CoarseSearch::choose(double share, std::uint64_t most
 
 std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits limits, SearchRule rule,
                                                            const std::function<bool(std::uint64_t)>& interrupted) {
+  const std::uint64_t work_before = work_;
   const std::vector<std::uint32_t> chosen = choose(share, limits.cells);
   const PackingProblem part = part_of(*problem_, chosen);
   std::uint64_t cells = 0;
@@ -67,7 +68,8 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
     occupancy.take(problem_->lives(piece), found[k], piece.size);
   }
   Filled best{.offsets = {}, .waiting = {}, .height = std::numeric_limits<std::int64_t>::max()};
-  for (std::size_t k = 0; k < kFills && best.height > limits.capacity && !interrupted(0); ++k, ++turn_)
+  for (std::size_t k = 0; k < kFills && best.height > limits.capacity && !interrupted(work_ - work_before);
+       ++k, ++turn_)
     if (Filled filled = fill(orders_[turn_ / 2 % orders_.size()], turn_ % 2 == 0 ? Fit::kFirst : Fit::kBest,
                              limits.capacity, occupancy, offsets);
         filled.height < best.height)
@@ -76,8 +78,9 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
     offsets = best.offsets;
     for (const std::uint32_t i : best.waiting) offsets[i] = -1;
     const std::uint64_t before = ejection_.work();
-    const bool repaired = ejection_.run(offsets, limits.capacity,
-                                        [&](std::uint64_t spent) { return spent > most || interrupted(spent); });
+    const bool repaired = ejection_.run(offsets, limits.capacity, [&](std::uint64_t spent) {
+      return spent > most || interrupted(work_ - work_before + spent);
+    });
     work_ += ejection_.work() - before;
     if (repaired) return offsets;
   }

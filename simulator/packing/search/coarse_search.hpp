@@ -29,7 +29,7 @@ class CoarseSearch {
   };
   /// @param share        the part of the pieces that the exact search places, besides fixed ones and those that found
   ///                     no place before
-  /// @param interrupted  asked now and then with the work so far of the search that the run is in; true ends the run
+  /// @param interrupted  asked now and then with the work of this run so far; true ends the run
   /// @return             offsets by piece, or nothing
   std::optional<std::vector<std::int64_t>> run(double share, Limits limits, SearchRule rule,
                                                const std::function<bool(std::uint64_t)>& interrupted);
