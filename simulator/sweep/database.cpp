@@ -4,14 +4,18 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "simulator/sweep/schema.hpp"
+#include "traces/content.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
 
 constexpr int kBusyMilliseconds = 30'000;
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+constexpr std::size_t kHeadBytes = 4096;  // enough to tell text from binary data
 const std::string kError{to_text(Outcome::kError)};
 
 std::string insert_row() {
@@ -146,7 +150,6 @@ Database::Database(const std::string& path, Open open) : path_{path} {
 }
 
 bool Database::is_ours(std::string_view head) {
-  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
   constexpr std::size_t kApplicationAt = 68;  // big-endian
   if (head.size() < kApplicationAt + 4 || !head.starts_with(kMagic)) return false;
   std::uint32_t application = 0;
@@ -157,9 +160,14 @@ bool Database::is_ours(std::string_view head) {
 
 void Database::check_or_create(Open open) {
   const auto foreign = [&] {
-    return InputError{
-        fmt::format("{}: not a database of sweep results; expected {}", path_,
-                    open == Open::kExisting ? "one that sweep wrote" : "a new file or one that sweep wrote")};
+    std::string head(kHeadBytes, '\0');
+    std::ifstream file{path_, std::ios::binary};
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(file.gcount()));
+    const std::string_view what = head.starts_with(kMagic) ? "" : not_text(head);
+    return InputError{fmt::format(
+        "{}: {}; expected {}{} that sweep wrote", path_, what.empty() ? "not a database of sweep results" : what,
+        open == Open::kExisting ? "" : "a new file or ", what.empty() ? "one" : "a database")};
   };
   try {
     const std::int64_t application = number("PRAGMA application_id");

@@ -233,7 +233,7 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"merge", none, "-o", database}, none + ": no such file; expected a database that sweep wrote");
   refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
   CHECK_FALSE(std::filesystem::exists(none));
-  refused({"resume", empty}, empty + ": not a database of sweep results; expected one that sweep wrote");
+  refused({"resume", empty}, empty + ": is empty; expected a database that sweep wrote");
   refused(
       {"query", database, "nonsense"},
       "no table or view named 'nonsense'; known: best_policy, claims, failures, frontier, gap_to_bound, measurements, "
@@ -270,8 +270,7 @@ TEST_CASE("messages tell files of results, plans, machines and traces apart") {
           fmt::format("tidepool: {}: {}; expected a machine file, as simulator/machine/MACHINES.md describes\n", path,
                       what));
     CHECK(said({"validate", path, "--trace", trace}) == fmt::format("tidepool: {}: {}; expected a plan\n", path, what));
-    CHECK(said({"query", path}) ==
-          fmt::format("tidepool: {}: not a database of sweep results; expected one that sweep wrote\n", path));
+    CHECK(said({"query", path}) == fmt::format("tidepool: {}: {}; expected a database that sweep wrote\n", path, what));
   }
   CHECK_THAT(
       said({"simulate", trace, "--machine", folder}),

@@ -215,7 +215,7 @@ TEST_CASE("a damaged database is refused and left alone") {
         path + ": damaged: database disk image is malformed; expected a whole database of sweep results");
   CHECK(refusal([] { Database{":memory:"}.get("key7"); }) ==
         ":memory:: damaged: run key7 is not where its key says; expected a whole database of sweep results");
-  CHECK(opened("") == path + ": not a database of sweep results; expected one that sweep wrote");
+  CHECK(opened("") == path + ": is empty; expected a database that sweep wrote");
   CHECK(opened(whole.substr(0, 60)) == path + ": not a database of sweep results; expected one that sweep wrote");
   // The last bytes of the file may belong to a text; if they are cut off, SQLite reads zeros there without an error.
   for (std::size_t length = 100; length + 1'000 < whole.size(); length += 1'000) {
