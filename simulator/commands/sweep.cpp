@@ -81,6 +81,7 @@ void check(const Arguments& arguments) {
     throw InputError{fmt::format("{}: expected -o FILE, where the results are collected", option)};
   if (!arguments.find.empty()) throw InputError{fmt::format("--find: expected no {}; few runs are needed", option)};
   if (!arguments.shard.empty()) throw InputError{fmt::format("--shard: expected no {}, which chooses shards", option)};
+  if (!arguments.slurm) read_hosts(arguments.hosts);  // refuses a file without hosts
   require_program(arguments.slurm ? "sbatch" : "parallel");
 }
 
