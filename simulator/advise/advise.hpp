@@ -33,7 +33,7 @@ struct Change {
 
 struct Advice {
   Bytes base_peak;
-  Bytes base_allocated;                 ///< allocated_peak() of the step as it is
+  Bytes base_allocated;  ///< allocated_peak() of the step as it is
   /// Bytes that PyTorch's default settings reserve. Only if the tensors fit the capacity and these bytes do not.
   std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
