@@ -246,8 +246,8 @@ Nanos Choices::first_use(const Move& move) const {
   return s_->base(step_);
 }
 
-/// Adds the move for every time by which bytes for its places can be free, with every minimal set of drops that frees
-/// them by then.
+/// Adds the move for every time by which bytes for its places can be free, with every set of drops that frees enough of
+/// them by then. A set that is not minimal lets the move leave bytes that are free earlier to an op of another stream.
 void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   if (wanted == Bytes{}) return add(move);
   const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };
@@ -260,13 +260,19 @@ void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   for (const Nanos by : times) {
     Bytes free = s_->free.until(by, step_.free(s_->placed));
     Set soon = 0;
-    for_each(may_go, [&](std::size_t v) { soon |= free_from(v) <= by ? bit(v) : 0; });
+    for_each(may_go, [&](std::size_t v) { soon |= step_.bytes[v] > Bytes{} && free_from(v) <= by ? bit(v) : 0; });
     for_each(move.drops, [&](std::size_t v) { free += free_from(v) <= by ? step_.bytes[v] : Bytes{}; });
     const Set before = move.drops;
-    choose_drops(move, soon, wanted - free, [&] {
-      move.leaves = free + step_.size(move.drops & ~before) - wanted;
-      add(move);
-    });
+    for (Set drops = soon;; drops = (drops - 1) & soon) {  // all subsets, the empty one last
+      const Bytes leaves = free + step_.size(drops) - wanted;
+      if (leaves >= Bytes{}) {
+        move.drops = before | drops;
+        move.leaves = leaves;
+        add(move);
+      }
+      if (drops == Set{0}) break;
+    }
+    move.drops = before;
     move.leaves = {};
   }
 }

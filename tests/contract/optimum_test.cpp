@@ -38,6 +38,13 @@ TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, a
               [](auto seed, auto ops) { return tests::tiny_recipe(seed, ops); });
 }
 
+TEST_CASE("a plan may drop more than a copy needs, so that an op of another stream gets bytes that are free earlier") {
+  // So tide-fold ends one step of 7,000 in 23 ms. The search tried only minimal sets of drops, and called 27 ms the
+  // optimum.
+  const tests::TinyCheck check = tests::check_tiny_step(tests::tiny_recipe_of_streams(6950, 4), 6950);
+  CHECK(check.findings.empty());
+}
+
 TEST_CASE("on tiny steps of several streams no bound is above the optimum, and no result is below it") {
   check_steps("tiny steps of several streams", tests::kOptimised ? 1'000 : 60,
               [](auto seed, auto ops) { return tests::tiny_recipe_of_streams(seed, ops); });
