@@ -247,7 +247,8 @@ Nanos Choices::first_use(const Move& move) const {
 }
 
 /// Adds the move for every time by which bytes for its places can be free, with every set of drops that frees enough of
-/// them by then. A set that is not minimal lets the move leave bytes that are free earlier to an op of another stream.
+/// them by then and of whose members the move takes bytes. It takes those that are free last. So a set need not be
+/// minimal: the move may leave bytes that are free earlier to an op of another stream.
 void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   if (wanted == Bytes{}) return add(move);
   const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };
@@ -257,22 +258,29 @@ void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   for_each(may_go | move.drops, [&](std::size_t v) { times.push_back(std::max(free_from(v), first)); });
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
+  const Set before = move.drops;
   for (const Nanos by : times) {
     Bytes free = s_->free.until(by, step_.free(s_->placed));
-    Set soon = 0;
-    for_each(may_go, [&](std::size_t v) { soon |= step_.bytes[v] > Bytes{} && free_from(v) <= by ? bit(v) : 0; });
-    for_each(move.drops, [&](std::size_t v) { free += free_from(v) <= by ? step_.bytes[v] : Bytes{}; });
-    const Set before = move.drops;
-    for (Set drops = soon;; drops = (drops - 1) & soon) {  // all subsets, the empty one last
-      const Bytes leaves = free + step_.size(drops) - wanted;
-      if (leaves >= Bytes{}) {
-        move.drops = before | drops;
-        move.leaves = leaves;
+    std::vector<std::size_t> soon;  // the last to be free first
+    for_each(may_go, [&](std::size_t v) {
+      if (step_.bytes[v] > Bytes{} && free_from(v) <= by) soon.push_back(v);
+    });
+    std::sort(soon.begin(), soon.end(), [&](std::size_t a, std::size_t b) {
+      return free_from(a) != free_from(b) ? free_from(a) > free_from(b) : a < b;
+    });
+    for_each(before, [&](std::size_t v) { free += free_from(v) <= by ? step_.bytes[v] : Bytes{}; });
+    const auto choose = [&](auto& self, std::size_t next, Bytes freed) -> void {
+      if (free + freed >= wanted) {
+        move.leaves = free + freed - wanted;
         add(move);
       }
-      if (drops == Set{0}) break;
-    }
-    move.drops = before;
+      for (std::size_t i = next; freed < wanted && i < soon.size(); ++i) {
+        move.drops |= bit(soon[i]);
+        self(self, i + 1, freed + step_.bytes[soon[i]]);
+        move.drops &= ~bit(soon[i]);
+      }
+    };
+    choose(choose, 0, Bytes{});
     move.leaves = {};
   }
 }
