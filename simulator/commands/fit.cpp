@@ -389,7 +389,19 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
   return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;
 }
 
-int run(Arguments& arguments) {
+/// The result for a job without a recording.
+int cannot_tell(const Arguments& arguments, const StoppedUnrecorded& stopped) {
+  if (arguments.json)
+    fmt::print("{}\n", json_text(Json{{"job", fmt::format("{}", fmt::join(arguments.command, " "))},
+                                      {"device", arguments.device},
+                                      {"fits", nullptr},
+                                      {"notes", {stopped.what()}}}));
+  else
+    fmt::print("cannot tell: {}\n", stopped.what());
+  return 1;
+}
+
+int run(Arguments& arguments) try {
   const DeviceBudget& device = device_budget(arguments.device);
   tell_apart(arguments);
   refuse_wrong_batch(arguments);
@@ -408,6 +420,8 @@ int run(Arguments& arguments) {
   const LargestBatch largest =
       largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, device.total, kMostBatch);
   return Interruptible::asked() ? Interruptible::code() : judge(arguments, search.judged(largest), largest);
+} catch (const StoppedUnrecorded& stopped) {
+  return cannot_tell(arguments, stopped);
 }
 
 const RegisterCommand kRegistered{

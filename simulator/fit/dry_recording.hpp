@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/error.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -19,11 +20,18 @@ struct DryRecording {
   std::string said;      ///< the last lines of output if one of them failed
 };
 
+/// A job ran out of its wall time before it used the device, so that there is no trace of it.
+class StoppedUnrecorded : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// Runs `tidepool record --dry --torch --kernels` on a simulated device of the given name whose memory never runs out,
 /// and keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the
 /// trace ends there.
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
+/// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device"
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);
 
 }  // namespace tidepool

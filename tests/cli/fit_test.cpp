@@ -1,3 +1,4 @@
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -102,17 +103,37 @@ TEST_CASE("tidepool fit cannot tell of a job that ended before a training step")
   const std::string python = tests::torch_python();
   if (python.empty()) return;
   const std::string script = "import torch; kept = torch.zeros(1 << 20, device='cuda'); raise ValueError('no data')";
+  const auto begin = std::chrono::steady_clock::now();
   ProgramResult result = run_program({"fit", "--device", "rtx-3090", "--", python, "-c", script});
+  const auto took = std::chrono::steady_clock::now() - begin;
   INFO(result.err);
   CHECK(result.code == 1);
   CHECK_THAT(result.out, StartsWith("cannot tell: the job ended before a training step; until then "));
   CHECK_THAT(result.err, ContainsSubstring(": the job ended before a training step: ValueError: no data\n"));
-  result = run_program({"fit", "--device", "rtx-3090", "--json", "--seconds", "5", "--", python, "-c",
-                        "import time, torch; kept = torch.zeros(9, device='cuda'); time.sleep(60)"});
+  // Enough for the import of PyTorch, as long as it took above.
+  const std::string seconds = std::to_string(3 + 3 * std::chrono::ceil<std::chrono::seconds>(took).count());
+  result = run_program({"fit", "--device", "rtx-3090", "--json", "--seconds", seconds, "--", python, "-c",
+                        "import time, torch; kept = torch.zeros(9, device='cuda'); time.sleep(600)"});
   CHECK(result.code == 1);
   const Json json = Json::parse(result.out);
   CHECK(json.at("fits").is_null());
-  CHECK(json.at("notes").at(0) == "the job was stopped after 5 s, before a training step");
+  CHECK(json.at("notes").at(0) == "the job was stopped after " + seconds + " s, before a training step");
+}
+
+TEST_CASE("tidepool fit cannot tell of a job that was stopped before it used the device") {
+  for (const bool with_json : {false, true}) {
+    std::vector<std::string> arguments{"fit", "--device", "rtx-3090", "--seconds", "1", "--", "sleep", "60"};
+    if (with_json) arguments.insert(arguments.begin() + 1, "--json");
+    const ProgramResult result = run_program(arguments);
+    const std::string said = "the job was stopped after 1 s, before it used the device";
+    CHECK(result.code == 1);
+    CHECK(result.err.empty());
+    if (with_json)
+      CHECK(Json::parse(result.out) ==
+            Json{{"job", "sleep 60"}, {"device", "rtx-3090"}, {"fits", nullptr}, {"notes", {said}}});
+    else
+      CHECK(result.out == "cannot tell: " + said + "\n");
+  }
 }
 
 TEST_CASE("tidepool fit --batch ends with the largest known batch when a job fails") {
