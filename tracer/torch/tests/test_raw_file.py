@@ -1,5 +1,6 @@
 """Files of raw captures."""
 
+import json
 import os
 import pathlib
 import tempfile
@@ -9,6 +10,24 @@ from unittest import mock
 import support  # noqa: F401  finds the package
 
 from tidepool_torch.raw_file import RawFile
+
+
+class Records(unittest.TestCase):
+    @mock.patch("tidepool_torch.raw_file._MOST_HELD", 100)
+    def test_records_are_dropped_even_if_too_many_were_held(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = RawFile(folder)
+            file.write(kind="kept")
+            file.flush()
+            for number in range(10):
+                file.write(kind="dropped", number=number)
+            path, = pathlib.Path(folder).iterdir()
+            self.assertIn("dropped", path.read_text())
+            file.drop()
+            file.write(kind="later")
+            file.close()
+            kinds = [json.loads(line).get("kind") for line in path.read_text().splitlines()]
+            self.assertEqual(kinds, [None, "kept", "later", "clock"])
 
 
 class Names(unittest.TestCase):

@@ -9,7 +9,7 @@ import time
 
 CLOCK_EVERY_NS = 1_000_000_000
 _MOST_FILES = 999  # files of one process in a folder
-_MOST_HELD = 64 << 20  # characters of records; when more are held, they are written
+_MOST_HELD = 64 << 20  # characters of records; when more are held, they are written before flush()
 
 
 now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
@@ -27,6 +27,7 @@ class RawFile:
         os.makedirs(folder, exist_ok=True)
         self._descriptor = self._create(folder, source)
         self._held, self._characters = [], 0
+        self._flushed = 0  # bytes in the file at the last flush()
         self._next_clock = 0
         self.write(tidepool_raw=1, process=os.getpid(), source=source, clock="monotonic_raw", **self._clocks())
         self.flush()
@@ -56,11 +57,14 @@ class RawFile:
         self._held.append(line)
         self._characters += len(line)
         if self._characters > _MOST_HELD:
-            self.flush()
+            self._write_held()
 
     def drop(self):
-        """Forgets the records that were added since the last flush."""
+        """Forgets the records that were added since the last flush()."""
         self._held, self._characters = [], 0
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, self._flushed)
+            os.lseek(self._descriptor, self._flushed, os.SEEK_SET)
 
     def clock(self):
         """Adds a reading of all clocks, if the last one is a second old."""
@@ -69,6 +73,11 @@ class RawFile:
             self.write(kind="clock", **self._clocks())
 
     def flush(self):
+        self._write_held()
+        if self._descriptor is not None:
+            self._flushed = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    def _write_held(self):
         held, self._held, self._characters = self._held, [], 0
         if self._descriptor is None or not held:
             return
