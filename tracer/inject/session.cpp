@@ -94,7 +94,7 @@ bool Recorder::load() {
   driver_.version(&driver);
   output_.info("mode", "cupti");
   output_.info("driver", std::to_string(driver));
-  output_.info("cupti_library", cupti_.path);
+  output_.info("cupti_library", cupti_.path.substr(cupti_.path.rfind('/') + 1));  // its folder may name a user
   output_.info("cupti_headers", std::to_string(CUPTI_API_VERSION));
   output_.info("driver_headers", std::to_string(CUDA_VERSION));
   learn_calls();
