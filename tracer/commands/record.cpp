@@ -126,7 +126,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.iterations)
     set[variable::kIterations] = std::to_string(*arguments.iterations);
   else if (records_torch(arguments) && arguments.is_dry && !arguments.kernels)
-    set[variable::kIterations] = "1";  // a plan is made for one step, even if the kernels show several steps
+    set[variable::kIterations] = "1";  // a plan is made for one step
   else if (records_torch(arguments) && without_gpu(arguments))
     set[variable::kIterations] = std::to_string(kHookIterations);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
@@ -182,7 +182,7 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
 }
 
 /// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
-/// number is smaller if the trace has fewer. None: the command asks for all iterations of the trace.
+/// number is smaller if the trace has fewer. None for other recordings, and if the command asks for all iterations.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
                                                                         const Arguments& arguments) {

@@ -14,7 +14,7 @@ struct Recorded {
   bool work = false;            ///< a kernel, a copy or an op is recorded
   bool steps = false;           ///< the hook recorded ops of training steps
   bool several_ranks = false;   ///< processes of several ranks of a job wrote files
-  std::size_t whole_steps = 0;  ///< iterations that the hook recorded from end to end
+  std::size_t whole_steps = 0;  ///< complete iterations that the hook recorded, in the process with the most
   std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"
 };
 

@@ -14,7 +14,7 @@ enum class DriverCall : std::uint8_t {
   kLaunchCooperative,
   kLaunchKernelEx,
   kGraphLaunch,
-  // Allocation and release of memory. Sizes and kinds come from CUPTI's memory records.
+  // Allocation and release of memory. They tell the scan of launches what is live; the file has CUPTI's memory records.
   kAlloc,
   kAllocPitch,
   kAllocHost,
@@ -63,7 +63,8 @@ DriverCall driver_call(std::string_view name);
 /// "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
 bool is_outer_call(std::string_view runtime_name);
 
-/// Whether a call launches work or records an event. Such calls are ignored outside the window of iterations.
+/// Whether a call launches work or records an event. Outside the window of iterations, such calls are
+/// ignored, unless a graph captures them.
 constexpr bool is_launch(DriverCall call) {
   return (call >= DriverCall::kLaunchKernel && call <= DriverCall::kGraphLaunch) ||
          (call >= DriverCall::kCopy && call <= DriverCall::kEventRecord);

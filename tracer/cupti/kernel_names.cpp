@@ -15,7 +15,7 @@ constexpr std::size_t kLongestName = 1U << 16;  // PyTorch's longest are a few t
 bool opens(char c) { return c == '(' || c == '<' || c == '[' || c == '{'; }
 bool closes(char c) { return c == ')' || c == '>' || c == ']' || c == '}'; }
 
-/// Whether this is the '>' of "->", which closes no bracket: that of an operator's name, or before a return type.
+/// Whether this is the '>' of "->" in an operator's name or before a return type. It closes no bracket.
 bool is_arrow(std::string_view text, std::size_t at) { return text[at] == '>' && at > 0 && text[at - 1] == '-'; }
 
 std::string_view trimmed(std::string_view text) {

@@ -6,7 +6,7 @@
 
 namespace tidepool::cupti {
 
-/// Names of the environment variables; `tidepool record --help` and README.md have their meanings.
+/// Names of the environment variables; README.md has the meanings of those without a comment.
 namespace variable {
 inline constexpr const char* kFolder = "TIDEPOOL_RAW";
 inline constexpr const char* kCupti = "TIDEPOOL_CUPTI";
@@ -26,7 +26,7 @@ inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< set if PyTo
 
 struct RecorderOptions {
   std::string folder;                         ///< for one file per process; empty: nothing is recorded
-  std::string cupti;                          ///< path of libcupti; empty: the mapped one, else found by name
+  std::string cupti;                          ///< path of libcupti; empty: see CuptiLibrary::load()
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration
   std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this text

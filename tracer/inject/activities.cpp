@@ -51,7 +51,7 @@ raw::Kernel kernel_of(const CUpti_ActivityKernel9& from) {
   return to;
 }
 
-/// A copy within one device or between two devices.
+/// The fields that records of copies (MEMCPY) and of copies between two devices (MEMCPY2) have in common.
 template <class Record>
 raw::Copy copy_record(const Record& from) {
   raw::Copy to;

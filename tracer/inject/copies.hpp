@@ -10,8 +10,8 @@
 
 namespace tidepool::inject {
 
-/// Appends the uses of a copy or memset, including host memory, which the caller must filter out. A strided use covers
-/// all bytes from its first to its last.
+/// Appends the uses of a copy or memset, including those of host memory: an import ignores uses outside of device
+/// buffers. A strided use covers all bytes from its first to its last.
 /// @param parameters  the call's parameter struct; calls of a kind have the same layout
 void append_copy(cupti::DriverCall call, const void* parameters, std::vector<raw::BufferUse>& uses);
 

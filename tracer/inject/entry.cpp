@@ -1,5 +1,5 @@
 // Entry points of the recorder. CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit. PyTorch's
-// hook finds it in the process and calls it when iterations begin.
+// hook finds it in the process, and calls it when an iteration begins and when the hook's recording ends.
 #include <pthread.h>
 
 #include <cstdlib>

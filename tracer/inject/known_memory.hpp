@@ -31,8 +31,8 @@ class KnownMemory {
     CUmemorytype type = {};      ///< of the memory, if `first`
     std::uint32_t device = ~0U;  ///< the device's ordinal; ~0: not known
   };
-  /// Asks the driver about the memory of an unknown address. Asks only once about a page without memory, until an
-  /// allocation is seen in the page. May be called inside a callback: the driver's call has no callback itself.
+  /// Asks the driver about the memory of an unknown address. Remembers 2^20 pages of 4 KiB without memory, and does not
+  /// ask about them again; then forgets all. May be called inside a callback: the driver's call has no callback itself.
   /// @return whether the address is in memory, which is known from now on
   Answer resolve(const DriverLibrary& driver, std::uint64_t address);
 

@@ -58,7 +58,7 @@ int Output::open(const std::string& folder, std::int64_t time) {
 
 void Output::close(std::uint32_t most_ms) {
   if (!open_.exchange(false)) return;
-  // Waits, up to the limit, for callbacks that are appending. The memory of a callback that hangs is not released.
+  // Waits, up to the limit, for callbacks that are appending. If one hangs, the writer stays open for it.
   for (std::uint32_t waited = 0; inside_ != 0; ++waited) {
     if (waited == most_ms) return;
     usleep(1000);

@@ -37,7 +37,7 @@ class Recorder {
   /// Called once, by InitializeInjection. A failure is printed on stderr, and the job runs unrecorded.
   void begin();
   /// Called at the end of the process: stops CUPTI, flushes and closes the file. Waits at most options.flush_limit_ms
-  /// for CUPTI, and as Output::close() for the file.
+  /// for CUPTI, and then for the file as long as Output::close() does.
   void end();
   /// Called in the child of a fork, in which neither CUPTI nor the control thread runs.
   void forked();

@@ -209,8 +209,8 @@ bool Recorder::start() {
 
 void Recorder::stop() {
   if (!started_.exchange(false)) return;
-  // A forced flush would deliver records of running work without times, so this waits for the work. At the end of the
-  // process, all work that the job waited for has ended.
+  // A forced flush would deliver records of running work without times, so this gives the work up to 1 s to end. At the
+  // end of the process, all work that the job waited for has ended.
   if (!ending_) std::this_thread::sleep_for(std::chrono::milliseconds{std::min(options_.flush_limit_ms / 5, 1000U)});
   cupti_.flush_all(0);
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);

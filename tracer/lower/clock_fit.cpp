@@ -19,7 +19,7 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
     if (in_range(time) && in_range(common)) readings_.push_back({time, common});
   };
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
-  // The header is the first use of CUPTI, and its three times are read milliseconds apart.
+  // The header is less exact: its time is the first use of CUPTI, so its three times are read milliseconds apart.
   if (readings_.empty() && log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
   // Leave out readings after which a clock was set back: no ascending line goes through them.

@@ -16,7 +16,7 @@ namespace tidepool {
 /// when the program releases it (free_requested).
 /// - Host memory (pageable and pinned) and static variables of modules are left out.
 /// @param as_requested  whether a tensor has the size of its storage, if the framework's hook tells it; otherwise it
-/// has that of its allocator's block, which is up to 1 MiB larger if PyTorch does not split the block
+/// has the recorded size. A dry run records that of the allocator's block, which may be up to 1 MiB larger
 std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested);
 
 }  // namespace tidepool

@@ -133,7 +133,7 @@ class Joining {
                      });
   }
 
-  /// Ranks of a dry run do not wait for each other, so their recorded begins mean nothing: all ranks begin at time 0.
+  /// Ranks of a dry run seldom wait for each other, so their recorded begins mean nothing: all begin at time 0.
   void finish() {
     Nanos begin = ranks_.front().begin;
     for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);

@@ -146,7 +146,7 @@ struct FrameworkMemory {
   static constexpr Kind kKind = Kind::kFrameworkMemory;
   std::int64_t time = 0;
   std::uint64_t address = 0;  ///< kOom: bytes that were free on the device
-  std::uint64_t size = 0;     ///< tensors: as requested
+  std::uint64_t size = 0;     ///< tensors: as requested, or that of the block
   std::uint64_t stream = 0;   ///< the framework's handle of the stream
   std::int64_t pool_owner = 0;
   std::int64_t pool_number = 0;
