@@ -63,8 +63,8 @@ DriverCall driver_call(std::string_view name);
 /// "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
 bool is_outer_call(std::string_view runtime_name);
 
-/// Whether a call launches work or records an event. Outside the window of iterations, such calls are
-/// ignored, unless a graph captures them.
+/// Whether a call launches work or records an event. Outside the window of iterations, such calls are ignored,
+/// unless a graph captures them.
 constexpr bool is_launch(DriverCall call) {
   return (call >= DriverCall::kLaunchKernel && call <= DriverCall::kGraphLaunch) ||
          (call >= DriverCall::kCopy && call <= DriverCall::kEventRecord);

@@ -53,7 +53,7 @@ void each_attribute(Bytes info, Take take) {
 }
 
 void read_kernel_attribute(KernelBinary& kernel, std::uint8_t attribute, Bytes value) {
-  constexpr std::size_t kMostParameters = 4096;  // 32 KiB of parameters, 8 bytes and more each
+  constexpr std::size_t kMostParameters = 4096;  // enough for 32 KiB of pointers
   if (attribute == kParameterInfo || attribute == kParameterInfoV2) {
     const auto ordinal = value_at<std::uint16_t>(value, 4);
     const auto packed = value_at<std::uint32_t>(value, 8);

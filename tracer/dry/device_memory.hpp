@@ -92,9 +92,9 @@ class DeviceMemory {
   std::unordered_map<std::uint64_t, int> small_pages_;  ///< allocations in each shared page
 };
 
-/// Copies `bytes`. Whole pages of zeros are given back to the host instead of written, so that a copy of unwritten
-/// memory takes no host memory. `to_device`: the destination lies in a DeviceMemory. The ranges must be equal or
-/// disjoint.
+/// Copies `bytes`. With `to_device`, the destination lies in a DeviceMemory; in copies of 64 KiB or more, whole pages of
+/// zeros are then given back to the host instead of written, so a copy of unwritten memory takes no host memory. The
+/// ranges must be equal or disjoint.
 void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device);
 /// Fills device memory with one byte. For zeros, whole pages are given back to the host.
 void fill_bytes(void* to, unsigned char value, std::size_t bytes);

@@ -9,7 +9,7 @@
 
 namespace tidepool::dry {
 
-/// Sums of sizes with a number, or with other sizes. Programs that exchange objects compute with such sums where an
+/// Sums of sizes with a number, or with other sizes. From such sums, programs that exchange objects know where an
 /// object ends in a message.
 struct SizeAddition {
   enum class Operands : std::uint8_t { kNumber, kSizes };

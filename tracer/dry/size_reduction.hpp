@@ -9,8 +9,8 @@
 
 namespace tidepool::dry {
 
-/// The largest, the least or the sum of some sizes. In this way, programs that exchange objects compute the sizes of
-/// their messages.
+/// The largest, the least or the sum of some sizes. With it, programs that exchange objects compute the sizes of their
+/// messages.
 struct SizeReduction {
   enum class Operator : std::uint8_t { kMax, kMin, kSum } what = Operator::kMax;
   std::uint64_t from = 0, to = 0;  ///< addresses of the first number, which the others follow, and of the result

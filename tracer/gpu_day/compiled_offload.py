@@ -62,7 +62,7 @@ def main():
     blocks, tokens, width = (4, 4096, 64) if options.small else (12, 16384, 1024)
     marked = []
     if options.offload:
-        # The fourth flag places the reload by measured times, which a dry run lacks.
+        # The fourth flag places the reload by measured times. --small is for trials without a GPU, which lack them.
         for flag in FLAGS[:3] if options.small else FLAGS:
             setattr(config, flag, True)
     model = nn.Sequential(*(Block(width) for _ in range(blocks))).to(options.device)

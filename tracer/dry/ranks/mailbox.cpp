@@ -107,7 +107,7 @@ std::vector<std::byte> Mailbox::take(std::uint32_t from, const MessageTag& tag) 
     {
       const std::lock_guard lock{mutex_};
       Sender& sender = senders_[from];
-      const bool ended = sender.process != 0 && has_ended(sender.process);  // asked before read() gets the last message
+      const bool ended = sender.process != 0 && has_ended(sender.process);  // asked before read(), so it misses nothing
       read(from, sender);
       if (const auto found = sender.unread.find(tag); found != sender.unread.end()) {
         std::vector<std::byte> content = std::move(found->second);

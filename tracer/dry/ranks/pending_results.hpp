@@ -15,8 +15,8 @@ namespace tidepool::dry {
 using ResultNumbers = std::vector<std::uint64_t>;
 
 /// On a device, streams wait for other ranks; the host waits only when it waits for a stream. So a result is fetched
-/// when the host waits for it, or when a copy reads or overwrites the destination of the result. Thread safe; one
-/// thread at a time fetches results.
+/// when the host waits for it, when a copy or fill reads or overwrites its destination, or when a message is sent from
+/// there. Thread safe; one thread at a time fetches results.
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)
@@ -35,7 +35,7 @@ class PendingResults {
   void fetch(const ResultNumbers& numbers);
   /// Fetches the results whose destination overlaps the range.
   void fetch(std::uint64_t address, std::uint64_t bytes);
-  /// Forgets the results whose destination overlaps the range: it has other content now.
+  /// Forgets the results whose destination overlaps the range, because the range has other content now.
   void drop(std::uint64_t address, std::uint64_t bytes);
 
  private:

@@ -37,7 +37,7 @@ struct CollectiveCall {
 std::uint64_t next_sequence(const CollectiveCall& call);
 
 /// Posts this rank's input for the other ranks, if values move. The output is written when the result is fetched.
-/// @return  the result, in pending_results()
+/// @return  the number of the result in pending_results(); none if this rank receives no values
 std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t sequence);
 
 }  // namespace tidepool::dry

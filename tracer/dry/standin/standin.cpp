@@ -364,8 +364,8 @@ void* real_function(const char* library, const char* name) {
 
 namespace {
 
-/// A process that torchrun starts sees a device for each local process, unless CUDA_VISIBLE_DEVICES was changed since
-/// `tidepool record` set it.
+/// A process that torchrun starts sees a device for each local process if CUDA_VISIBLE_DEVICES is "0", as
+/// `tidepool record --dry` sets it by default.
 [[gnu::constructor]] void show_devices() {
   const char* const processes = std::getenv("LOCAL_WORLD_SIZE");
   const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES");

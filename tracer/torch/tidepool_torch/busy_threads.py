@@ -17,7 +17,7 @@ def wait_for_threads(least, most):
 
 
 def _others_run():
-    """Whether another thread runs or waits for a free processor. False without Linux's /proc."""
+    """Whether another thread runs, or waits for a free processor or a disk. False without Linux's /proc."""
     try:
         threads = os.listdir("/proc/self/task")
     except OSError:

@@ -2,4 +2,4 @@
 
 
 class RecordingError(RuntimeError):
-    """The program does something that a trace cannot represent. The message names it and the remedy."""
+    """The program does something that a trace cannot represent. The message names it, and what a recording needs."""

@@ -30,8 +30,8 @@ def fake_tensors():
 
 
 def fake_copy(model):
-    """A copy of a real model with fake tensors; tied parameters stay tied. Call it inside fake_tensors(). For models
-    that read values while they are built, as torch.nn.init.trunc_normal_ does."""
+    """A copy of a real model with fake tensors; tied parameters stay tied. Call it inside fake_tensors(). Models
+    that read values while they are built, as torch.nn.init.trunc_normal_ does, need it."""
     fakes = {}
     for tensor in itertools.chain(model.parameters(), model.buffers()):
         fake = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)

@@ -29,7 +29,7 @@ from .threads import OtherThreads
 
 
 class LiveRecorder(Guest):
-    """Writes to a RawFile while entered: only whole iterations, each at its end.
+    """Writes to a RawFile while entered, each iteration at its end. A Capture drops an incomplete one after them.
 
     times    the Device whose roofline prices each op, or None
     threads  the OtherThreads, or None
@@ -254,8 +254,8 @@ class OtherRecorder:
         self._path, self._call = path, None
 
     def iteration(self, last=False):
-        """Starts the next iteration; `last`: no other one will be recorded. The driver loads the recorder when the job
-        first uses the GPU."""
+        """Starts the next iteration; `last`: no other one will be recorded. Looks for the recorder until it is
+        there: the driver loads it when the job first uses the GPU."""
         if self._call is None and self._path:
             try:
                 self._call = ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD | os.RTLD_NOW).tidepool_iteration

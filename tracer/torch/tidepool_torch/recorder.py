@@ -49,7 +49,7 @@ class Recorder(TorchDispatchMode):
     step counters of optimizers, and numbers that the program turned into tensors.
     """
 
-    measures = True  # whether ops get times
+    measures = True  # whether the times of ops are measured if no device is named
 
     def __init__(self, models, optimizers=(), device="a100", name=""):
         super().__init__()

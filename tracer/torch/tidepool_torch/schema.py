@@ -189,8 +189,7 @@ def covers_storage(tensor):
 
 
 def distinct_bytes(tensor):
-    """Bytes of the elements that the tensor names, with an expanded dimension counted once. Never more than its
-    storage."""
+    """Bytes of the elements of a tensor, with an expanded dimension counted once. Never more than its storage has."""
     count = tensor.element_size()
     for size, stride in zip(tensor.shape, tensor.stride()):
         count *= size if stride != 0 or size == 0 else 1

@@ -22,7 +22,7 @@ class Storages:
         self._program = program
         self._on_gpu = on_gpu
         self._buffers = {}  # address of a StorageImpl -> Buffer, HOST or EMPTY, while the storage lives
-        self._deaths = {}  # the same -> weak reference that reports its end
+        self._deaths = {}  # address of the same StorageImpl -> weak reference that reports its end
         self.following = False
 
     def on_device(self, tensor):
