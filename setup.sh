@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, builds Release into build/, then
-#   ./setup.sh          nothing more
+# Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs missing packages and builds Release into build/.
+#   ./setup.sh          does nothing more
 #   ./setup.sh demo     runs a sweep over two of the bundled samples, re-executes one of its plans on real memory and
 #                       writes a report to look at
 #   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them

@@ -92,8 +92,8 @@ class DeviceMemory {
   std::unordered_map<std::uint64_t, int> small_pages_;  ///< allocations in each shared page
 };
 
-/// Copies `bytes`. With `to_device`, the destination lies in a DeviceMemory; in copies of 64 KiB or more, whole pages of
-/// zeros are then given back to the host instead of written, so a copy of unwritten memory takes no host memory. The
+/// Copies `bytes`. With `to_device`, the destination lies in a DeviceMemory; in copies of 64 KiB or more, whole pages
+/// of zeros are then given back to the host instead of written, so a copy of unwritten memory takes no host memory. The
 /// ranges must be equal or disjoint.
 void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device);
 /// Fills device memory with one byte. For zeros, whole pages are given back to the host.

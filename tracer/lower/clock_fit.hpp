@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Maps a file's clock to CLOCK_MONOTONIC_RAW: straight lines between readings of both clocks; before the first and
-/// after the last reading both run at the same speed.
+/// Maps a file's clock to CLOCK_MONOTONIC_RAW, by straight lines between readings of both clocks. Before the first and
+/// after the last reading, both count as equally fast.
 class ClockFit {
  public:
   explicit ClockFit(const raw::Log& log);

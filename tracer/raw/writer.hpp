@@ -52,7 +52,8 @@ class Writer {
     return append(Record::kKind, &record, sizeof record, uses.data(), uses.size_bytes());
   }
 
-  /// The number of a text; equal texts have the same number. kEmpty if all buffers are full.
+  /// The number of a text, of which the first 32 KiB are kept; equal texts have the same number. kEmpty if all buffers
+  /// are full.
   Text text(std::string_view value) noexcept;
 
   /// Waits until all records appended before are written, up to a time limit. @return whether they are written

@@ -35,7 +35,7 @@ class Communicator {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return ranks_; }
 
-  /// The number of this rank's next collective, from 0 on; and that of its next message to or from another rank.
+  /// Each call counts: the number of this rank's next collective, or of its next message to or from a rank, from 0 on.
   std::uint64_t next_collective();
   std::uint64_t next_sent(std::uint32_t to);
   std::uint64_t next_received(std::uint32_t from);

@@ -1,4 +1,4 @@
-"""Tests which steps of optimizers end iterations, and that looking at an optimizer of the job never makes it fail."""
+"""Tests which steps of optimizers end iterations, and that looking at the job's optimizers never makes the job fail."""
 
 import gc
 import io

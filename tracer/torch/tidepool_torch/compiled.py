@@ -1,4 +1,4 @@
-"""Detection of torch.compile in a script; it replaces the ops that a dispatch mode sees."""
+"""Detection of torch.compile in a script. torch.compile replaces the ops that a dispatch mode sees."""
 
 import functools
 import sys
