@@ -20,7 +20,7 @@ enum class DriverCall : std::uint8_t {
   kAllocHost,
   kHostRegister,
   kFree,
-  // Virtual memory management, for which CUPTI has no records.
+  // Virtual memory management, for which some versions of CUPTI have no records.
   kAddressReserve,
   kAddressFree,
   kCreate,

@@ -8,7 +8,7 @@
 namespace tidepool {
 
 /// Allocations and frees of one process, in time order.
-/// - The driver's records come once for each context of a device (CUPTI repeats them): repetitions are left out.
+/// - CUPTI may repeat the driver's records once for each context of a device. Repetitions are left out.
 /// - Mapped pages (cuMemMap) are memory; reserved addresses and physical memory alone are not.
 /// - If the framework reports its tensors, driver allocations that contain tensors are its segments, and no buffers.
 /// All other driver allocations are buffers (workspaces of libraries, communication).

@@ -399,7 +399,7 @@ struct Overhead {
 
 enum class LossKind : std::uint8_t {
   kUnknown,
-  kDroppedRecords,  ///< by the profiler
+  kDroppedRecords,  ///< by the profiler; or ops of threads that a framework's hook does not record
   kZeroTimestamps,
   kUnknownPointers,
   kUnmatchedFrees,
