@@ -26,7 +26,7 @@ class Output {
   /// @return 0 or errno
   int open(const std::string& folder, std::int64_t time);
   /// Ends the file; later records are left out. Waits at most `most_ms` for threads that are appending, and then at
-  /// most as long for the disk. The file has no end if a thread does not leave in time.
+  /// most as long for the disk. If a thread does not leave in time, the file stays unfinished.
   void close(std::uint32_t most_ms);
   /// In the child of a fork: leaves the file to the parent.
   void abandon() { open_ = false; }

@@ -1,5 +1,5 @@
-// Common part of the cuDNN entry points. The real library keeps the descriptors, for which it needs no device; every
-// function that takes a handle is answered here.
+// Common part of the cuDNN entry points. The real library keeps the descriptors, for which it needs no device; functions
+// that take a handle are answered here, as far as PyTorch needs them.
 #pragma once
 
 #include <array>

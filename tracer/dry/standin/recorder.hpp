@@ -82,7 +82,7 @@ class Recorder {
   void event_recorded(Stream& stream, Event& event);
   void event_awaited(Stream& stream, const Event& event);
 
-  /// Waits until all records are in the file.
+  /// Waits until all records are in the file, at most 5 s.
   void flush();
   /// Ends the file.
   void close();
