@@ -1,5 +1,5 @@
-// Common part of the cuDNN entry points. The real library keeps the descriptors, for which it needs no device; functions
-// that take a handle are answered here, as far as PyTorch needs them.
+// Common part of the cuDNN entry points. The real library keeps the descriptors, for which it needs no device;
+// functions that take a handle are answered here, as far as PyTorch needs them.
 #pragma once
 
 #include <array>
