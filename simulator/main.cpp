@@ -46,7 +46,7 @@ void limit_input(const std::string& most) {
   ::setenv(tidepool::kMaxInputVariable, most.c_str(), 1);
 }
 
-/// @throws InputError  if the first word is no command
+/// @throws InputError  if the first word is neither an option nor a command
 void require_command(const char* word) {
   std::vector<std::string> known;
   for (const tidepool::Command& command : tidepool::all_commands()) known.push_back(command.name);

@@ -6,10 +6,10 @@
 //   {"do":"run","op":12,"before":12}
 //
 // "do" is a verb of plan.hpp: reserve or release (with the number of "pages" if the memory is not a segment), map (with
-// the "page" that is mapped), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the
-// number of the "iteration"). An action without "before" comes after the last op. An action that names a place has
-// "offset_bytes" and "size_bytes"; in others, these are 0 if absent. An offset of -1 means a pool without addresses.
-// Without "capacity_bytes" there is no limit.
+// the "page" where the mapped memory begins), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or
+// next (with the number of the "iteration"). An action without "before" comes after the last op. An action that names a
+// place has "offset_bytes" and "size_bytes"; in others, these are 0 if absent. An offset of -1 means a pool without
+// addresses. Without "capacity_bytes" there is no limit.
 //
 // A plan with an order of its own has format 2. Its first line also has
 //

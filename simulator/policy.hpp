@@ -19,8 +19,8 @@ class OrderedStep;
 
 /// A policy only decides; the driver carries its decisions out. Override only the functions that the policy needs.
 /// Decisions are actions of these kinds:
-///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
-///               also drop content that the program does not read again and that does not outlive the step; it is lost
+///   kDrop v     give up a place; v must be droppable (see View). Drafts and before_run() may also drop evictable
+///               content that the program does not read again and that does not outlive the step; it is lost
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   copy back from the host early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them
@@ -65,7 +65,7 @@ class Policy {
 
   /// Whether the driver calls dropped() and computed().
   virtual bool watches() const { return false; }
-  /// A version lost its place (dropped, or freed while it may still be recomputed for others).
+  /// A version lost its content on the device: it was dropped, freed or overwritten in place.
   virtual void dropped(const View&, VersionId) {}
   /// An op ran, or a copy from the host was issued. These root versions had no content before, and have it now. After a
   /// rerun, the version for which the op ran comes last.

@@ -31,7 +31,7 @@ struct Stall {
 struct Totals {
   Nanos makespan;
   Bytes peak;       ///< largest sum of bytes held by versions
-  Bytes footprint;  ///< largest address in use, or most reserved segments
+  Bytes footprint;  ///< largest address in use, or most bytes reserved at once
   Nanos recompute;
   std::int64_t recompute_count = 0;
   std::int64_t eviction_count = 0;

@@ -19,7 +19,8 @@ class Policy;
 /// @throws PlanError   if a policy asks for an impossible action
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
 
-/// The same with these policies instead of those in `spec`, for planners that try possible answers.
+/// The same with these policies instead of those in `spec`, for planners that try possible answers. Ops run in the
+/// order of `trace`: Policy::reorder() is not asked.
 /// @param may_swap    whether versions from before the step may begin on the host
 /// @param matters_to  the longest makespan that matters: a longer run may be ok without having passed replay()
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,

@@ -25,7 +25,7 @@ struct Assumptions {
   static Assumptions find(const std::string& name);
 };
 
-/// The trace's peak under the assumptions: ideal_peak() unless in-place writes are copies.
+/// The trace's peak under the assumptions: Trace::ideal_peak() unless in-place writes are copies.
 Bytes ideal_peak(const Trace& trace, const Assumptions& assume);
 
 inline constexpr Bytes kNoLimit{std::int64_t{1} << 62};

@@ -27,7 +27,7 @@ struct VersionState {
   // Written by the Driver.
   bool created = false;        ///< the op that makes it has been reached
   bool wanted = false;         ///< the program may still read it: it is the content of a live buffer
-  bool regenerable = false;    ///< can be recomputed from versions that cannot be lost
+  bool regenerable = false;    ///< can be recomputed from content that exists, or that is itself regenerable
   bool defined = false;        ///< ops can read it; differs from `filled` only for views that must be replayed
   bool pinned = false;         ///< never evictable again
   bool leaving = false;        ///< is being copied to the host, and is dropped when that copy has ended
@@ -55,7 +55,7 @@ class View {
   const Machine& machine() const { return spec_->machine; }
   /// Device memory that the run may use.
   Bytes capacity() const { return spec_->capacity; }
-  /// Time at which the compute lane is free.
+  /// Time at which the compute lane is free. With several streams: the lane of the op that the last action precedes.
   Nanos now() const { return *clock_; }
   /// The op of the program that is being prepared or run.
   OpId op() const { return OpId{*op_}; }
@@ -69,7 +69,7 @@ class View {
     const VersionState& s = state(v);
     return s.filled && s.locks == 0 && !s.pinned && !s.leaving;
   }
-  /// Evictable, and can be recomputed later or is on the host already: kDrop is allowed.
+  /// Evictable, and can be recomputed later, is on the host already or is no longer wanted: kDrop is allowed.
   bool droppable(VersionId v) const {
     const VersionState& s = state(v);
     return evictable(v) && (s.regenerable || s.on_host || !s.wanted);

@@ -24,7 +24,7 @@ struct Absence {
                                  ///< ops may read it meanwhile; kAlways: the host has a copy, unless the content began
                                  ///< on the device
   std::int64_t due = 0;          ///< the op that needs it again (the number of ops: the end); kNever: none does
-  OpId producer = {};            ///< the op that made its content; none for content from before the step
+  OpId producer = {};            ///< the op that made its content; none for content from before the iteration
   BufferId buffer = {};
   /// Index in Absences::beginnings; none if it does not matter where the buffer began. The host has those bytes of the
   /// content that began on it; if `due` is kNever, only these bytes may be absent when the step ends.

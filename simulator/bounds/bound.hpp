@@ -1,4 +1,4 @@
-// Bounds: times that no schedule can beat. This header defines what a bound answers, and the registry of all bounds.
+// Bounds: times that no plan can beat. This header defines what a bound answers, and the registry of all bounds.
 #pragma once
 
 #include <functional>

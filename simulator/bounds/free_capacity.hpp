@@ -5,9 +5,9 @@
 
 namespace tidepool {
 
-/// M0: in less memory, no plan that the query admits runs without overhead. The query's own capacity does not matter.
-/// Found by bisection with the quick bounds, to a millionth of the peak. A plan for less memory also runs in more, so
-/// one bound just below the answer proves it for all smaller capacities.
+/// A capacity below which the quick bounds prove that no plan of the query runs without overhead. The query's own
+/// capacity does not matter. Found by bisection, to a millionth of the peak. A plan for less memory also runs in more,
+/// so one bound just below the answer proves it for all smaller capacities.
 Bytes least_free_capacity(BoundQuery query);
 
 }  // namespace tidepool

@@ -20,7 +20,7 @@ class MaxFlow {
 
   Edge add_edge(Node from, Node to, std::int64_t capacity);
 
-  /// Increases a capacity by `more` >= 0. The flow found so far stays.
+  /// Increases a capacity by `more` >= 0. The flow found so far stays. Call only after the first run().
   void widen(Edge edge, std::int64_t more) { residual_[forward_[edge]] += more; }
 
   /// Increases the flow to its maximum. @return  the total flow

@@ -76,7 +76,7 @@ class StateSearch {
     return found == numbers_.end() ? 0 : Set{1} << found->second;
   }
 
-  /// Numbers the versions that may be worth keeping. Initial content of a buffer is not.
+  /// Numbers the versions that may be worth keeping. Initial content of a buffer that the step allocates is not.
   void number_versions() {
     for (std::size_t i = 0; i < trace_.versions().size(); ++i) {
       const Version& version = trace_.versions()[i];

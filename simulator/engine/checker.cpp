@@ -20,7 +20,7 @@ Checker::Checker(const Trace& trace, const RunSpec& spec)
   start_places();
 }
 
-/// An initial version is on the host until it gets a place.
+/// An initial version from before the step is on the host until it gets a place.
 void Checker::start_places() {
   for (std::size_t i = 0; i < trace_.buffers().size(); ++i)
     if (trace_.buffers()[i].born_before) {
@@ -238,8 +238,8 @@ void Checker::next_iteration(const Action& action) {
   ++iterations_;
 }
 
-/// Checks the op that an action precedes: it must be the next op of the program or the op that has just run. A pool's
-/// actions on its memory may name any op. run() and next_iteration() check theirs.
+/// Checks the op that an action precedes: it must be the next op of the program or the op that has just run. A run,
+/// kNext, and a pool's action on its memory may name any op: run() and next_iteration() check the program's order.
 void Checker::check_stand(const Action& action) const {
   const OpId next = next_op_ < ran_.size() ? OpId{next_op_} : OpId{};
   const bool follows = next_op_ > 0 && action.before == OpId{next_op_ - 1};

@@ -8,8 +8,8 @@
 namespace tidepool {
 
 /// Bytes of the places that have ended while an op or a copy still used them. With one stream, a new place waits until
-/// all of them may be written. With several streams, every place ends while some stream may still use it; so a new
-/// place first takes bytes that nobody uses, and then those that may be written soonest. O(log n) for each place.
+/// all of them may be written. With several streams, the bytes of every ended place wait for their last user; a new
+/// place first takes bytes that do not wait, and then those that may be written soonest. O(log n) for each place.
 class CountedMemory {
  public:
   CountedMemory(Bytes capacity, bool one_stream) : capacity_{capacity}, one_stream_{one_stream} {}

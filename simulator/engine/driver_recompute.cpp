@@ -148,7 +148,7 @@ void Driver::take_over(VersionId parent, VersionId out) {
 }
 
 /// place_outputs() for an op that writes nothing in place. Places for all outputs are found first. Only then is it
-/// known which outputs are still resident and get a scratch place; until then, these take no memory.
+/// known which outputs are still resident and get a scratch place, so the actions for all places follow after that.
 void Driver::place_outputs_apart(OpId op) {
   const std::span made = trace_.made(op);
   blocks_.clear();

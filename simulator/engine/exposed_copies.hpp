@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// By version: the time in the last iteration during which an op waited for copies and the version's copies ran.
+/// By version: time of the last iteration in which an op waited while a copy of this version ran.
 struct ExposedCopies {
   std::vector<Nanos> in;   ///< to the device: copies of the op's inputs, and those before them in the queue
   std::vector<Nanos> out;  ///< to the host: copies out of a place that the op takes, and those before them in the queue

@@ -10,9 +10,9 @@
 namespace tidepool {
 
 /// A model of PyTorch's CachingHostAllocator (version 2.4). A request gets a block of its size, or of the next power of
-/// two. A freed block stays pinned and serves a later request of the same power of two; without rounding, any request
-/// that fits. Pinning takes time of the host; reuse of a block takes none. Unused blocks are unpinned, at no cost, if
-/// the pinned memory would otherwise exceed its limit.
+/// two. A freed block stays pinned and serves a later request of the same power of two. Without rounding, freed bytes
+/// serve any later request, and only the missing bytes are pinned. Pinning takes time of the host; reuse takes none.
+/// Unused blocks are unpinned, at no cost, if the pinned memory would otherwise exceed its limit.
 class HostPool {
  public:
   explicit HostPool(const HostMemory& memory) : memory_{memory} {}

@@ -6,7 +6,8 @@
 
 namespace tidepool {
 
-/// While an object lives, the runs of this thread call it before each iteration but the first. One object per thread.
+/// While an object lives, the steady runs of this thread (RunSpec::steady) call it before each iteration but the first.
+/// One object per thread.
 class IterationWatch {
  public:
   /// @param proceed  gets the number of iterations done; if it returns false, the run ends with outcome error

@@ -157,7 +157,7 @@ void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
 }
 
 Nanos Links::end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, std::int64_t in_ppm) {
-  // An undisturbed nanosecond does kScale units of work; `slowed` is at most about 3 * 10^6.
+  // An undisturbed nanosecond does kScale units of work; `slowed` is at most 21 * 10^6 (twice a slowdown of 1000 %).
   constexpr Int128 kScale = 1'000'000'000'000;
   Int128 left = static_cast<Int128>(duration.count()) * kScale;
   Nanos now = start;

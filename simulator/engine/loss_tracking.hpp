@@ -36,7 +36,7 @@ class LossTracking {
   bool anything_dropped() const { return anything_dropped_; }
 
   /// The versions to bring back now: the program still needs them, and they could only be recomputed from `v`, which is
-  /// about to be lost. Resident versions that depend on `v` must stay from now on.
+  /// about to be lost. From now on, versions that depend on `v` do not count as regenerable.
   std::vector<VersionId> before(VersionId v);
   /// Records that `v` is gone. Versions made directly from it cannot be recomputed any more; absent ones are gone too.
   void after(VersionId v);

@@ -16,7 +16,8 @@ struct Shortage {
   bool operator==(const Shortage&) const = default;
 };
 
-/// Runs like simulate() and returns the failed request; none if the run did not end out of memory.
+/// Runs like simulate(), but always in the order of `trace`.
+/// @return  the failed request; none if the run did not end out of memory
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec);
 
 }  // namespace tidepool

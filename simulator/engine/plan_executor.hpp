@@ -15,7 +15,8 @@ namespace tidepool {
 class PlanExecutor {
  public:
   virtual ~PlanExecutor() = default;
-  /// One entry for each measurement of the plan, or one in all if the backend measures no time. `run_key` is empty.
+  /// One entry for each measurement of the plan, or a single one if the backend measures no time. Their `run_key` is
+  /// empty.
   virtual std::vector<MeasuredRun> execute(const Trace& trace, const PlanFile& file) = 0;
 };
 

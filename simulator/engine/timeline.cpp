@@ -7,7 +7,7 @@ namespace {
 
 bool slows_kernels(const Machine& machine) { return machine.h2d.slowdown_ppm != 0 || machine.d2h.slowdown_ppm != 0; }
 
-/// Whether copies influence each other in more ways than the order in each direction.
+/// Whether copies slow each other or kernels down, or are cut into pieces.
 bool needs_links(const Machine& machine) {
   return machine.h2d.duplex_ppm != kFullRate || machine.d2h.duplex_ppm != kFullRate || machine.chunk != Bytes{} ||
          slows_kernels(machine);

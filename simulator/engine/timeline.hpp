@@ -63,12 +63,12 @@ class Timeline {
   Totals totals() const;
   /// The state in which the next iteration begins; none of its runs has been applied yet. O(ops + buffers).
   Boundary boundary();
-  /// Overhead of the iteration so far. With one stream and no launch time: recomputation and Stall::compute. Otherwise,
-  /// lanes also wait for each other in a step without policies; then it is the time beyond `baseline`.
+  /// Overhead of the iteration so far. With one stream and no launch time: recomputation and Stall::compute. Otherwise:
+  /// the time beyond `baseline`, since lanes wait for each other even in a step without policies.
   Nanos overhead(Nanos baseline) const;
   std::int64_t recompute_count() const { return totals_.recompute_count; }
   const Stall& stall() const { return totals_.stall; }
-  /// Number of pieces of copies in a direction of the link; 0 if copies do not slow each other down.
+  /// Number of pieces of copies in a direction of the link; 0 if copies neither slow anything down nor are cut.
   std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
   /// Beginning and end of a piece, by its number in its direction, from 1. Apply nothing afterwards.
   std::pair<Nanos, Nanos> piece_span(Direction direction, std::uint32_t number) {
@@ -100,7 +100,7 @@ class Timeline {
   /// Notes whether an action that could begin at `time` must wait for the host to launch or submit it.
   void note_host(Nanos time) { host_delayed_ |= host_ > time; }
 
-  /// The copies under way on which a version's times depend; used only if copies slow each other down.
+  /// The copies under way on which a version's times depend; used only if `disturbed_`.
   struct UnderWay {
     Copies ready, last_use;
     std::uint32_t to_host = 0;  // the latest copy to the host
@@ -112,7 +112,7 @@ class Timeline {
   const bool address_reuse_matters_;  // several streams: every freed place may be reused by another one
   std::vector<VersionState>& states_;
   std::vector<Nanos> streams_;
-  Nanos h2d_, d2h_;                   // when each direction is free, if copies do not slow each other down
+  Nanos h2d_, d2h_;                   // when each direction is free; a lower bound if `disturbed_`
   Nanos host_;                        // when the host has launched all ops so far
   bool host_delayed_ = false;         // an action has waited for it in this iteration
   bool host_delayed_before_ = false;  // ... in the previous iteration

@@ -34,7 +34,7 @@ class Recorder {
 
 }  // namespace
 
-/// The earliest clock of all streams; streams without ops never advance and are left out.
+/// The earliest clock of all streams that have ops: nothing begins on the others.
 Nanos Timeline::earliest_stream() const {
   std::vector<bool> has_ops(streams_.size());
   for (const Op& op : trace_.ops()) has_ops[op.stream.index()] = true;

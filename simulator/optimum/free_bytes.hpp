@@ -26,7 +26,7 @@ class FreeBytes {
   /// Takes `size` bytes. @param free  all free bytes, at least `leaves` and `size` together
   /// @return  the time from which they may be written; `long_ago` for bytes that may be written at any time
   Nanos take(Bytes leaves, Bytes size, Bytes free, Nanos long_ago);
-  void shift(Nanos by);
+  void shift(Nanos by);  ///< makes all times earlier by `by`
 
  private:
   std::vector<Piece> pieces_;  ///< in the order of time

@@ -29,7 +29,8 @@ class Labels {
   State state(Number number) const;
   /// Whether both have the same content in the same places, and no time of the first is later.
   bool never_worse(Number first, Number second) const;
-  /// The times of a state that matter, each relative to the earliest time at which anything may begin.
+  /// The times of a state that matter, each relative to the earliest time at which anything may begin. Then the free
+  /// bytes that may be written only later: time and size of each piece.
   static std::vector<std::int64_t> offsets(const TinyStep& step, const State& state);
   /// Whether a state that dominates this one has been added later.
   bool beaten(Number number) const { return labels_[number].beaten; }

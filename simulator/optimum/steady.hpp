@@ -12,7 +12,7 @@ struct SteadyOptimum {
   bool feasible = false;        ///< a cycle was found
   Nanos cycle;                  ///< total time of its iterations
   std::int64_t iterations = 0;  ///< number of iterations in the cycle
-  /// Iterations that lead to the cycle and once through it; the last `iterations` of them take `cycle` together.
+  /// Iterations that lead to the cycle, then the cycle once: the last `iterations`, which take `cycle` together.
   Plan plan;
   std::int64_t states = 0;  ///< number of partial plans that were found and that no earlier one dominated
 

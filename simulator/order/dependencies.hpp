@@ -15,7 +15,7 @@ enum class Reason : std::uint8_t {
   kData,        ///< it reads a version that the other one made
   kOverwrite,   ///< it overwrites a version that the other one uses
   kRandom,      ///< both draw random numbers: the generator's state passes from one to the next
-  kHost,        ///< one of them waits for the host or brings bytes from outside
+  kHost,        ///< at one of them the host waits for the device, or it brings bytes from outside
   kCollective,  ///< both talk to other devices, which expect them in this order
   kUnknown,     ///< the uses of one of them are not known from an operator's schema or a kernel's signature
 };

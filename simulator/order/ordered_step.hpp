@@ -38,7 +38,7 @@ class OrderedStep {
 /// @param apart  whether the ops are those that split_foreach() gives
 StepOrder step_order(OpOrder order, bool apart);
 
-/// Whether OrderedStep can put the ops of a step into another order: it has one stream and is one iteration.
+/// Whether OrderedStep can put the ops of a step into another order: it has ops, one stream and at most one iteration.
 bool can_be_reordered(const Trace& trace);
 
 /// The step whose ops and versions the actions of a plan name: the recorded step, or the step in the plan's order.

@@ -10,7 +10,7 @@
 namespace tidepool {
 
 /// The best order found by list scheduling, moves and, for few ops, exact search.
-/// @param most_moves  as for move_ops(); the exact search visits ten times as many sets of ops
+/// @param most_moves  as for move_ops(); the exact search visits at most ten times as many sets of ops
 OpOrder lowest_peak_order(const Lifetimes& lifetimes, const Dependencies& dependencies, int most_moves = kMostMoves);
 
 /// The order by one of the rules "recorded", "least", "eager", "latest" and "lowest".

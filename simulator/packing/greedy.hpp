@@ -11,7 +11,7 @@ namespace tidepool {
 
 /// Places every item. Fixed items come first, wherever they are in the order. Items of no bytes lie at their fixed
 /// offset, or else at 0.
-/// @param order  each item that is not fixed once; fixed ones may be in it
+/// @param order  has every item that is not fixed exactly once, and may have fixed ones
 /// @return       offsets by item. Reads O(n log n) lists, see Occupancy: 20,000 items take some 20 ms
 std::vector<Bytes> place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit);
 

@@ -20,9 +20,12 @@ namespace tidepool {
 /// most height + fallback, unless a request is counted as `beyond`.
 ///
 /// A live job allocates the buffers that exist before the step in an order of its own. Until the job is found to be in
-/// the step, a request of the size of such a buffer gets that buffer's place, if it is free.
+/// the step, a request of the size of such a buffer gets that buffer's place, if it is free and the step plans no other
+/// buffer there.
 class LayoutPlaces {
  public:
+  /// Requests that got their planned place (`planned`) or another one (`fallback`), and those of `fallback` whose place
+  /// ends above limit() (`beyond`).
   struct Counts {
     std::int64_t planned = 0, fallback = 0, beyond = 0;
     bool operator==(const Counts&) const = default;

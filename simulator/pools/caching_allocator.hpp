@@ -24,8 +24,8 @@ namespace tidepool {
 /// and the functions that it calls.
 ///
 /// A block that other streams have used is freed with free_after(). It counts as in use until poll() finds its events
-/// complete, or until release_cached_blocks() waits for them. If a log records the time at which a block became free,
-/// free() is called at that time; the device may call free() during reserve() and map().
+/// complete, or until release_cached_blocks() waits for them. The replay of a log that records when blocks became free
+/// calls free() at these times instead; it may do so from within Device::reserve() and Device::map().
 class CachingAllocator {
  public:
   /// Requests get blocks of their own key only. `owner` and `number` name the pool of a captured graph or of the user;
