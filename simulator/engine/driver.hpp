@@ -207,7 +207,7 @@ class Driver {
   std::vector<std::size_t> next_draft_;
   std::deque<Awaited> awaited_;       // versions that drafts want back early and that did not fit yet, in order
   std::vector<bool> begins_on_host_;  // by buffer: a draft wants its initial content to begin on the host
-  std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
+  std::deque<VersionId> leaving_;     // versions being copied to the host, in the order of the copies' ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
   std::vector<VersionId> temporaries_;  // brought back for others; the program does not need them later

@@ -17,7 +17,7 @@ enum class Reason : std::uint8_t {
   kRandom,      ///< both draw random numbers: the generator's state passes from one to the next
   kHost,        ///< at one of them the host waits for the device, or it brings bytes from outside
   kCollective,  ///< both talk to other devices, which expect them in this order
-  kUnknown,     ///< the uses of one of them are not known from an operator's schema or a kernel's signature
+  kUnknown,     ///< uses of one of them are unknown, or only guessed from launch parameters, order or sizes
 };
 inline constexpr std::size_t kReasons = 6;
 std::string_view to_text(Reason reason);
