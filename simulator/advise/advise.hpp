@@ -23,7 +23,7 @@ struct Change {
   Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
   int parts = 0;                            ///< for a smaller batch: number of micro-batches
   std::optional<Bytes> reserved = {};       ///< for a setting of the allocator: most bytes that it reserves
-  std::optional<Nanos> bound = {};  ///< no plan with the same actions (swap, recompute) is faster at this capacity
+  std::optional<Nanos> bound = {};  ///< no plan with the same kinds of actions is faster in max(capacity, peak)
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model): apply(*models) for a job of several models, and apply(model,

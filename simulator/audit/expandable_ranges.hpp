@@ -40,8 +40,8 @@ struct ExpandableRange {
 std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
-/// An estimate of the size of ranges: the least distance from the start of a range to the start of the next; kOpenEnd
-/// if no range follows another. All ranges have the same size, and drivers reserve them side by side.
+/// An estimate of the size of ranges: the least distance from the start of a range to other memory above it; kOpenEnd
+/// if there is none. All ranges have the same size, and drivers reserve them side by side.
 Bytes range_distance(const std::vector<ExpandableRange>& ranges);
 
 /// The owner of a segment.

@@ -15,7 +15,7 @@ struct FitAdvice {
   Bytes capacity;                     ///< bytes that are left for the step's tensors
   std::vector<Change> changes = {};   ///< the best change of each kind; none if the trace lacks data for advice
   std::string missing = {};           ///< the data that the trace lacks, as a sentence; "" if it lacks none
-  std::vector<std::string> commands;  ///< commands that print the whole advice
+  std::vector<std::string> commands;  ///< to get the whole advice, in this order
 };
 
 /// The origin of a trace.

@@ -115,7 +115,8 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
                         advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
 }
 
-/// The job as `simulate` runs it, without plans: each rank has the memory that its tensors take.
+/// The job as `simulate` runs it, without plans and memory limits. The capacity of a rank only tells when its tensors
+/// exceed it.
 ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
   const GridText &grid = arguments.grid, standard;
   GridText rest = grid;

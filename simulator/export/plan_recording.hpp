@@ -6,9 +6,9 @@
 
 namespace tidepool {
 
-/// Executes a plan on its simulated machine and records: every place that a version gets, loses or takes over in an
-/// update in place; every segment; every run; every copy on the lanes "h2d" and "d2h". Addresses are kSimulatedBase
-/// plus the offset. If the pool gives no addresses, the recording has none.
+/// Executes a plan on its simulated machine and records: every place that a version gets or loses, but no update in
+/// place, since it keeps the place; every segment; every run; every copy on the lanes "h2d" and "d2h". Addresses are
+/// kSimulatedBase plus the offset. If the pool gives no addresses, the recording has none.
 /// @throws PlanError  as replay() does
 Recording recording_of(const Trace& trace, const PlanFile& file);
 

@@ -27,7 +27,7 @@ class Launcher {
 };
 
 /// Launches a job array: submitted with sbatch, followed with squeue, ended with scancel.
-/// @param options  further options of sbatch, as in {"--partition=short"}; a task has one node and one core
+/// @param options  further options of sbatch, as in {"--partition=short"}; by default, a task has one node and core
 std::unique_ptr<Launcher> make_slurm_launcher(std::vector<std::string> options);
 
 /// Launches one task at a time on each host. A task without -j uses all cores of its host.

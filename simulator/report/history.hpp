@@ -17,7 +17,7 @@ namespace tidepool {
 enum class Cause : std::uint8_t {
   kNothing,
   kCopyIn,     ///< it waited for content that was being copied from the host
-  kCopyOut,    ///< it waited for a place that was still being copied to the host
+  kCopyOut,    ///< it waited for a place that a copy to the host, or another stream, still used
   kOrder,      ///< it waited for another stream's op, or for the host's launch
   kAllocator,  ///< it waited for the device's own allocator (cudaMalloc, cudaFree)
 };

@@ -17,7 +17,7 @@ struct ResultSelection {
   std::string text;  ///< the selection as the user wrote it
   std::string path;
   std::vector<std::pair<std::string, std::string>>
-      wanted;  ///< a column of role identity, "trace" or "run", and its value
+      wanted;  ///< "run", "trace", "capacity" or another column of role identity, and its value
 
   /// Whether the selection contains a run. The value of "run" is a prefix of a run's key; a capacity may be a size, a
   /// fraction of the peak or none; other values are written as in the database.

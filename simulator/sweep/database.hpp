@@ -86,6 +86,7 @@ class Database {
   /// inserted, the claim is released, or the lock of its holder ends.
   /// @return  the claims of keys[0], keys[1], ...; it ends at the last key, or earlier when `most` runs are taken
   std::vector<Claim> claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock);
+  /// Gives up all claims of the holder of this lock.
   void release(const ClaimLock& lock);
 
   /// Writes all rows or none. A row replaces a failed row of its key. Other stored rows stay.

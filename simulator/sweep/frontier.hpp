@@ -56,7 +56,7 @@ void arrange(std::span<const Point> points, Frontier& frontier);
 /// others.
 std::vector<Line> best_pools(const Frontier& frontier);
 
-/// "0.5x", "12.3x" of the peak, or "none".
+/// "0.5x", "12.3x" of the peak, or "none"; the size itself if the peak is 0.
 std::string fraction_text(Bytes capacity, Bytes ideal_peak);
 
 }  // namespace tidepool

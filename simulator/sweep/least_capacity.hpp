@@ -40,8 +40,8 @@ struct Answer {
 
 /// Bisects the capacities of each grid for every trace, machine, policy, pool and seed. All bisections run at the same
 /// time, so that every thread has work. As in a sweep, rows are written to the database, and runs that it already has
-/// are not done again. The answers do not depend on the number of threads. A shard has some of the policies, pools and
-/// seeds, with all their capacities.
+/// are not done again. The answers do not depend on the number of threads. A shard has some of these combinations, each
+/// with all its capacities.
 /// @return  answers in the order of the grids; if stopped, only the answers that are known
 std::vector<Answer> find_least(std::span<const SweepPart> parts, const Objective& objective, Database& database,
                                const SweepOptions& options, SweepProgress& progress);

@@ -18,9 +18,8 @@ struct MergeCount {
 /// with the number of runs. If a merge fails, `into` has some whole sources and a part of another. The same merge then
 /// goes on from there.
 /// @param any_version  accept runs of different versions of the program; these are different runs
-/// @throws InputError  "b.sqlite: runs of tidepool 0.2.0, but 0.1.0 in a.sqlite; expected one version, or
-/// --any-version",
-///                     or as Database and Database::check
+/// @throws InputError  as Database and Database::check, or "b.sqlite: runs of tidepool 0.2.0, but 0.1.0 in a.sqlite;
+///                     expected one version, or --any-version"
 /// @throws Disagreement  naming the two files
 MergeCount merge(std::span<const std::string> sources, Database& into, bool any_version = false);
 

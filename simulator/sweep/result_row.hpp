@@ -63,13 +63,13 @@ struct NamedTrace {
 std::string content_key(std::string_view text);
 
 /// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
-/// options, the numbers of the machine, capacity, seed, assumptions, overhead limit, iterations, whether the steady
+/// options, the machine's name and numbers, capacity, seed, assumptions, overhead limit, iterations, whether the steady
 /// state is asked for, whether the time of decisions is counted, and the version of the program.
 std::string run_key(const Trace& trace, const RunSpec& spec);
 
 /// The row of a run. If the run ended early, times and counts are those up to its end; if it failed, there are none.
-/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists gives a kind
-///               and no time
+/// @param bound  a bound on the run, if one is known; a bound that proves that no plan exists gives a kind and no time.
+///               Left out if it is above the time of a run that did not settle
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
              const std::optional<Bound>& bound);
 

@@ -15,7 +15,7 @@ struct PlotOptions {
 
 /// A plot with a letter for every policy at every capacity where it ends well (with the best of its pools), and dots
 /// along the best of all policies. The vertical axis is about linear up to 1 % and logarithmic above; overheads above
-/// 1000 % are left out. "" if no run with a limit ended well.
+/// 1000 % are left out. "" if nothing remains to be drawn.
 std::string plot(const Frontier& frontier, const PlotOptions& options);
 
 }  // namespace tidepool

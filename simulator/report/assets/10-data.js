@@ -51,7 +51,7 @@ async function readText(description) {
   return new TextDecoder().decode(await inflate(description.block));
 }
 
-// A value that is computed at its first use: get() is undefined until then; `done` is called when the value is there.
+// A value that is read at its first use. Until it is there, get() is undefined; then the page is drawn again.
 class Lazy {
   constructor(read) {
     this.read = read;

@@ -62,7 +62,7 @@ function stringAt(id) {
   return strings && strings[id] ? strings[id] : '';
 }
 
-// The name of a buffer; without one, the module of the op that uses it first; without a module, the name of that op.
+// The name of a buffer; without one, the module of the op that it is for; without a module, the name of that op.
 function bufferLabel(buffer) {
   const buffers = tables.buffers.get(), ops = tables.ops.get();
   if (!buffers || !ops) return '';

@@ -96,8 +96,8 @@ function frontierFigure(frontier, allPools) {
     svg.append(group);
     labels.push({line, colour, rank, last, group});
   });
-  // The legend at the right, above the ticks. The best line comes first. Each line has the capacity at which it ends,
-  // and the reason.
+  // The legend at the right. The best line comes first. The title of an entry has the number of runs that did not end
+  // well, and their outcomes.
   const room = Math.floor((H - bottom - top) / 16) - 1 - (lowest.length ? 1 : 0) - frontier.bounds.length;
   const shown = labels.length > room ? labels.slice(0, room - 1) : labels;
   shown.forEach(({line, colour, rank, last, group}, i) => {
