@@ -35,7 +35,7 @@ usage() {
   exit 2
 }
 
-# Finds the newest complete set of each call. A killed call may have left a part of the next set.
+# Unpacks the newest complete set of each call. A killed call may have left a part of the next set.
 unpack() {
   local results=$1 folder=$2 call first name count pieces found=1
   for call in a b c d; do

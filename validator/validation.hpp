@@ -31,7 +31,7 @@ struct ValidationOptions {
 struct Validation {
   std::string outcome = "ok", message;
   std::string device;                      ///< the device that executed it, if it has a name
-  Totals predicted;                        ///< of all iterations, on the machine of the plan as timed runs show it
+  Totals predicted;                        ///< of all iterations; with cuda, without pinning and slow-down by copies
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;

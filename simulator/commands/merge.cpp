@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 int run(const Arguments& arguments) {
-  for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses other files before `into` exists
+  for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses wrong files
   Database into{arguments.output};
   const MergeCount count = merge(arguments.sources, into, arguments.any_version);
   fmt::print(stderr, "{} new runs, {} known ones; {} are in {}\n", grouped(count.added), grouped(count.known),

@@ -15,8 +15,8 @@ namespace tidepool {
 /// @throws InputError  "--validate: '0' is not a number of plans; expected 1 or more, or all"
 std::optional<int> parse_validated(const std::string& text);
 
-/// Executes plans of a sweep, for each trace and machine: those of all runs that ended well on a pool with addresses or,
-/// with `count`, of the fastest of them at each of the `count` least capacities. Plans are computed again. The
+/// Executes plans of a sweep, for each trace and machine: those of all runs that ended well on a pool with addresses
+/// or, with `count`, of the fastest of them at each of the `count` least capacities. Plans are computed again. The
 /// database stores all measured times. For each plan, the execution with the median time is printed.
 /// @return  the exit code: 1 if one execution did not end well
 int validate_runs(std::span<const SweepPart> parts, std::optional<int> count, const std::string& backend,

@@ -47,8 +47,7 @@ __device__ void spin_until(Word end) {
 }  // namespace
 
 /// Compares every word that a step reads. Counts wrong words, and sums over all words. The sum is used only if some
-/// words are wrong, but summing always is cheaper than deciding. A right word costs one comparison and one
-/// multiplication.
+/// words are wrong, but summing always is cheaper than deciding.
 extern "C" __global__ void tidepool_read(const Work* works, const Span* spans, Found* found, Stamp* stamps,
                                          unsigned step) {
   const Work& work = works[step];

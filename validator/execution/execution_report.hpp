@@ -82,7 +82,7 @@ struct ExecutionReport {
   Nanos wall = {};
   std::optional<Nanos> measured;  ///< time of the run as the program would see it, if time was measured
   std::vector<LaneReport> lanes;  ///< one for each stream, then d2h, h2d, upkeep
-  std::vector<TaskTime> times;    ///< of ops and copies, by lane and then by begin, if time was measured
+  std::vector<TaskTime> times;    ///< of ops and copies, by lane and then by begin; empty if not recorded
 };
 
 }  // namespace tidepool

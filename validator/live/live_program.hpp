@@ -14,7 +14,7 @@ namespace tidepool {
 /// versions that only the plan brought back. The framework's allocator chooses places. Versions that the plan expects
 /// on the host at the begin of the step are swapped out first. O(uses + actions).
 /// @param trace  recorded by tidepool_torch: every op an aten op, every use from its schema
-/// @throws InputError  for a plan that a live job cannot carry out, naming the op, as in "run.plan: runs op 7
+/// @throws InputError  for a plan that a live job cannot carry out, with the reason, as in "run.plan: runs op 7
 ///                     (aten::lift_fresh) again, which brings bytes from outside; expected a plan without it"
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name);
 

@@ -31,8 +31,9 @@ class Follower(Guest):
     report   receives the measurements (Report)
     limit    bytes that the job may use once the whole plan is executed; None for no limit
 
-    If an op is not the expected one, versions that are not resident are brought back before it runs, and the plan is
-    not followed until the step begins again. So the job has the same results as without a plan, whatever ops it runs.
+    Before an unexpected op that may write to buffers of the step, versions that are not resident are brought back. After
+    a deviation, the plan is not followed until the step begins again. So the job has the same results as without a plan,
+    whatever ops it runs.
     """
 
     work = "the plan"
@@ -55,7 +56,7 @@ class Follower(Guest):
         self._unused = {}  # those that no op of the step uses -> trace buffer
         self._issued = 0  # actions before ops [0, _issued) are done
         self._call = self._state = self._substitutes = None
-        self._between = 0  # ops that are not in the trace, since the last op that is
+        self._between = 0  # ops that are not in the trace, since the last step began or ended
         self._most_between = max(16, len(plan.ops) // 4)  # the largest number of such ops within a step
         self._strange_op = ""  # the first such op
         self._limit = limit
