@@ -101,8 +101,8 @@ ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index
   return run;
 }
 
-/// Advice for the first run that has less memory than the step's tensors take; none if there is no such run, or if no
-/// advice is possible for the step. Plans are left out: the report's runs already show some.
+/// Advice for the first run that has less memory than the step's tensors take and no paper's assumptions; none if there
+/// is no such run, or if no advice is possible for the step. Plans are left out: the report's runs already show some.
 std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportContent& content) {
   const auto run = std::find_if(content.runs.begin(), content.runs.end(), [&](const ReportedRun& one) {
     return one.spec.capacity < content.ideal_peak && one.spec.assume.name.empty();

@@ -43,7 +43,7 @@ struct CopySpan {
 enum class Arrival : std::uint8_t {
   kBefore,      ///< it existed before the step
   kAllocated,   ///< the program allocated it
-  kCopiedIn,    ///< copied back from the host
+  kCopiedIn,    ///< copied back from the host or the storage tier
   kRecomputed,  ///< got a place for its recomputation
   kScratch,     ///< a second copy of resident content, for one run
 };

@@ -34,14 +34,13 @@ class HostLink {
   std::size_t at_ = 0;
 };
 
-/// Both directions. They are independent, like the copy engines of a device, if this machine has a core for
-/// each.
+/// Both directions. They are independent, like the copy engines of a device, if this machine has a core for each.
 struct HostLinks {
   HostLink out, in;
 
-  /// Pins the calling thread, which is about to copy, to the first core that it may use, or to the last core for the
-  /// other direction. Otherwise, schedulers may put both threads on one core. In Linux's numbering of cores, the first
-  /// and the last core are on different physical cores if the thread may use several. If the system refuses, the thread
+  /// Pins the calling thread, which is about to copy, to the first core that it may use (copies out) or to the last one
+  /// (copies in). Otherwise, schedulers may put both threads on one core. In Linux's numbering of cores, the first and
+  /// the last core are on different physical cores if the thread may use several. If the system refuses, the thread
   /// stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;

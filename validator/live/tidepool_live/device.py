@@ -31,7 +31,7 @@ class HostDevice:
         def work():
             if after is not None:
                 after.result()
-            to, of = tensors.pop()  # the thread keeps `work`, and no memory, for a moment after the event
+            to, of = tensors.pop()  # the thread keeps `work` for a moment after the event, but no memory
             to.copy_(of)
 
         return self._streams[lane].submit(work)
