@@ -19,16 +19,16 @@ constexpr Bytes kLeastCopied{4096};
 /// torchtitan's automatic choice between keeping, recomputing and offloading (memory policy auto_perf_maxing, solver
 /// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of
 /// the peak fits the capacity (see share_out). Then each op of a block gets a fate (see follow_shares). If the step
-/// fits without changes, the plan is empty.
+/// fits without changes, or has fewer than two blocks, the plan is empty.
 ///   offload    copied to the host as soon as it is made; freed `defer` blocks behind the last block that reads it,
-///              when the copy has ended; swapped in when the backward phase begins the block that is `prefetch`
-///              blocks before its own
+///              when the copy has ended; swapped in when the backward phase begins the block that it runs `prefetch`
+///              blocks earlier
 ///   recompute  dropped after its last use in the forward phase
 ///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
 ///              head and the loss)
 /// Saved tensors of ops in front of the first block are recomputed, unless the op is random. A block contains the ops
-/// of one numbered module (see find_blocks). Parameters, gradients and optimizer states from before the step are
-/// subtracted from the capacity.
+/// of one numbered module (see find_blocks). All buffers from before the step (parameters, gradients, optimizer states
+/// and inputs) are subtracted from the capacity.
 ///
 /// Differences from torchtitan: operations of several ranks are not modelled; the link is idle and as fast as the
 /// machine states; tensors are not tested for being contiguous; dropped tensors are recomputed op by op; ties are

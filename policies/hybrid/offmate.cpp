@@ -71,7 +71,8 @@ std::vector<Saved> choose_versions(const Trace& trace, std::vector<Saved> movabl
 /// read. A swap-in is requested at the start of the step in which the program begins to copy the value, or of the step
 /// in which it ends; the better of both plans is taken. The solver is CBC in the place of Gurobi or HiGHS. A program
 /// ends after `nodes` nodes, and its best plan so far is taken. If there is no plan, the program's memory limit is
-/// raised in steps until there is one. The plan limits sums of bytes, so add an online policy ("offmate+dtr").
+/// raised up to three times, each by a quarter of what is missing to keep everything; if there is still none, nothing
+/// is planned. The plan limits sums of bytes, so add an online policy ("offmate+dtr").
 ///
 /// Paper: Zhao, Eyraud-Dubois, Le Hellard, Gusak, Beaumont, "OFFMATE: full fine-tuning of LLMs on a single GPU by
 /// re-materialization and offloading", 2024 (hal-04660745); code: topal-team/rockmate, rockmate/solvers/ilp.

@@ -80,8 +80,8 @@ namespace {
 ///
 /// `with=order+...` does all of this for the recorded order and for the best other orders: never worse than without.
 ///
-/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, and 2 and 4 `effort` more with slower ops
-/// and by the best plan's times; as many again in 3 if packing is hard; twice as many with robust=; fewer for more ops.
+/// Deterministic for a seed. Cost in `effort` simulations: at most 4 in 1 and 2, 2 more with slower ops, 4 by the best
+/// plan's times, 2 with later frees; as many again in 3 if packing is hard; twice with fold=on, again with robust=.
 class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)

@@ -143,10 +143,10 @@ class HillClimb {
 
 /// TVM's unified static memory planner, hill_climb: first fit in decreasing order of size, then of conflicts, then of
 /// ids. After each attempt two buffers change places in the order: a conflict of a buffer on top, and another conflict
-/// of that buffer (26 of 100) or a conflict of one of its conflicts. A worse layout is accepted with a probability of
-/// 50 * (worse / height) / attempts so far percent, and the last accepted one is the answer. Ends when the height is
-/// the most bytes live at once. As published, an attempt that changes nothing undoes the last change again.
-/// O(attempts) placements, see place_in_order.
+/// of that buffer (26 of 100) or a conflict of one of its conflicts. A layout that is not lower than the last accepted
+/// one is accepted too with a probability of 50 * d / h / n percent: d bytes higher, at a height of h, after n
+/// attempts. The last accepted one is the answer. Ends when the height is the most bytes live at once. As published, an
+/// attempt that changes nothing undoes the last change again. O(attempts) placements, see place_in_order.
 /// Source: github.com/apache/tvm, src/tir/usmp/algo/hill_climb.cc, 2023.
 class TvmHillClimb final : public Planner {
  public:

@@ -15,9 +15,9 @@ namespace {
 /// over all groups at all points in time decides this (see solve_exactly), or its relaxation with two-phase rounding,
 /// which is solved up to three times (see solve_by_rounding). The groups are those of condense(). Programs grow with
 /// the square of their number and times with about the cube, so some fifty groups are feasible. Only outputs of forward
-/// groups are dropped. Sizes are sums of bytes, so add an online policy ("checkmate+dtr"). If nothing fits, the
-/// capacity is raised in steps until a schedule fits. With solve=ilp, the result is the same in every run unless the
-/// time limit stops the solver; if the solver finds nothing, the relaxation is rounded instead.
+/// groups are dropped. Sizes are sums of bytes, so add an online policy ("checkmate+dtr"). If the relaxation has no
+/// solution, the capacity is raised in steps (see schedule_within). With solve=ilp, the result is the same in every run
+/// unless the time limit stops the solver; if the solver finds nothing, the relaxation is rounded instead.
 /// Paper: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020.
 class Checkmate final : public DraftPolicy {
  public:

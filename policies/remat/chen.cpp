@@ -38,7 +38,7 @@ ChainSequence greedy(const Chain& chain, Bytes room) {
   return best.take();
 }
 
-/// Nested segments: k checkpoints divide a segment, and each part is divided in turn. All k up to n are tried.
+/// Nested segments: k checkpoints divide a segment, and each part is divided in turn. All k below n are tried.
 ChainSequence recursive(const Chain& chain, Bytes room) {
   BestOrder best{chain, room};
   for (std::size_t k = 1; k < std::max<std::size_t>(chain.size(), 2); ++k)

@@ -26,7 +26,7 @@ namespace {
 /// below the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version with the
 /// latest next read is swapped out.
 ///
-/// Cost: `effort` simulations.
+/// Cost: at most `effort` simulations; none with scheduling=published, unless score=tuned.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit AutoSwap(const Options& options)

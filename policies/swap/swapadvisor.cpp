@@ -83,8 +83,8 @@ class SlotSwapper : public Policy, public Explainer {
 ///   order       begins, in the child, with ops of one parent, up to a random point; the other ops follow in the
 ///               order of the other parent. A mutation builds the order once more: it takes the ready op that comes
 ///               first or, with a small probability, a random ready op. Both keep the dependencies (see Dependencies)
-/// The recorded order stays if the step fits in it. If the capacity is not enough for any allocation, the order stays
-/// too, and only Belady's rule is followed, on the run's own pool.
+/// The recorded order stays if the step fits in it. If the step ends well with no allocation that was tried, the order
+/// stays too, and only Belady's rule is followed, on the run's own pool.
 ///
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
 /// 2020, from its abstract and other descriptions; rates, selection, population and first individuals are Tidepool's.

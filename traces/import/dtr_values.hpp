@@ -32,7 +32,8 @@ struct DtrDeath {
 };
 
 /// The values of a whole log. Later lines show whether a MUTATE wrote in place: it did if no later instruction reads an
-/// old value and no old value is an output. If not, the logged program ran it on a copy.
+/// old value and no old value is an output, and if the MUTATE names its arguments in ascending order and each has
+/// another storage. If not, the logged program ran it on a copy.
 struct DtrValues {
   std::vector<DtrValue> values;
   std::vector<std::uint32_t> args;          ///< parallel to DtrLog::args: the values read

@@ -25,7 +25,7 @@ class LaunchUses {
   explicit LaunchUses(const GpuTimeline& timeline);
 
   /// The uses of `op`, the next one in program order. Addresses without a buffer are counted in the losses, except
-  /// those from a schema, whose tensors may be on the host.
+  /// those from a schema or of a copy, which may be on the host.
   std::vector<TraceBuilder::Touch> of(TraceBuilder& builder, const GpuOp& op, const Find& find);
 
  private:

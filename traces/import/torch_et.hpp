@@ -29,7 +29,7 @@ struct EtNode {
   std::int64_t sequence = -1;         ///< at least 0 if autograd recorded the call
   std::int64_t thread = 0;
   std::uint32_t name = 0;    ///< index into ExecutionTrace::texts
-  std::uint32_t schema = 0;  ///< the same, as of "aten::relu_(Tensor(a!) self) -> Tensor(a!)"; of "" = it has none
+  std::uint32_t schema = 0;  ///< index of "aten::relu_(Tensor(a!) self) -> Tensor(a!)", say; of "": it has none
   bool generated = false;    ///< a kernel of a compiler, as of Triton
   std::vector<EtTensor> inputs, outputs;
 };

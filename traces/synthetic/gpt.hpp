@@ -17,8 +17,8 @@ struct GptShape {
 
 /// Forward, backward and Adam, half precision, with single-precision moments and weights of the optimizer. A layer is
 /// pre-norm: norm, attention that keeps only its row sums (FlashAttention, Dao et al., NeurIPS 2022), projection, norm,
-/// and two linear maps with GELU between; each half is added to its own input. Biases are counted with their weights.
-/// There is no dropout. The token embedding is the output map as well.
+/// and two linear maps with GELU between; each half is added to its own input. Linear maps have no biases; a norm's
+/// scale and shift are one buffer. There is no dropout. The token embedding is the output map as well.
 /// Every layer of a phase has the same ops, so the step consists of two runs of layers per micro-batch and one of
 /// updates.
 /// @param shape  each number from 1 to 10^6

@@ -13,8 +13,9 @@ struct ResnetShape {
 };
 
 /// Forward, backward and SGD with momentum of a network as in He et al., "Deep Residual Learning" (CVPR 2016), section
-/// 4.2, half precision: 3 x 3 convolutions, each with batch normalisation, and ReLU in place; a stage begins
-/// with stride 2 and a parallel 1 x 1 convolution. All blocks of a stage have the same ops, except the first.
+/// 4.2, with activations and their gradients in half precision, and parameters, their gradients and momentum in single
+/// precision: 3 x 3 convolutions, each with batch normalisation, and ReLU in place. The second and third stage begin
+/// with stride 2 and a parallel 1 x 1 convolution; otherwise, all blocks of a stage have the same ops.
 /// @param shape  layers at least 8 and 6 n + 2, the rest 1 to 10^6, image a multiple of 4
 /// @throws InputError  "112 layers; expected 6 n + 2, as 110", "image of 6 pixels; expected a multiple of 4", and
 ///                     StepWriter's message for a step that is too large

@@ -15,8 +15,8 @@ namespace tidepool {
 enum class CopyOut : std::uint8_t { kAtRelease, kWhenFree };
 
 /// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. Its
-/// swap-out is issued at the release or, if `copy` is not 0, before that earlier op; the version stays on the device
-/// until the release.
+/// swap-out is issued at the release or, if `copy` is not 0, before that op: an earlier one, and the version stays on
+/// the device until the release; or a later one, which copies Gap::renewed for the next iteration.
 struct PlannedGap {
   std::uint32_t gap = 0;
   std::uint32_t issue = 0;

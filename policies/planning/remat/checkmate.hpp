@@ -95,9 +95,10 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 /// it returns, of those that fit the capacity, the one with the least time of reruns; else the one with the least peak.
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
 
-/// A schedule that fits the capacity: by the integer program, if it is given time and finds one within it, else by
-/// rounding. If nothing fits, the capacity is raised in steps until a schedule fits. None if all values can be kept, or
-/// if there is no schedule.
+/// A schedule for the capacity: by the integer program, if it is given time and finds one within it, else by rounding,
+/// whose schedule may exceed the capacity (see solve_by_rounding). If the relaxation has no solution, the capacity is
+/// raised in up to four steps, the last to the peak of keeping everything. None if all values can be kept, or if there
+/// is no schedule.
 std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time);
 
 }  // namespace tidepool

@@ -13,7 +13,7 @@ struct KnapsackItem {
   Nanos worth;
 };
 
-/// Greedy: the most worth per byte first, while it fits. O(n log n).
+/// Greedy: the most worth per byte first; an item that does not fit any more is passed over. O(n log n).
 std::vector<bool> knapsack_greedily(const std::vector<KnapsackItem>& items, Bytes limit);
 
 /// The best choice for sizes rounded up to ten-thousandths of the limit; never exceeds it. O(10,000 n).

@@ -73,7 +73,8 @@ void try_with_less(Trials& trials, const Planning& planning, const std::vector<N
 MixedSelection selection_of(const GapPlan& plan);
 CopyOut copies_of(const GapPlan& plan);
 
-/// The machine for which copies are planned: its links have the rate that they have while data moves both ways.
+/// The machine for which copies are planned: its links have the rate that they have while data moves both ways, and
+/// their latencies include the host's time to submit a copy.
 Machine with_busy_links(Machine machine);
 
 }  // namespace tidepool

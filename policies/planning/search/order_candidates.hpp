@@ -18,7 +18,7 @@ namespace tidepool {
 std::vector<std::shared_ptr<const OrderedStep>> order_candidates(const Trace& trace, const RunSpec& spec, int moves);
 
 /// Sorts the steps by the results of `look`, and calls `improves` for the best two, the best one first. Returns the
-/// last step for which it returns true; null if there is none.
+/// last step for which `improves` returns true; null if there is none.
 std::shared_ptr<const OrderedStep> best_order(std::vector<std::shared_ptr<const OrderedStep>> steps,
                                               const std::function<Result(const Trace&)>& look,
                                               const std::function<bool(const Trace&)>& improves);

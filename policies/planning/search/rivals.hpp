@@ -16,8 +16,9 @@
 namespace tidepool {
 
 /// Runs registered policies in place of a run's own policy, and keeps the best: policies that do only allowed actions,
-/// with default options except exact_option(). A kind of policy that cannot win by a quick certified bound is not run.
-/// A run that becomes slower than the best is stopped.
+/// with default options except exact_option(). Policies that only swap are not run if a quick certified bound shows
+/// that no such policy can win; the same holds for those that only recompute. A run that becomes slower than the best
+/// is stopped.
 class Rivals {
  public:
   /// @param self  the calling policy, which is not run

@@ -16,7 +16,8 @@ namespace tidepool {
 struct GmLakeConfig {
   Bytes fragment_limit{512 << 20};           ///< requests of this size or more are stitched
   double reuse_limit = 10;                   ///< a stitched block serves requests of at least its size divided by this
-  int defragment_level = 0;                  ///< stitch 0: at once; 1: if the device refuses; 2: after a release, too
+  int defragment_level = 0;                  ///< stitch 0: at once; 1: if the device refuses; 2: if it refuses
+                                             ///< even after cached blocks were released
   Bytes auto_gc{std::int64_t{1'000} << 30};  ///< limit of stitched blocks' addresses; above it free ones are dropped
 };
 

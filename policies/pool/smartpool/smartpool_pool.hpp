@@ -30,12 +30,12 @@ struct SmartPoolReport {
 /// frees. It searches the string for a repetition after 300 events, and after each search again when the number of
 /// events has doubled. From the next beginning of an iteration on, it serves from one pool. The slot of a malloc has
 /// the index (number of the event - location) % length of the iteration. The slot is used if the size is the planned
-/// one and one of its two copies is free; otherwise the malloc is a miss, served by cudaMalloc. Blocks from cudaMalloc
-/// stay there until they are freed.
+/// one and its place is free, or the second place that a block has if it lives into the next iteration; otherwise the
+/// malloc is a miss, served by cudaMalloc. Blocks from cudaMalloc stay there until they are freed.
 ///
 /// As published, after one additional or missing event every later look-up finds a wrong slot; it is a miss only if the
 /// sizes differ. Four things differ from the published code, which would crash or hand out memory that is in use:
-///   - the request is a miss if both copies of the slot are taken, or if a block of another slot overlaps it,
+///   - the request is a miss if the slot's places are taken, or if a block of another slot overlaps it,
 ///   - if the device refuses the pool, SmartPool continues without it,
 ///   - an iteration that would begin with a free begins with the next malloc,
 ///   - the string is complete. The code sorts its blocks by address, reads past their end, and so leaves out the last
