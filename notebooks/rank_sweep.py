@@ -5,9 +5,9 @@
 
 Each point is a number of ranks and a value of each --set, which train.py gets as an option (--batch 2); an empty
 value leaves the option out, and `on` gives it without a value. torchrun starts the job. The table has, for each
-point, the peak of tensors of the rank that needs most, the memory that its process takes on the device (tidepool
-fit), whether all ranks fit ("unknown" if tidepool fit cannot tell), and the time of the job's device work, without the
-host, divided by --steps. Memory is PyTorch's own; times are estimates of kernels and links. A job that ends with an
+point, the largest peak of tensors of a rank, the most memory that the process of a rank takes on the device (tidepool
+fit) and the number of that rank, whether all ranks fit ("unknown" if tidepool fit cannot tell), and the time of the
+job's device work, without the host, divided by --steps. Memory is PyTorch's own; times are estimates of kernels and links. A job that ends with an
 error is a row that says so, and the exit code is then 1. PYTHON has PyTorch for CUDA.
 """
 import argparse

@@ -57,7 +57,8 @@ def register(name: str, kind: str, paper: str = "none"):
     class replaces the old one; results that a sweep stored before remain those of the old class.
 
     kind: swap, remat or hybrid; decides which lower bound holds for its results.
-    Raises ValueError if the name belongs to a policy of another kind.
+    Raises ValueError if the name belongs to a policy in Python of another kind, and InputError if it belongs to a
+    policy in C++.
     """
 
     def known(policy: type) -> type:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the installed bundle in a root that has nothing but the C library and a shell.
 #   empty_root.sh FOLDER      FOLDER: as given to install.sh
-# Prints "skipped: REASON" where no root may be changed.
+# Prints "skipped: REASON" where this user may not change to another root (chroot).
 set -euo pipefail
 folder=$(cd "$1" && pwd -P)
 root=$folder/root

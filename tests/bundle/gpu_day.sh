@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs all calls of validator/gpu_day.sh (the measurements of a day with a GPU) from the installed bundle, on the
-# stand-in for a driver. PyTorch runs on the CPU. If this user may change the root, the calls run in a root that has
-# only the C library, shell tools, Python and PyTorch.
+# stand-in for a driver. PyTorch runs on the CPU. If this user may change to another root (chroot), the calls run in one
+# that has only the C library, shell tools, Python and PyTorch.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
 # Without PyTorch, only the calls that do not need it are made.
 set -euo pipefail

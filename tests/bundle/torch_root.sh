@@ -2,7 +2,7 @@
 # Runs a command in a root that has only the C library, a shell with its usual tools, Python and PyTorch. It has no
 # other library that the program is linked with, and none of the sources.
 #   torch_root.sh ROOT PYTHON FOLDER... -- COMMAND...     each FOLDER is there under its own path
-# Prints "no empty root" and exits with 77 where no root may be changed.
+# Prints "no empty root" and exits with 77 where this user may not change to another root (chroot).
 set -euo pipefail
 root=$1 python=$2 folders=()
 shift 2

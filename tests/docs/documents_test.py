@@ -2,7 +2,7 @@
 """Checks the documents: every link has a target, and every command in a guide succeeds.
 
 Commands are the lines of ```sh blocks. The commands of one document run one after the other, in a separate folder with
-the repository's traces/ and notebooks/, and with the built program as `tidepool`. A block that cannot run here has a
+the repository's traces/, notebooks/, tracer/ and tests/, and with the built program as `tidepool`. A block that cannot run here has a
 comment above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a
 document in one interpreter, in that folder.
 

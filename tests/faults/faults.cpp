@@ -1,7 +1,7 @@
 // Calls of the C library that fail on request, in a program that loads this library (LD_PRELOAD). As in SQLite's own
 // tests, the first, second, ... call of a kind fails, one in each run.
 //   TIDEPOOL_FAULT=KIND:N       the n-th call of this kind in `tidepool` fails; 0: none does
-//     TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line
+//   TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line
 // Calls between the beginning and the end of main() count, except writes to stderr. Kinds: memory (ENOMEM), write
 // (EIO), full (ENOSPC, from the n-th call to the end), sync (EIO), read (EIO), short_read (half of the bytes).
 #include <dlfcn.h>

@@ -6,7 +6,7 @@ Every run ends with the result that it has without a fault, or with exit code 1 
 the command (or stdout, if that could not be written). After a failure, a file that the command writes is unchanged, or
 still missing. A database of results has whole runs, and the same command continues from them to the same results.
 
-    faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
+    faults.py --program build/tidepool --library build/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
 --points: at most this many calls of each kind and command fail, spread evenly over all of them. --last: so many of the
 last calls fail as well. The last line is a JSON object with the number of runs and the findings.

@@ -5,7 +5,7 @@
 
 It writes an allocator log of --events events (RMM's CSV) and a memory snapshot of PyTorch of --snapshot-gb gigabytes
 (a pickle, with the frames of each call), both from fixed seeds. It imports and processes them. A command fails if it takes
-more memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs, findings, and
+more memory or CPU time than LIMITS allows for its input, plus BASE_MB and one second. The last line is a JSON object: runs, findings, and
 the resources of each command.
 """
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
 
-For each model of models.py, it prints buffers and ideal peak of one step, and the largest difference of the recordings'
-overheads under one policy at 0.6 and 0.8 of their peak. All operators are priced for one device. Needs a PyTorch for CUDA,
+For each model of models.py, it prints buffers and ideal peak of one step, and the number of policies under which the
+recordings' overheads are at most one percentage point apart, at 0.6 and 0.8 of their peak. All operators are priced for one device. Needs a PyTorch for CUDA,
 torchvision, transformers and peft; no GPU.
 
     tests/recording/recordings_table.py [--program build/tidepool] [--policies dtr,lru-swap] [MODEL...]

@@ -1,7 +1,8 @@
 // A job that plays a script of driver calls, one per line:
 //
 //   function add _Z3addPKfPfi 8@0 8@8 4@16     a kernel and its parameters, size@offset
-//   alloc a 4096 | free a | alloc-async a 4096 s1 | free-async a s1 | map v 4096 | unmap v | hidden a 4096
+//   alloc a 4096 | free a | alloc-async a 4096 s1 | free-async a s1 | map v 4096 | unmap v 4096
+//   hidden a 4096                              memory without callbacks and records
 //   stream s1 | event e | record e s1 | wait e s1 | destroy-stream s1 | destroy-event e | unload add | synchronize
 //   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
 //   launch-packed add ... | launch-ex add ... | runtime-launch add ... | nested-launch add ...
