@@ -3,7 +3,7 @@
 
     notebooks/coop_claims.py traces/samples/*.tide
 
-Claims (Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023): up to half the memory at the same overhead, less
+Claims (Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023): half of the memory at best for the same overhead, less
 fragmentation, and a search that visits each buffer once. DTR is h_DTR and DTE the MegTaiChi heuristic, both on best
 fit. Coop is the sliding window, on best fit and on a pool with cheap tensors at the other end (two-ended). The third
 part of Coop, recomputable in-place, is in all of them, because recorded steps update parameters in place.

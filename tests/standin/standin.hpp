@@ -77,7 +77,14 @@ inline std::uint64_t now() {
 }
 
 /// The value of a fault in STANDIN_FAULTS ("drop=3,duplicate,subscriber=Kineto"): its text, "1" if it has none, "" if
-/// the fault is not requested.
+/// the fault is not requested. The faults:
+///   drop=N         CUPTI loses every N-th record
+///   zero=N         every N-th kernel has no times; slow=MS: a kernel takes so long
+///   duplicate      a second context of the device reports records of memory, too
+///   correlation=   the call whose id a record has, see standin_runtime()
+///   kernel-handles, no-layout   the driver refuses questions about functions, see refusal_of_kernels()
+///   subscriber=NAME   another tool has subscribed; privileges: records cannot be enabled
+///   late-answers   CUPTI tells version and names only after the first subscription; hang-flush: a flush never ends
 inline std::string fault(std::string_view name) {
   const char* const variable = getenv("STANDIN_FAULTS");
   std::string_view rest = variable == nullptr ? "" : variable;
