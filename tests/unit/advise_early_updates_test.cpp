@@ -9,11 +9,11 @@ namespace {
 constexpr Evidence kSchema = Evidence::kSchema;
 
 /// Two weights of 10 B. Each has a gradient (50 B) from the step before, which `zero_grad` frees first. Backward makes
-/// two gradients of 50 B, the second one from an activation of 5 B. The optimizer updates each weight through a
-/// temporary buffer of 20 B, or both at once through one of 50 B each.
+/// two gradients of 50 B, both from one activation of 5 B. The optimizer scales each gradient into a temporary buffer of
+/// 20 B (with `lists`, of 50 B), and adds it to the weight.
 struct TwoWeights {
-  bool clips = false;  ///< before the updates, each gradient is scaled in place by the norm of all
-  bool lists = false;  ///< both updates are ops on lists of tensors
+  bool clips = false;  ///< before the updates, each gradient is scaled in place by the norm of all gradients
+  bool lists = false;  ///< one op on lists of tensors makes both temporary buffers
 
   Trace trace() const {
     TraceBuilder build;

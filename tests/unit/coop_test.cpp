@@ -61,8 +61,8 @@ TEST_CASE("coop never evicts buffers up to the size in its options") {
 }
 
 TEST_CASE("a two-ended pool places versions that are cheap to recompute at the high end of the hole") {
-  // 20 and 10 us are above the median of 1, 20, 1, 10, so these are expensive. The first op's buffer takes the high
-  // end.
+  // Per KiB, the five buffers take 1, 20, 1, 10 and 0.5 us to compute. The median is 1 us, so the buffers of 20 and 10
+  // us are expensive. The others are cheap: the first op's buffer takes the high end.
   const Result result = run(row_of_four({1, 20, 1, 10}), "none", "two-ended");
   CHECK(result.outcome == Outcome::kOutOfMemory);  // 6 KiB are needed, 4 KiB are there
   const RunSpec spec{.pool = "two-ended", .policy = "none", .capacity = 8_KiB, .machine = {}};

@@ -63,7 +63,7 @@ std::string answer(const Database& database, const std::string& sql) {
 TEST_CASE("the frontier has the runs that no other run beats with as much memory or less") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{
-      made_row("a", "slow", 400_B, 50_ns),  // the only one with so little memory
+      made_row("a", "slow", 400_B, 50_ns),  // no other run ended well with so little memory
       made_row("b", "failed", 300_B, 10_ns, "out_of_memory"), made_row("c", "slow", 500_B, 40_ns),  // beaten by d
       made_row("d", "fast", 500_B, 30_ns), made_row("e", "twin", 500_B, 30_ns),                     // as good as d
       made_row("f", "fast", 600_B, 30_ns),  // no better than d, which has less memory

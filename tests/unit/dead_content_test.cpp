@@ -32,7 +32,7 @@ Trace late_free() {
 TEST_CASE("content is dead from its last use until it is freed, if another op runs in between") {
   const Trace trace = late_free();
   const std::vector<DeadContent> dead = find_dead_content(trace);
-  REQUIRE(dead.size() == 1);  // the parameter outlives the step; op 3's buffer is freed directly after op 3
+  REQUIRE(dead.size() == 1);  // g; the parameter outlives the step, and w is freed directly after op 3, its last use
   CHECK(dead[0].version == trace.made(OpId{0})[0]);
   CHECK(dead[0].last_use == 1);
   CHECK(drops_of(dead) == std::vector<Action>{{Verb::kDrop, OpId{2}, dead[0].version.value(), {}, {}}});

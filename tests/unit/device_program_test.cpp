@@ -95,8 +95,9 @@ TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them
       message = execute_on(fmt::format("seed={}", seed), step.trace, plan, mutant).message;
     if (!message.empty()) found.push_back(message.substr(0, message.find(" is wrong")));
   }
-  // Five waits are needed: copy out after op 0, the end of a's place after copy out, op 1 after that end, copy in after
-  // copy out, op 2 after copy in. The others follow from these, or are for places that no task reads any more.
+  // Five waits are needed: copy out after op 0, the end of a's first place after copy out, op 1 after that end, op 2
+  // after copy in, the end of a's second place after op 2. Copy in waits for copy out and for op 1, which follows copy
+  // out, so it needs only one of these two waits. The other two follow from the needed ones.
   CHECK(waits == 9);
   CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
 }
@@ -130,7 +131,7 @@ TEST_CASE("the plans of every registered policy are right in any order of the de
 
 TEST_CASE("a timed run takes as long as its critical path") {
   // A copy of 4096 B on the stand-in takes 10 us + 4096 / 12 ns = 10,341.33 ns. a must have been swapped out before op
-  // 1 may write. Its swap-in runs alone: it needs only the host's copy and its own place.
+  // 1 may write. Its swap-in waits for op 1, and op 2 waits for the swap-in. So both copies run alone.
   const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
   for (const bool graph : {false, true}) {

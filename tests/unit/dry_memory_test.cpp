@@ -1,5 +1,5 @@
-// Device memory without a device: addresses, capacity in pages, and copies, which cost nothing if no bytes were
-// written.
+// Device memory without a device: addresses, capacity in pages, and copies, which take no memory of the host for pages
+// that have only zeros.
 #include <sys/mman.h>
 
 #include <cstring>

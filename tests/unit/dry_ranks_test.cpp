@@ -89,7 +89,7 @@ TEST_CASE("floats of 16 bits are added as numbers, not as bits") {
   // As half and bfloat16, 1.5 is 0x3e00 and 0x3fc0, 2.25 is 0x4080 and 0x4010, 3.75 is 0x4380 and 0x4070.
   const Contents halves{bytes<std::uint16_t>({0x3e00, 0x7bff, 0x0001}), bytes<std::uint16_t>({0x4080, 0x7bff, 0x0001})};
   CHECK(values<std::uint16_t>(reduced(halves, Element::kFloat16, Reduction::kSum)) ==
-        std::vector<std::uint16_t>{0x4380, 0x7c00, 0x0002});  // 65504 + 65504 is infinite; 1 + 1 least unit is 2
+        std::vector<std::uint16_t>{0x4380, 0x7c00, 0x0002});  // 2 * 65504 is infinite; twice the least unit is 2 units
   const Contents brain{bytes<std::uint16_t>({0x3fc0}), bytes<std::uint16_t>({0x4010})};
   CHECK(values<std::uint16_t>(reduced(brain, Element::kBfloat16, Reduction::kSum)) ==
         std::vector<std::uint16_t>{0x4070});

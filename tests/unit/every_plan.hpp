@@ -53,7 +53,7 @@ class EveryPlan {
     std::vector<std::pair<VersionId, Bytes>> scratch;
     std::set<std::uint32_t> began_on_host;
     Nanos h2d, d2h, counted_free;
-    std::vector<std::pair<Bytes, Nanos>> free;  ///< of freed places: address and time, size and time; for the key
+    std::vector<std::pair<Bytes, Nanos>> free;  ///< for the key: (address, time), (size, time) of freed places
     CountedMemory counted;                      ///< a copy of the timeline's, for the key
     std::uint32_t in = 0, out = 0;
   };

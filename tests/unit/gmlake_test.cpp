@@ -70,7 +70,7 @@ TEST_CASE("gmlake rounds large requests to 2 MiB and splits blocks if 2 MiB rema
   CHECK(t.device.reserved() == 42_MiB);
 }
 
-TEST_CASE("gmlake stitches free blocks of the limit's size or more, largest first") {
+TEST_CASE("gmlake stitches free blocks, largest first, for requests of the limit's size or more") {
   ThreeFree t{stitch_from(40_MiB)};
   const Block whole = t.place(40_MiB).value();
   CHECK(t.device.reserved() == 42_MiB);

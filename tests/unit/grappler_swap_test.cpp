@@ -43,15 +43,15 @@ TEST_CASE("tensors are swapped until the peak fits the memory, first those whose
 }
 
 TEST_CASE("the first reader waits for the swap-out, and a swap-in begins a whole op ahead") {
-  // x_1 is swapped. Layer 2 waits for all of its swap-out. Layer 2 backward reads it. In backward, layer 4 is the last
-  // to end at least 0.1 ms before layer 3 ends.
+  // x_1 is swapped. Layer 2 waits for all of its swap-out, and the backward of layer 2 reads it. The swap-in begins
+  // after the backward of layer 4, the last op that ends more than 0.1 ms before the backward of layer 3 ends.
   const Result result = under(six_layers(1'000'000_ns), kSize * 8 - 1_B);
   CHECK(result.totals.stall.d2h == 1'600'000_ns);
   CHECK(result.totals.stall.h2d == 600'000_ns);
 }
 
 TEST_CASE("buffers that live for a millisecond or less stay") {
-  // x_1 lives longest: from the begin of op 0 until layer 2 backward has run, for 11 ops and the loss (20 ns).
+  // x_1 lives longest: from the start of op 0 to the end of layer 2's backward, for 11 ops and the loss (20 ns).
   for (const auto& [time, swapped] : {std::pair{90'907_ns, 0_B}, std::pair{90'908_ns, kSize}}) {
     const Trace trace = six_layers(time);
     const RunSpec spec{

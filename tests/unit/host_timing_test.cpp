@@ -15,7 +15,7 @@ using tests::PlanWriter;
 
 namespace {
 
-/// The copies of a (1 MiB) run beside op 1.
+/// a (1 MiB) is swapped out beside op 1, and swapped in after op 1, for op 2.
 struct BusyStep : tests::ThreeOps {
   BusyStep() : ThreeOps{1_MiB, {1_ms, 4_ms, 2_ms}} {}
   Plan swapped() const { return ThreeOps::swapped(1_MiB, 0_B, 2_MiB); }

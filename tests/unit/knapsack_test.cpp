@@ -52,7 +52,7 @@ TEST_CASE(
     for (int i = 0; i < 9; ++i)
       items.push_back({Bytes{static_cast<std::int64_t>(1 + random.below(30))},
                        Nanos{static_cast<std::int64_t>(1 + random.below(30))}});
-    for (const Bytes limit : {0_B, 10_B, 50_B, 100_B, 500_B}) {  // all divide 10,000, so no size is rounded
+    for (const Bytes limit : {0_B, 10_B, 50_B, 100_B, 500_B}) {  // those above 0 divide 10,000, so no size is rounded
       INFO("seed " << seed << " limit " << limit.count());
       const Nanos best = best_of_all(items, limit);
       CHECK(sum_of(items, knapsack_exactly(items, limit)).worth == best);

@@ -68,8 +68,8 @@ TEST_CASE("any multipliers bound a linear program from below") {
   const LinearProgram program = textbook(false);
   CHECK(program.dual_bound(std::vector<double>{0, 0}) == Approx(-29));    // x = 3, y = 10
   CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // -8 from the row, -1 for each of 3 x
-  CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // another multiplier gives a lower bound
-  CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // rows without a lower side prove nothing
+  CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // another multiplier gives a weaker bound
+  CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // without a lower side, these prove nothing
 }
 
 TEST_CASE("a program without a solution and an unbounded one are distinguished") {

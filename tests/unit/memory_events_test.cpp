@@ -41,7 +41,7 @@ std::size_t pages_that_are_buffers(const raw::Log& log, std::size_t tensors) {
 }  // namespace
 
 TEST_CASE("tensors over many mapped pages are not compared with each page") {
-  // A comparison of each tensor with each page would take 2 500 million steps: many seconds on any processor.
+  // A comparison of each tensor with each page would take 2.5 billion steps: many seconds on any processor.
   constexpr std::uint64_t kCount = 50'000;
   raw::Log log;
   for (std::uint64_t i = 0; i < kCount; ++i) log.add(mapping(1, i));

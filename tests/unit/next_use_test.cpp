@@ -48,7 +48,7 @@ std::vector<std::uint32_t> first_dropped(Graph graph, const std::string& policy,
 }  // namespace
 
 TEST_CASE("if distance counts, a version with a distant next use is evicted before one that is cheap to recompute") {
-  // The next read is 100 ns away for a and c, 1,105 ns for b. With 1 ns more each, the scores in squeeze() are
+  // The next read is 100 ns away for a and c, 1,105 ns for b. The score adds 1 ns to each. The scores in squeeze() are
   //   a 10 ns / (10 B * 101 ns) = 0.0099,  b 30 / (10 * 1,106) = 0.0027,  c 20 / (10 * 101) = 0.0198;
   //   without the distance a 1, b 3, c 2.
   Graph graph;

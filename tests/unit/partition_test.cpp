@@ -55,7 +55,7 @@ TEST_CASE("a cheap output is recomputed if its input is kept anyway") {
   // If a separate kernel reads the relu, it must be in memory anyway, so it is kept and not recomputed.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3}, "mm")}) == Nodes{2, 3});
-  // Here all readers of the relu are fused with it. To keep it costs 2 * 1.1 * 100, to keep the product 1.1^2 * 100.
+  // Here all readers of the relu are fused with it. Keeping it costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3})}) == Nodes{1, 3});
 }

@@ -24,7 +24,7 @@ struct PoolUnderTest {
   std::optional<Block> place(Bytes size, std::size_t stream = 0, Nanos now = {}) {
     return pool->place({.size = size, .stream = StreamId{stream}, .version = {}, .now = now});
   }
-  /// Frees a block of stream 0 that other streams have used until now.
+  /// Frees a block of stream 0. The other streams that have used it are done with their work at the times in `uses`.
   void give_back(const Block& block, std::vector<StreamUse> uses) {
     pool->give_back(block, {.stream = StreamId{0}, .before = {}, .done = {}, .uses = uses});
   }

@@ -41,7 +41,7 @@ TEST_CASE("all runs of a word are found, also nested ones") {
   CHECK(periodic_parts(letters_of("aaaa")) == std::vector<PeriodicPart>{{0, 4, 1}});
   CHECK(periodic_parts(letters_of("mississippi")) ==
         std::vector<PeriodicPart>{{1, 8, 3}, {2, 4, 1}, {5, 7, 1}, {8, 10, 1}});
-  // "xaab" three times, then the begin of a fourth.
+  // "xaab" three times, then the beginning of a fourth.
   CHECK(periodic_parts(letters_of("xaabxaabxaabxa")) ==
         std::vector<PeriodicPart>{{0, 14, 4}, {1, 3, 1}, {5, 7, 1}, {9, 11, 1}});
 }

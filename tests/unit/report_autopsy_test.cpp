@@ -19,7 +19,7 @@ Occupant at(std::uint32_t buffer, std::int64_t offset, std::int64_t held, std::u
 TEST_CASE("the cheapest window has the fewest bytes; of equal windows, its next use is the latest") {
   // 100 B: a is at [0, 30), b at [40, 60), c at [70, 90); the rest is holes.
   std::vector<Occupant> occupants{at(0, 0, 30, 9), at(1, 40, 20, 5), at(2, 70, 20, 6)};
-  // For 40 B, either b leaves [30, 70) or c leaves [60, 100). Both have 20 B, and c is used later.
+  // For 40 B, either b is evicted from [30, 70) or c from [60, 100). Both have 20 B, and c is used later.
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{2}});
   occupants[1].next_use = OpId{};  // never
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{1}});

@@ -44,8 +44,8 @@ void check(const Trace& trace, const RunSpec& spec) {
     CHECK(history.end - history.begin == result.totals.makespan);
   }
 
-  // Checks that no two stays overlap: in the order of time, with ends before begins, the addresses of each stay are
-  // free.
+  // Checks that no two stays overlap: when a stay begins, and all that have ended by then are removed, its addresses
+  // are free.
   std::multimap<Nanos, const Stay*> ends;
   std::map<Bytes, Bytes> live;
   for (const Stay& stay : history.stays) {

@@ -82,8 +82,8 @@ TEST_CASE("the best selection is the best of all subsets that obey the rules") {
 }
 
 TEST_CASE("the greedy selection drops the most bytes per time first, and stops as soon as the rest fits") {
-  // The ops have 10, 6 and 5 B for 1 ns each. Within 20 B, the first is dropped and 11 B are kept. Within 10 B, the
-  // best choice would keep the first op. The greedy choice keeps the last one, which also saves 1 ns, with 5 B.
+  // The ops have 10, 6 and 5 B for 1 ns each. Within 20 B, the first is dropped and 11 B are kept. Within 10 B, only
+  // one op can be kept, and each of the three saves 1 ns. The greedy choice keeps the last one.
   const SelectiveRegion region{.ops = {{.memory = 10_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 6_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 5_B, .runtime = 1_ns, .updates = {}}}};

@@ -13,7 +13,7 @@ SnapshotEvent event(SnapshotAction action, std::int64_t address, Bytes size) {
   return {.action = action, .address = address, .size = size, .pool = {}};
 }
 
-/// A large native segment of 40 MiB at 0. At the end, no block of it is in use. At the begin of the trace, a block of
+/// A large native segment of 40 MiB at 0. At the end, no block of it is in use. When the trace begins, a block of
 /// 4 MiB at 0 and one of 4 MiB at `next` are in use.
 TorchSnapshot with_two_blocks(std::int64_t next, std::vector<SnapshotEvent> between) {
   TorchSnapshot snapshot;

@@ -48,8 +48,7 @@ TEST_CASE("a weight that does not change and cannot stay is swapped in once an i
 }
 
 TEST_CASE("a weight that is updated and cannot stay is swapped out and in once an iteration") {
-  // b begins when w has left, and w is swapped in when b has ended: 100 + 1000 + 300 + 1000 ns in each iteration. A
-  // single step would also swap w out, but would not swap it in after b.
+  // b begins when w has left, and w is swapped in when b has ended: 100 + 1000 + 300 + 1000 ns in each iteration.
   const Trace trace = weight_and_more(Access::kReadWrite);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);

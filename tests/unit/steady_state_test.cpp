@@ -110,7 +110,7 @@ TEST_CASE("a weight that is only read is swapped out once and then only swapped 
 }
 
 TEST_CASE("a run that alternates between two kinds of iterations takes their mean") {
-  // In ns. If the weight is resident at the begin: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; at the end it is
+  // In ns. If the weight is resident at first: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; at the end it is
   // absent. Otherwise: in 0-100, op0 100-110, out 110-210, op1 210-1210, op2 1210-1710, and it is swapped in during
   // op2.
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
@@ -242,7 +242,7 @@ TEST_CASE("a host that is ahead of the device delays nothing") {
 }
 
 TEST_CASE("a first step reports the bytes that it began with on the host") {
-  // Only one of two weights fits at the begin.
+  // When the step begins, only one of two weights fits.
   TraceBuilder build;
   const BufferId a = build.existing({.size = 100_B}), b = build.existing({.size = 60_B});
   build.run({.duration = 10_ns}, {{a}});
@@ -252,7 +252,7 @@ TEST_CASE("a first step reports the bytes that it began with on the host") {
   first.steady = false;
   first.iterations = 1;
   const Result result = run(trace, first);
-  // In ns: op0 0-10, a leaves 10-110, b in 110-170, op1 170-1170, b is dropped, a in. a was resident at the begin.
+  // In ns: op0 0-10, a leaves 10-110, b in 110-170, op1 170-1170, b is dropped, a in. a was resident at first.
   CHECK(result.cycle.start_on_host == 60_B);
   CHECK(result.totals.swap_in == 160_B);
   const Result settled = run(trace, steady("lru-swap", 100_B));

@@ -1,4 +1,4 @@
-// Transformer Engine's activation offloading by layers in closed form: its waits, and the begins of its swap-ins.
+// Transformer Engine's activation offloading by layers in closed form: its waits, and when its swap-ins begin.
 #include "tests/blocks_trace.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"

@@ -1,4 +1,4 @@
-// torchtune's activation offloading in closed form: the waits of the compute stream, and the begins of swap-ins.
+// torchtune's activation offloading in closed form: the waits of the compute stream, and when swap-ins begin.
 #include <string>
 
 #include "simulator/result.hpp"

@@ -107,8 +107,8 @@ TEST_CASE("content that outlives the step ends on the host only if its buffer be
     build.run({.duration = 100_ns}, {{weight, read_first ? Access::kReadWrite : Access::kWrite}});
     needs_room(build, 1'000_B, 100_ns);
     const Trace trace = build.finish();
-    // If op 0 reads it, it leaves and returns (from the device), or is swapped in and leaves (from the host). If op 0
-    // only writes it, it begins on the host at no cost, and leaves.
+    // If op 0 reads the weight, the weight either begins on the device, leaves and returns, or begins on the host, is
+    // swapped in and leaves. If op 0 only writes it, it begins on the host at no cost, and leaves.
     check_tight(bound_of(trace, {.capacity = 1'000_B}), 200_ns + (read_first ? 2'000_ns : 1'000_ns));
   }
 }
