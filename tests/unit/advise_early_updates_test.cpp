@@ -9,8 +9,8 @@ namespace {
 constexpr Evidence kSchema = Evidence::kSchema;
 
 /// Two weights of 10 B. Each has a gradient (50 B) from the step before, which `zero_grad` frees first. Backward makes
-/// two gradients of 50 B, both from one activation of 5 B. The optimizer scales each gradient into a temporary buffer of
-/// 20 B (with `lists`, of 50 B), and adds it to the weight.
+/// two gradients of 50 B, both from one activation of 5 B. The optimizer scales each gradient into a temporary buffer
+/// of 20 B (with `lists`, of 50 B), and adds it to the weight.
 struct TwoWeights {
   bool clips = false;  ///< before the updates, each gradient is scaled in place by the norm of all gradients
   bool lists = false;  ///< one op on lists of tensors makes both temporary buffers
