@@ -178,7 +178,7 @@ std::vector<std::string> recording(const ScratchFolder& folder, const std::strin
   std::ofstream{folder.file("script")} << script;
   std::vector<std::string> arguments{"record", "-o", folder.file("run.tide"), "--cupti", TIDEPOOL_STANDIN_CUPTI};
   arguments.insert(arguments.end(), options.begin(), options.end());
-  arguments.insert(arguments.end(), {"--", TIDEPOOL_STANDIN_JOB, folder.file("script")});
+  arguments.insert(arguments.end(), {"--", "env", tests::kPatience, TIDEPOOL_STANDIN_JOB, folder.file("script")});
   return arguments;
 }
 

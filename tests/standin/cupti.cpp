@@ -35,11 +35,13 @@ std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
 
-/// State of a thread in calls with callbacks: the depth of its nested calls, and the begin of the outermost one.
+/// State of a thread in calls with callbacks. `known` and `asked` are numbers of moments, in their order.
 struct Inside {
-  unsigned depth = 0;
-  std::chrono::steady_clock::time_point since;
+  unsigned depth = 0;       // of nested calls
+  std::uint64_t known = 0;  // the tool was told of the outermost call; 0: it was not, or it may know that the call ends
+  std::uint64_t asked = 0;  // the tool's last callback began
 };
+std::uint64_t moments = 0;
 std::map<std::thread::id, Inside>& inside() {
   static auto& all = *new std::map<std::thread::id, Inside>;
   return all;
@@ -76,15 +78,19 @@ void on_call(CUpti_CallbackDomain domain, const char* name, CUpti_CallbackData* 
   const CUpti_CallbackFunc function = callback;
   if (function == nullptr || !is_enabled(domain, id)) return;
   const auto self = std::this_thread::get_id();
-  if (data->callbackSite == CUPTI_API_ENTER) {
+  const bool enters = data->callbackSite == CUPTI_API_ENTER;
+  {
     const std::lock_guard lock{activity_mutex};
-    if (inside()[self].depth++ == 0) inside()[self].since = std::chrono::steady_clock::now();
+    Inside& own = inside()[self];
+    if (enters) ++own.depth;
+    if (!enters && own.depth <= 1) own.known = 0;
+    own.asked = ++moments;
   }
   function(user_data, domain, id, data);
-  if (data->callbackSite == CUPTI_API_EXIT) {
-    const std::lock_guard lock{activity_mutex};
-    if (inside()[self].depth > 0) --inside()[self].depth;
-  }
+  const std::lock_guard lock{activity_mutex};
+  Inside& own = inside()[self];
+  if (enters && own.depth == 1) own.known = ++moments;
+  if (!enters && own.depth > 0) --own.depth;
 }
 
 void on_resource(CUpti_CallbackId id, CUpti_ResourceData* data) {
@@ -180,16 +186,17 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   return CUPTI_SUCCESS;
 }
 
-/// Aborts unless this thread is in a call that is not nested, and no other thread is in a call. Calls of other
-/// threads that began less than 10 ms ago are allowed: the recorder may have missed them.
+/// Aborts unless this thread is in a call that is not nested, and no other thread is in a call. Allowed are calls of
+/// other threads of which the recorder was not told before the present callback began.
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;
   {
     const std::lock_guard lock{activity_mutex};
-    const auto now = std::chrono::steady_clock::now();
+    const auto present = inside().find(std::this_thread::get_id());
+    const std::uint64_t asked = present == inside().end() ? moments : present->second.asked;
     for (const auto& [thread, calls] : inside()) {
       const bool own = thread == std::this_thread::get_id();
-      if (own ? calls.depth == 1 : calls.depth == 0 || now - calls.since < std::chrono::milliseconds{10}) continue;
+      if (own ? calls.depth == 1 : calls.known == 0 || calls.known > asked) continue;
       std::fprintf(stderr, "standin: cuptiFinalize while %s\n",
                    own ? "in a nested call" : "another thread is in a call");
       std::abort();
@@ -316,6 +323,7 @@ CUptiResult cuptiActivityFlushPeriod(std::uint32_t milliseconds) {
     std::thread{[milliseconds] {
       while (true) {
         std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds});
+        if (!standin::fault("hang-flush").empty()) pause();
         hand_out_all(false);
       }
     }}.detach();

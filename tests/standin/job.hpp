@@ -37,6 +37,9 @@ inline const std::string kKernels =
     "function add _Z3addPKfPfi 8@0 8@8 4@16\n"
     "function list _Z4many4ListPf 24@0 8@24\n";
 
+/// A variable that lets the recorder wait for CUPTI and the disk at the end of a job, however busy the machine is.
+inline const std::string kPatience = "TIDEPOOL_FLUSH_LIMIT_MS=60000";
+
 struct RecordedJob {
   int code = 0;                ///< exit code; -1 if a signal ended it
   std::string err;             ///< stderr
@@ -63,16 +66,23 @@ struct Gate {
   std::string line() const { return "await " + path + "\n"; }
 };
 
-/// Opens when the first file has at least so many records of kernels and of launches.
-inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels, std::size_t launches) {
-  return {folder.file("written"), [&folder, kernels, launches] {
+/// Opens when a condition holds for the first file.
+inline Gate gate_until(const ScratchFolder& folder, const std::function<bool(const raw::Log&)>& holds) {
+  return {folder.file("written"), [&folder, holds] {
             try {
               const std::vector<raw::Log> logs = recorded(folder);
-              return !logs.empty() && logs[0].kernels.size() >= kernels && logs[0].launches.size() >= launches;
+              return !logs.empty() && holds(logs[0]);
             } catch (const InputError&) {
               return false;  // being written
             }
           }};
+}
+
+/// Opens when the first file has at least so many records of kernels and of launches.
+inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels, std::size_t launches) {
+  return gate_until(folder, [kernels, launches](const raw::Log& log) {
+    return log.kernels.size() >= kernels && log.launches.size() >= launches;
+  });
 }
 
 /// Opens when a text has appeared on stderr for the n-th time.
@@ -86,7 +96,7 @@ inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text
 }
 
 /// Plays a script with the recorder injected.
-/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"
+/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"; they replace kPatience, too
 /// @param gates      in the script's order
 inline RecordedJob run_job(const ScratchFolder& folder, const std::string& script, const std::string& variables = "",
                            const std::vector<Gate>& gates = {}) {
@@ -100,7 +110,7 @@ inline RecordedJob run_job(const ScratchFolder& folder, const std::string& scrip
   const std::string line = "TIDEPOOL_RAW=" + folder.file("raw") +
                            " CUDA_INJECTION64_PATH=" TIDEPOOL_INJECT " NVTX_INJECTION64_PATH=" TIDEPOOL_INJECT
                            " TIDEPOOL_CUPTI=" TIDEPOOL_STANDIN_CUPTI " " +
-                           variables + " " TIDEPOOL_STANDIN_JOB " " + folder.file("script") + " 2>" +
+                           kPatience + " " + variables + " " TIDEPOOL_STANDIN_JOB " " + folder.file("script") + " 2>" +
                            folder.file("err");
   const int status = std::system(line.c_str());
   gatekeeper = {};

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 constexpr std::size_t kReadyBuffers = 4, kMostBuffers = 256;
 constexpr std::uint32_t kFlushPeriodMs = 500;
+constexpr int kDetachWaits = 20;  ///< of 100 ms, until the job makes a call in which CUPTI can be detached
 constexpr CUpti_CallbackId kMostCallbacks = 1U << 14;
 
 constexpr std::array kKinds{
@@ -236,7 +237,9 @@ bool Recorder::finalize() {
   std::unique_lock lock{control_mutex_};
   detached_ = false;
   detach_wanted_ = true;
-  control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
+  // In many short waits: while the whole machine stands still, only one of them passes.
+  for (int waits = 0; waits < kDetachWaits && !detached_ && !ending_; ++waits)
+    control_changed_.wait_for(lock, std::chrono::milliseconds{100}, [this] { return detached_ || ending_; });
   if (detached_) return true;
   if (detach_wanted_.exchange(false)) return false;           // the job made no call, or was always in one
   control_changed_.wait(lock, [this] { return detached_; });  // a callback is detaching now
