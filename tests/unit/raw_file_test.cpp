@@ -26,9 +26,16 @@ using namespace tidepool;
 
 namespace {
 
+constexpr std::uint32_t kLongest = 120'000;  ///< ms that a writer may take, also if the machine does other work
+
 struct ScratchFile {
   raw::Log read() const { return raw::read_raw(read_input(path)); }
   std::string bytes() const { return content_of(path); }
+  /// Waits until the file has a record of memory; at least a minute if it gets none.
+  void await_memory() const {
+    for (int wait = 0; wait < 60'000 && read().memory.empty(); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
   ScratchFolder folder;
   std::string path = folder.file("1.cupti.raw");
 };
@@ -59,9 +66,9 @@ std::string three_chunks() {
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
   for (std::uint64_t address = 1; address <= 3; ++address) {
     CHECK(writer.append(allocation(address)));
-    CHECK(writer.flush());
+    CHECK(writer.flush(kLongest));
   }
-  CHECK(writer.close());
+  CHECK(writer.close(kLongest));
   return file.bytes();
 }
 
@@ -91,7 +98,7 @@ TEST_CASE("a reader gives the records that a raw writer has written") {
         {.address = 0x8f00, .offset = 16, .access = raw::Access::kTouch, .evidence = raw::Evidence::kParameter}};
     CHECK(writer.append(launch, uses));
     CHECK(writer.append(allocation(0x7f00)));
-    CHECK(writer.close());
+    CHECK(writer.close(kLongest));
 
     const raw::Log log = file.read();
     CHECK(log.header.process == 4711);
@@ -128,7 +135,7 @@ TEST_CASE("threads may write at the same time, and every record is in the file o
       for (std::uint64_t i = 0; i < kEach; ++i) writer.append(allocation(t * kEach + i));
     });
   for (std::thread& thread : threads) thread.join();
-  CHECK(writer.close());
+  CHECK(writer.close(kLongest));
   const raw::Log log = file.read();
   std::vector<int> seen(kThreads * kEach);
   for (const raw::Memory& record : log.memory) ++seen[record.address];
@@ -143,7 +150,7 @@ TEST_CASE("the file of a killed job has all records that were flushed") {
     raw::Writer writer;
     if (writer.open(file.path.c_str(), header()) != 0) _exit(1);
     for (std::uint64_t i = 0; i < 100; ++i) writer.append(allocation(i));
-    writer.flush();
+    writer.flush(kLongest);
     writer.append(allocation(100));
     raise(SIGKILL);
   }
@@ -160,8 +167,7 @@ TEST_CASE("a raw writer's records are written to the disk without a flush") {
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header(), {.flush_after_ms = 1}) == 0);
   writer.append(allocation(1));
-  for (int wait = 0; wait < 1000 && file.read().memory.empty(); ++wait)
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  file.await_memory();
   CHECK(file.read().memory.size() == 1);
 }
 
@@ -175,15 +181,15 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
     setrlimit(RLIMIT_FSIZE, &limit);
     static int told = 0;
     raw::Writer writer;
-    if (writer.open(file.path.c_str(), header(), {.on_failure = [](int error) { told += error == EFBIG ? 1 : 100; }}) !=
-        0)
-      _exit(1);
+    const raw::WriterOptions options{.flush_after_ms = 600'000,  // only flush() divides the records into chunks
+                                     .on_failure = [](int error) { told += error == EFBIG ? 1 : 100; }};
+    if (writer.open(file.path.c_str(), header(), options) != 0) _exit(1);
     for (std::uint64_t i = 0; i < 10; ++i) writer.append(allocation(i));
-    writer.flush();
+    writer.flush(kLongest);
     for (std::uint64_t i = 0; i < 90; ++i) writer.append(allocation(i));
-    writer.flush();
+    writer.flush(kLongest);
     for (std::uint64_t i = 0; i < 5; ++i) writer.append(allocation(i));
-    const bool complete = writer.close();
+    const bool complete = writer.close(kLongest);
     _exit(told == 1 && !complete ? 0 : 2);
   }
   int status = 0;
@@ -203,20 +209,19 @@ TEST_CASE("the child of a fork leaves the file to its parent and may open its ow
   writer.append(allocation(1));
   // Once this record is written, the writer's thread is idle. A fork while that thread works would break the allocator
   // of a sanitizer.
-  for (int wait = 0; wait < 1000 && file.read().memory.empty(); ++wait)
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  file.await_memory();
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     writer.abandon();
     if (writer.append(allocation(2)) || writer.open(of_child.path.c_str(), header()) != 0) _exit(1);
     writer.append(allocation(3));
-    _exit(writer.close() ? 0 : 2);
+    _exit(writer.close(kLongest) ? 0 : 2);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  CHECK(writer.close());
+  CHECK(writer.close(kLongest));
   REQUIRE(file.read().memory.size() == 1);
   CHECK(file.read().memory[0].address == 1);
   REQUIRE(of_child.read().memory.size() == 1);
@@ -256,7 +261,7 @@ TEST_CASE("in texts that are not UTF-8, invalid bytes become question marks") {
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
   CHECK(writer.append(raw::Info{writer.text("caf\xe9"), writer.text("caf\xc3\xa9")}));
-  CHECK(writer.close());
+  CHECK(writer.close(kLongest));
   const raw::Log log = file.read();
   REQUIRE(log.infos.size() == 1);
   CHECK(log.text(log.infos[0].key) == "caf?");
