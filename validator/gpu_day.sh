@@ -14,6 +14,7 @@
 #     --plans FOLDER    the plans of gpu_plans.sh (default: plans beside validator/)
 #     --work FOLDER     work folder (default /tmp/tidepool-gpu-day); files of an earlier call are used
 #     --seconds N       time limit of the call (default 520)
+#     --patience N      a step may take N times its usual limit, within that of the call (default 1)
 #     --models A,B      scripts of tracer/gpu_day (default gpt2,resnet50,bert_large,llama)
 #     --record OPTIONS  of tidepool record (default "--torch --kernels --keep-raw")
 #     --small           models that a CPU trains in seconds, and small copies
@@ -26,7 +27,7 @@
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-program='' python=python3 plans=$root/plans work=/tmp/tidepool-gpu-day seconds=520 dry=no small='' most=30
+program='' python=python3 plans=$root/plans work=/tmp/tidepool-gpu-day seconds=520 dry=no small='' most=30 patience=1
 models=gpt2,resnet50,bert_large,llama record='--torch --kernels --keep-raw'
 piece=15728640  # bytes of a piece of the results: below 16 MiB
 
@@ -70,7 +71,7 @@ else
     case $1 in
       --dry-run) dry=yes; shift; continue ;;
       --small) small=--small; shift; continue ;;
-      --program | --python | --plans | --work | --seconds | --models | --record | --most) [ $# -ge 2 ] || usage "$1 needs a value" ;;
+      --program | --python | --plans | --work | --seconds | --patience | --models | --record | --most) [ $# -ge 2 ] || usage "$1 needs a value" ;;
       *) usage "unknown option '$1'" ;;
     esac
     case $1 in
@@ -79,6 +80,7 @@ else
       --plans) plans=$2 ;;
       --work) work=$2 ;;
       --seconds) seconds=$2 ;;
+      --patience) patience=$2 ;;
       --models) models=$2 ;;
       --record) record=$2 ;;
       --most) most=$2 ;;
@@ -86,6 +88,7 @@ else
     shift 2
   done
   case $seconds in '' | *[!0-9]* | 0) usage "--seconds '$seconds' is no number of seconds" ;; esac
+  case $patience in '' | *[!0-9]* | 0) usage "--patience '$patience' is no number" ;; esac
   case $most in '' | *[!0-9]* | 0) usage "--most '$most' is no number of MiB" ;; esac
 fi
 if [ -z "$program" ]; then
@@ -356,9 +359,10 @@ no_time() {
   failed=1
 }
 
-# step NAME MOST COMMAND...: takes at most MOST seconds, and at most the time that is left. Exit code 77: nothing to do.
+# step NAME MOST COMMAND...: takes at most MOST seconds, times the patience, and at most the time that is left. Exit code 77:
+# nothing to do.
 step() {
-  local name=$1 limit=$2 start=$SECONDS code result left
+  local name=$1 limit=$(($2 * patience)) start=$SECONDS code result left
   shift 2
   if [ "$dry" = yes ]; then
     printf '%-34s %s\n' "$name" "$*"

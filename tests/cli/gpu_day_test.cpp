@@ -120,14 +120,21 @@ TEST_CASE("captures of a call have tensors and raw files, and its live plan is f
 }
 
 TEST_CASE("a call ends before its time is up, and names the steps that it left out") {
-  const ScratchFolder folder;
-  write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
-  write_file(folder.file("02-vgg16-tide-0.6x.plan.gz"), "");
-  write_program(folder, "case $1 in calibrate) echo calibrated;; *) echo begun; sleep 60;; esac\n");
-  const auto begin = std::chrono::steady_clock::now();
-  const ProgramResult result =
-      gpu_day(folder, "c results --program ./program --python true --plans . --work work --seconds 6");
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{30});
+  // The plans may take 60 s each. On a busy machine, the time may be up before the first plan; then there is more.
+  ProgramResult result;
+  for (const int seconds : {6, 20, 50}) {
+    const ScratchFolder folder;
+    write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
+    write_file(folder.file("02-vgg16-tide-0.6x.plan.gz"), "");
+    write_program(folder, "case $1 in calibrate) echo calibrated;; *) echo begun; sleep 600;; esac\n");
+    const auto begin = std::chrono::steady_clock::now();
+    result = gpu_day(folder, fmt::format("c results --program ./program --python true --plans . --work work "
+                                         "--seconds {}",
+                                         seconds));
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{300});
+    const std::size_t first = result.out.find("plan-01-vgg16-tide-0.6x");
+    if (first != std::string::npos && result.out.find(" s  not done within ", first) != std::string::npos) break;
+  }
   CHECK(result.code == 1);
   CHECK_THAT(result.out, ContainsSubstring("plan-01-vgg16-tide-0.6x"));
   CHECK_THAT(result.out, ContainsSubstring(" s  not done within "));
@@ -143,7 +150,7 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
       "cd '" + folder.file("") +
       "' && { '" TIDEPOOL_SOURCE_DIR
       "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work work "
-      ">out 2>&1 & pid=$!; for i in $(seq 600); do [ -e work/begun ] || [ -e begun ] && break; sleep "
+      ">out 2>&1 & pid=$!; for i in $(seq 3000); do [ -e work/begun ] || [ -e begun ] && break; sleep "
       "0.1; done; kill -KILL $pid; }";
   CHECK(std::system(line.c_str()) == 0);
   CHECK_THAT(packed(folder, "calibrate.log"), ContainsSubstring("calibrated\n"));
