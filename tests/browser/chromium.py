@@ -80,7 +80,7 @@ class Page:
         text, self._buffer = self._buffer.split(b"\0", 1)
         return json.loads(text)
 
-    def _call(self, method, timeout=60, **parameters):
+    def _call(self, method, timeout=180, **parameters):
         self._id += 1
         message = {"id": self._id, "method": method, "params": parameters}
         if self._session:
@@ -108,8 +108,8 @@ class Page:
         begin = time.monotonic()
         self._call("Page.navigate", url="file://" + os.path.abspath(path))
         while self.run("document.readyState") != "complete":
-            if time.monotonic() - begin > 60:
-                raise TimeoutError(f"{path} is not loaded after 60 s")
+            if time.monotonic() - begin > 180:
+                raise TimeoutError(f"{path} is not loaded after 180 s")
             time.sleep(0.01)
         self._drawn = drawn
         self.run(drawn)
