@@ -4,7 +4,7 @@ add_test(NAME "a failed test does not count as skipped, however many of its chec
 add_test(NAME "a sweep by a real Slurm gives the same results"
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
 set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES
-  SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 300)
+  SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 900)
 if(TIDEPOOL_BUNDLE)
   set(bundle_check ${CMAKE_CURRENT_BINARY_DIR}/bundle-check)
   add_test(NAME "the bundle installs, and needs nothing but the C library"
@@ -43,7 +43,7 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME "the day with a GPU runs from the bundle on the stand-in" COMMAND
       ${CMAKE_CURRENT_SOURCE_DIR}/bundle/gpu_day.sh ${bundle_check} ${CMAKE_BINARY_DIR}/standin ${torch_python})
     set_tests_properties("the day with a GPU runs from the bundle on the stand-in" PROPERTIES FIXTURES_REQUIRED bundle
-      TIMEOUT 1500)
+      TIMEOUT 4500)
   endif()
   add_test(NAME "the PyTorch recorder records what it should"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
@@ -101,7 +101,7 @@ if(Python3_Interpreter_FOUND)
   set_tests_properties("the PyTorch recorder records what it should" "a plan is carried out on a live PyTorch job"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised" PROPERTIES
-    SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 600)
+    SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 1800)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
   set_tests_properties("reports show in a browser what they should" PROPERTIES

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(```+)\s*(\w*)\s*$")
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
 NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
-SECONDS_PER_BLOCK = 240
+SECONDS_PER_BLOCK = 900
 
 
 def documents():

@@ -137,7 +137,7 @@ void streams_and_graphs() {
   usleep(2000);
   expect(call("cudaEventRecord", later, one) == 0, __LINE__);
   expect(call("cudaEventElapsedTime", &milliseconds, event, later) == 0, __LINE__);
-  expect(milliseconds >= 2 && milliseconds < 10'000, __LINE__);
+  expect(milliseconds >= 2 && milliseconds < 1'000'000, __LINE__);
   expect(call("cudaEventDestroy", later) == 0, __LINE__);
 
   expect(call("cudaStreamBeginCapture", one, 0) == 0, __LINE__);
@@ -178,7 +178,7 @@ void fork_while_another_thread_launches() {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(200);
       unsetenv("TIDEPOOL_RAW");  // only this program is recorded, not its children
       void* more = nullptr;
       std::exit(call("cudaMalloc", &more, std::size_t{4096}) + call("cudaFree", more));

@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 KINDS = ("memory", "write", "full", "sync", "read", "short_read")
-SECONDS = 120
+SECONDS = 300
 SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "traces" / "samples" / "unet.tide"
 RAW_LOG = """{"tidepool_raw":1,"process":1,"source":"torch","clock":"monotonic_raw","time":1,"monotonic_raw":1}
 {"kind":"framework_memory","time":2,"action":"existing","address":4096,"size":64}

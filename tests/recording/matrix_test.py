@@ -70,7 +70,7 @@ class Jobs(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def run_program(self, *arguments):
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=900)
 
     def job(self, variant):
         arguments = [JOB, variant] + ([free_port()] if variant == "ddp" else [])
@@ -79,7 +79,7 @@ class Jobs(unittest.TestCase):
     def unrecorded(self, variant):
         """The output of a job without Tidepool."""
         if variant not in self.plain:
-            result = subprocess.run(self.job(variant), capture_output=True, text=True, timeout=300)
+            result = subprocess.run(self.job(variant), capture_output=True, text=True, timeout=900)
             self.assertIn(result.returncode, (ends(variant), 128 - ends(variant)), result.stderr)
             self.assertGreaterEqual(len(result.stdout.splitlines()), 6, result.stderr)
             self.plain[variant] = result.stdout
