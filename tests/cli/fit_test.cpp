@@ -158,11 +158,13 @@ TEST_CASE("tidepool fit --batch ends with the largest known batch when a job fai
 
 TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
   const ScratchFolder folder;
-  const std::string script = "TMPDIR='" + folder.file("") + "' timeout --foreground -s TERM 1 '" + TIDEPOOL_PROGRAM +
-                             "' fit --device t4 -- sh -c 'echo $$ >" + folder.file("pid") + "; exec sleep 60'";
-  CHECK(std::system((script + " 2>/dev/null; test $? = 124").c_str()) == 0);
-  const auto gone = "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $(cat " + folder.file("pid") +
-                    ") 2>/dev/null || exit 0; sleep 0.3; done; exit 1";
+  const std::string pid = folder.file("pid");
+  const std::string script =
+      "TMPDIR='" + folder.file("") + "' '" + TIDEPOOL_PROGRAM + "' fit --device t4 -- sh -c 'echo $$ >" + pid +
+      "; exec sleep 600' 2>/dev/null & until [ -s " + pid + " ]; do sleep 0.1; done; kill $!; wait $!; test $? = 143";
+  CHECK(std::system(script.c_str()) == 0);
+  const std::string gone =
+      "for i in $(seq 600); do kill -0 $(cat " + pid + ") 2>/dev/null || exit 0; sleep 0.1; done; exit 1";
   CHECK(std::system(gone.c_str()) == 0);
   for (const auto& entry : std::filesystem::directory_iterator{folder.file("")})
     CHECK(entry.path().filename() == "pid");
