@@ -68,7 +68,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.step(only := adam()), [1])
         self.assertEqual(self.step(only), [2])
 
-    def test_the_last_to_step_ends_iterations(self):
+    def test_the_optimizer_that_steps_last_ends_iterations(self):
         discriminator, generator = adam(), adam()
         self.assertEqual(self.step(discriminator, generator), [0, 1])
         self.assertEqual(self.step(discriminator, generator), [0, 2])
@@ -104,7 +104,7 @@ class Steps(unittest.TestCase):
         self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other), id(first)])
         self.assertEqual(self.ends, [id(other)])
 
-    def test_an_error_is_said_and_does_not_reach_the_job(self):
+    def test_an_error_is_printed_and_does_not_reach_the_job(self):
         other = sgd()  # its groups would be compared with those of the first
         first = sgd(Refusing)
         first.register_step_post_hook(lambda *_: setattr(first, "refuses", True))
@@ -164,7 +164,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.step(warm_up, main), [0, 1])
         self.assertEqual(self.step(main), [2])
 
-    def test_one_that_steps_again_before_the_others_ends_iterations(self):
+    def test_an_optimizer_that_steps_again_before_the_others_ends_iterations(self):
         critic, generator = adam(), adam()
         self.assertEqual(self.step(critic), [0])
         self.assertEqual(self.step(critic), [1])

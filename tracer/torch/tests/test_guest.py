@@ -88,7 +88,7 @@ class Modes(unittest.TestCase):
 
 
 class Loaders(unittest.TestCase):
-    def test_what_a_loader_does_is_no_op_and_its_batch_begins_with_its_first_use(self):
+    def test_ops_of_a_loader_are_not_recorded_and_its_batch_begins_with_its_first_use(self):
         file = Lines()
         model, guest = recorder(file)
         data = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=2)
@@ -112,7 +112,7 @@ class Errors(unittest.TestCase):
             self.assertEqual((torch.ones(3) + 1).sum().item(), 6)
         self.assertEqual(said.getvalue(), "tidepool: the recording of PyTorch ends here: KeyError: 'addr'; the job goes on\n")
 
-    def test_an_error_of_the_job_is_the_jobs(self):
+    def test_an_error_of_the_job_reaches_the_job_and_not_the_recorder(self):
         _, guest = recorder()
         with guest, self.assertRaisesRegex(RuntimeError, "must match"):
             torch.ones(3) + torch.ones(4)

@@ -48,7 +48,7 @@ class InPlace(unittest.TestCase):
 class Holders(unittest.TestCase):
     """Tensors that hold others, as DTensor does."""
 
-    def test_their_ops_are_those_on_what_they_hold(self):
+    def test_ops_on_holders_are_recorded_as_ops_on_the_held_tensors(self):
         program = forward(lambda: (lambda both=TwoTensor(torch.ones(4), torch.ones(4)): both.exp()))
         self.assertEqual(ops(program), ["exp", "exp"])
         self.assertEqual([op.uses[0] for op in program.ops()], [(held, "read") for held in program.existing])
@@ -115,7 +115,7 @@ class Normalisation(unittest.TestCase):
         names = [b.name for b, _ in the_op(self.make(training=True), "native_batch_norm_backward").uses]
         self.assertNotIn("running_mean", names)
 
-    def test_in_evaluation_mode_they_are_read_and_nothing_is_updated(self):
+    def test_in_evaluation_mode_running_statistics_are_read_and_not_updated(self):
         program = self.make(training=False)
         self.assertIn("running_mean", [b.name for b, a in the_op(program, "native_batch_norm").uses if a == "read"])
         self.assertEqual([name for name in ops(program) if "running_stats" in name], [])
@@ -129,7 +129,7 @@ class Randomness(unittest.TestCase):
         self.assertTrue(op.random)
         self.assertEqual([(b.size, a) for b, a in op.uses], [(400, "read"), (400, "write"), (100, "write")])
 
-    def test_dropout_that_is_off_is_nothing(self):
+    def test_dropout_that_is_off_makes_no_op(self):
         self.assertEqual(ops(forward(lambda: (lambda t=torch.ones(4): F.dropout(t, 0.5, training=False)))), [])
 
     def test_attention_is_random_only_with_dropout_and_makes_no_matrix_of_scores(self):

@@ -86,7 +86,7 @@ class HandChecked(unittest.TestCase):
         # at threshold_backward: weights and x 448, hidden 512, gradients: loss 4 + seed 4, weight 64, hidden 2 x 512
         self.assertEqual(self.program.peak_bytes(), 448 + 512 + 4 + 4 + 64 + 2 * 512)
 
-    def test_nothing_happens_before_it_can(self):
+    def test_no_op_uses_a_buffer_that_does_not_exist_or_has_no_content(self):
         self.assertEqual(impossible_steps(self.program), [])
 
 

@@ -39,7 +39,7 @@ class Names(unittest.TestCase):
             self.assertEqual(names, sorted(f"{os.getpid()}{part}.torch.jsonl" for part in ("", ".2", ".3")))
 
     @mock.patch("tidepool_torch.raw_file._MOST_FILES", 2)
-    def test_a_process_has_no_endless_number_of_files(self):
+    def test_the_number_of_files_of_a_process_is_limited(self):
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(2):
                 RawFile(folder).close()

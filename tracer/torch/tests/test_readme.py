@@ -10,7 +10,7 @@ from torch import nn
 
 
 class Readme(unittest.TestCase):
-    def test_its_program_records_a_model(self):
+    def test_the_readmes_program_records_a_model(self):
         with open(os.path.join(os.path.dirname(__file__), "..", "README.md"), encoding="utf-8") as file:
             (program,) = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
 

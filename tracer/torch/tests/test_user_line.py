@@ -83,7 +83,7 @@ class Lines(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    def test_scripts_modules_and_cells_of_notebooks_are_the_users(self):
+    def test_scripts_modules_and_cells_of_notebooks_are_user_code(self):
         for file in (__file__, "/home/ada/torch/train.py", "net/model.py", "<stdin>", "<ipython-input-3-0a1b>",
                      "/tmp/ipykernel_71/4242.py"):
             self.assertTrue(is_user_code(file), file)
