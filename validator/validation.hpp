@@ -20,18 +20,20 @@ struct ValidationOptions {
   bool threads = true;              ///< host: one per lane; without them, all tasks run in issue order
   double time_scale = 0;            ///< host: > 0: measure time, see HostTimingOptions
   bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
-  std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
+  std::optional<Bytes> arena = {};  ///< most memory for compared content; larger plans are scaled down
   int repeat = 1;                   ///< number of runs that measure time
-  bool detail = false;              ///< record the times of ops and copies even if no time of the step is measured
+  bool detail = false;              ///< host: record times of ops and copies even if no time of the step is measured
   bool graph = false;               ///< cuda: everything as one CUDA graph
   int device = 0;                   ///< cuda: its number
 };
 
 /// The outcome of executing a plan.
 struct Validation {
-  std::string outcome = "ok", message;
-  std::string device;                      ///< the device that executed it, if it has a name
-  Totals predicted;                        ///< of all iterations; with cuda, without pinning and slow-down by copies
+  std::string outcome = "ok", message;  ///< "error" for a mistake of the plan, or a word of ExecutionOutcome; why
+  std::string device;                   ///< the device that executed it, if it has a name
+  /// Of all iterations (with cuda, without pinning and slow-down by copies). If the execution could not begin, those of
+  /// the plan file.
+  Totals predicted;
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;

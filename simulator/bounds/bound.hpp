@@ -46,13 +46,13 @@ struct BoundInfo {
   std::string summary;
   bool swap = true;   ///< it holds for plans that swap ...
   bool remat = true;  ///< ... and for plans that recompute; it is only asked about plans for which it holds
-  /// It takes milliseconds for a trace of 10^4 ops, and is computed for every run. False: only `tidepool bound`
-  /// computes it.
+  /// It takes milliseconds for a trace of 10^4 ops, and is computed for every run. False: it is computed only with
+  /// BoundEffort::kAll.
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; false: it is not asked
   bool order = false;   ///< it holds for every order of the ops; false: it is not asked if plans may change the order
-  /// Returns none if the bound has no answer. If `with` is empty, the bound holds for all plans that `swap` and `remat`
-  /// allow.
+  /// Returns none if the bound has no answer. If the answer's `with` is empty, it holds for all plans that this `swap`
+  /// and `remat` allow.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
 
@@ -64,9 +64,10 @@ struct RegisterBound {
 /// Sorted by name.
 std::vector<const BoundInfo*> all_bounds();
 
+/// Which bounds are computed: those with BoundInfo::quick, or all.
 enum class BoundEffort : std::uint8_t { kQuick, kAll };
 
-/// All bounds that hold for the query's plans, the best one last. Infeasibility is better than any time, and a later
+/// The bounds of this effort that hold for the query's plans, the best one last. Infeasibility is better than any time, and a later
 /// time is better than an earlier one. Of equal times, the one with the earlier name is last. `name` is set in each.
 std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 

@@ -17,17 +17,19 @@ struct SweepOrder {
   GridText grid;
   Shard shard;
   std::string find;    ///< an objective, see least_capacity.hpp; "": every run of the grid
-  std::string folder;  ///< the folder in which relative paths begin
+  std::string folder;  ///< the current folder when the sweep began, in which relative paths begin
 };
 
-/// Writes a request as JSON, and reads it back. @throws InputError  "not a sweep's request: ..."
+/// Writes a request, whose traces are loaded (see load_parts()), as JSON, and reads it back.
+/// @throws InputError  "not a sweep's request: ..."
 std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 
-/// Replaces the requests of a sweep's shards by the request of the whole sweep, if all shards are among `orders`.
+/// Replaces the requests of a sweep's shards by the request of the whole sweep, if all shards are among `orders`, which
+/// differ from each other. Other requests stay as they are. Sorted by their JSON.
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
-/// Loads the traces and their grids. If several files contain the same step, it is taken once. Fills `order.hashes`, or
+/// Loads the traces, from paths that begin in the current folder, and their grids. If several files contain the same step, it is taken once. Fills `order.hashes`, or
 /// compares the traces with them.
 /// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...",  or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);

@@ -31,8 +31,8 @@ struct GraphOp {
 struct GraphSchedule {
   /// By op: the ops that run again just before it runs for the first time, in order.
   std::vector<std::vector<std::uint32_t>> again;
-  Nanos cost;  ///< as stored: the sum over all runs
-  Bytes peak;  ///< as stored, if a value lives from each of its runs to its last reader before the next run
+  Nanos cost;  ///< of all runs; Moccasin's files have only that of runs again, to which the ops' cost is added
+  Bytes peak;  ///< with the fixed memory, if a value lives from each of its runs to its last reader before the next run
 };
 
 struct GraphBudget {
@@ -40,21 +40,21 @@ struct GraphBudget {
   Bytes capacity;      ///< including the fixed memory
   std::string status;  ///< "closed_1e-4", "optimal", "open", "infeasible", ...
   std::optional<GraphSchedule> schedule;
-  std::optional<Nanos> least;      ///< stored bound on plans of the paper's model
-  std::optional<Nanos> least_any;  ///< stored bound on all plans that keep the order of first runs
+  std::optional<Nanos> least;      ///< the file's lower bound on the cost (as GraphSchedule) in the paper's model
+  std::optional<Nanos> least_any;  ///< the file's lower bound for all plans that keep the order of first runs
 };
 
 struct RecomputeGraph {
   GraphForm form = GraphForm::kCheckmate;
   std::vector<GraphOp> ops;  ///< in the order of their first runs
-  Bytes fixed;               ///< always in use: inputs, parameters and their gradients
+  Bytes fixed;               ///< always in use: inputs, parameters and their gradients; 0 for kMoccasin
   std::vector<GraphBudget> budgets;
 };
 
 /// @throws InputError  "g.json: op 5: \"cost\" is missing; expected a whole number" and the like
 RecomputeGraph parse_recompute_graph(const Input& input, GraphForm form);
 
-/// The form of a file, from its first bytes.
+/// The form of a file, from its first bytes; none if it is neither.
 std::optional<GraphForm> recompute_graph_form(std::string_view head);
 
 /// One op after the other on one stream, each output a buffer that ends with its last reader. Nothing but the fixed

@@ -11,8 +11,9 @@
 
 namespace tidepool {
 
-/// Makes room by dropping the droppable version that `Index` finds. If costs have lower bounds, the index holds these
-/// bounds. Then the exact cost of the first version is computed, repeatedly, until the first version's cost is exact.
+/// Makes room by dropping the droppable version that `Index` finds, one at each call. If costs have lower bounds, the
+/// index holds these bounds. Then the exact cost of the first version is computed, repeatedly, until the first version's
+/// cost is exact.
 /// @tparam Cost   the cost of getting a version back:
 ///                  static constexpr bool kWatches      whether it wants dropped() and computed()
 ///                  static constexpr bool kBounds       whether at_least() may be less than of()
@@ -21,12 +22,14 @@ namespace tidepool {
 ///                  void computed(const View&, std::span<const VersionId>)
 ///                  template touched(const View&, visit) calls visit(VersionId) for each version whose cost may have
 ///                                                       changed since the last call for other reasons than its own
-///                                                       state; with bounds: whose cost may be below its at_least()
+///                                                       state; with bounds: whose cost may have fallen below the value
+///                                                       of at_least() or of() that was last computed for it
 ///                  Nanos of(const View&, VersionId)
-///                                   Nanos at_least(const View&, VersionId)   only with bounds
+///                  Nanos at_least(const View&, VersionId)   only with bounds
 /// @tparam Index  reset(slots), set(slot, cost, size, last access, order), clear(slot), least(now), evaluations();
-///                updated only when room is needed; ranking(now, known): the candidates, where known(slot) says
-///                whether the cost is exact or only bounded from below
+///                updated only when room is needed. A slot is the number of a version; least() gives kNone if no slot
+///                is set; evaluations() counts compared costs; ranking(now, known): the candidates, where known(slot)
+///                says whether the cost is exact or only bounded from below
 template <class Cost, class Index>
 class DropLeastCost final : public Policy, public Explainer {
  public:

@@ -50,9 +50,11 @@ struct Work {
 ///
 /// A buffer is an allocation of the program on the device until a framework reports its tensors. From then on, tensors
 /// are the buffers, and the allocations around them are not. Times are on CLOCK_MONOTONIC_RAW. Times of the host are
-/// measured; times of the device are estimates (see estimate()), as the file states.
+/// measured; times of the device are estimates (see estimate()), as the file states. Any thread may call the functions.
+/// If the file cannot be made or written, one line on stderr says so, and nothing more is recorded.
 class Recorder {
  public:
+  /// @param preset  must outlive the recorder
   explicit Recorder(const DevicePreset& preset) : preset_{preset} {}
 
   /// The process has memory on one device: the device of the first call.
@@ -86,8 +88,8 @@ class Recorder {
   void flush();
   /// Ends the file.
   void close();
-  /// As close(), for a program that ends at once (_exit), perhaps within one of these functions. Does nothing in a
-  /// process that borrows this one's memory (vfork), or while another thread is recording.
+  /// As close(), for a program that ends at once (_exit). Does nothing in a process that borrows this one's memory
+  /// (vfork), or while any thread is within one of these functions.
   void close_at_exit();
   /// Locks the recorder: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
