@@ -12,8 +12,8 @@
 namespace tidepool {
 
 /// Makes room by dropping the droppable version that `Index` finds, one at each call. If costs have lower bounds, the
-/// index holds these bounds. Then the exact cost of the first version is computed, repeatedly, until the first version's
-/// cost is exact.
+/// index holds these bounds. Then the exact cost of the first version is computed, repeatedly, until the first
+/// version's cost is exact.
 /// @tparam Cost   the cost of getting a version back:
 ///                  static constexpr bool kWatches      whether it wants dropped() and computed()
 ///                  static constexpr bool kBounds       whether at_least() may be less than of()
