@@ -143,12 +143,17 @@ std::string lanes_text(const Trace& trace, const History& history, const ViewOpt
     names.push_back(trace.data().streams.size() == 1 ? "compute" : stream.empty() ? "stream" : stream);
   const std::size_t to_host = names.size();
   names.insert(names.end(), {"to host", "from host"});
+  const bool storage =
+      std::any_of(history.copies.begin(), history.copies.end(), [](const CopySpan& copy) { return copy.storage; });
+  if (storage) names.insert(names.end(), {"to storage", "from storage"});
+  const std::size_t label = storage ? names.back().size() : kMargin - 1;
   std::vector<Busy> all;
   for (const RunSpan& run : history.runs) all.push_back({run.stream.index(), run.begin, run.end});
   for (const CopySpan& copy : history.copies)
-    all.push_back({to_host + (copy.direction == Direction::kOut ? 0 : 1), copy.begin, copy.end});
+    all.push_back(
+        {to_host + (copy.direction == Direction::kOut ? 0 : 1) + (copy.storage ? 2 : 0), copy.begin, copy.end});
 
-  const std::size_t columns = options.width - kMargin - 9;
+  const std::size_t columns = options.width - label - 10;
   const Nanos duration = std::max(Nanos{1}, history.end - history.begin);
   const double cell = static_cast<double>(duration.count()) / static_cast<double>(columns);
   std::vector<std::vector<double>> busy(names.size(), std::vector<double>(columns));
@@ -171,8 +176,8 @@ std::string lanes_text(const Trace& trace, const History& history, const ViewOpt
       const auto shade = part <= 0 ? 0 : std::min<std::size_t>(4, 1 + static_cast<std::size_t>(part * 3.999));
       line += (options.utf8 ? kShades : kSigns)[shade];
     }
-    const std::string name = names[lane].size() < kMargin ? names[lane] : names[lane].substr(0, kMargin - 1);
-    out += fmt::format("{:>{}} {} {:>5.1f} %\n", name, kMargin - 1, line, sum / static_cast<double>(columns) * 100);
+    out += fmt::format("{:>{}} {} {:>5.1f} %\n", names[lane].substr(0, label), label, line,
+                       sum / static_cast<double>(columns) * 100);
   }
   return out;
 }

@@ -4,6 +4,8 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
@@ -63,6 +65,33 @@ TEST_CASE("a view plots memory by kind, the peak, the largest buffers and the la
   const std::string wide = view_text(trace, history, spec.capacity, {.width = 100, .colour = true, .utf8 = true});
   CHECK(wide.find("\x1b[32m█\x1b[0m") != std::string::npos);
   CHECK(view.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a view has lanes of their own for copies to and from storage") {
+  // Both buffers leave after op 0. Host memory has room for a alone: 1 us out and 1 us back. b goes to storage: 2 us to
+  // there, 4 us back.
+  TraceBuilder build;
+  const BufferId first = build.alloc({.size = 1000_B}), second = build.alloc({.size = 1000_B});
+  const auto made = build.run({.duration = 1_us}, {{first, Access::kWrite}, {second, Access::kWrite}});
+  build.run({.duration = 1_us}, {});
+  build.run({.duration = 1_us}, {{first}, {second}});
+  build.free(first), build.free(second);
+  const Trace trace = build.finish();
+  const VersionId a = made[0], b = made[1];
+  tests::PlanWriter plan{trace};
+  plan.alloc(a, 0_B).alloc(b, 1000_B).run(OpId{0}).swap_out(a).swap_out(b).drop(a).drop(b).run(OpId{1});
+  plan.swap_in(a, 0_B).swap_in(b, 1000_B).run(OpId{2}).free(a).free(b);
+  RunSpec spec{.pool = "best-fit(alignment=1B)", .machine = tests::byte_per_nano()};
+  spec.machine.host.capacity = 1000_B;
+  spec.machine.storage = {
+      .write = {BytesPerSecond{500'000'000}, 0_ns}, .read = {BytesPerSecond{250'000'000}, 0_ns}, .capacity = 1000_B};
+  const std::string view =
+      view_text(trace, history_of(trace, spec, plan.plan()), spec.capacity, {.width = 54});  // 32 columns for 8 us
+  CHECK_THAT(view, ContainsSubstring("     compute ########                    ####  37.5 %\n"
+                                     "     to host     ####                          12.5 %\n"
+                                     "   from host         ####                      12.5 %\n"
+                                     "  to storage     ########                      25.0 %\n"
+                                     "from storage             ################      50.0 %\n"));
 }
 
 TEST_CASE("tidepool view shows a run that was out of memory up to there, and refuses several") {
