@@ -20,8 +20,8 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kSubmission = 1'000'000;  ///< ns, longer than the host takes to launch a graph
 /// A stream blocks its host when about 1,024 launches wait in it. A blocked host cannot see that the time is up. A
-/// command is up to four launches, and twice this number of commands may wait.
-constexpr std::size_t kMostUnseen = 120;
+/// command is up to four launches, and three times this number of commands may wait.
+constexpr std::size_t kMostUnseen = 80;
 
 template <class T>
 Bytes bytes_of(const std::vector<T>& values) {
