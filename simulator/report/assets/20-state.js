@@ -92,10 +92,10 @@ const LANE_COLOURS = {
   8: '#bbbbbb', 9: '#cc3311', 10: '#ee3377', 11: '#c9b9a6', 12: '#777777',
 };
 const LANE_LEGEND = [
-  [0, 'runs'], [1, 'recomputes'], [2, 'copies to host'], [3, 'copies from host'], [9, 'waits for a copy in'],
-  [10, 'waits for a copy out'], [11, 'waits for other ops'], [12, 'waits for the allocator'],
+  [0, 'runs'], [1, 'recomputes'], [2, 'copies out'], [3, 'copies in'], [9, 'waits for a copy in'],
+  [10, 'waits for a place still in use'], [11, 'waits for other ops'], [12, 'waits for the allocator'],
 ];
-const CAUSES = ['', 'a copy from the host', 'a place that was being copied out', 'other ops', "the device's allocator"];
+const CAUSES = ['', 'a copy in', 'a place that was still in use', 'other ops', "the device's allocator"];
 
 let theme = {};
 function readTheme() {

@@ -166,13 +166,16 @@ function tellSpan(run, {row, waits}) {
   if (kind === SPAN.run || kind === SPAN.again)
     return [opName(subject), `${kind === SPAN.again ? 'recomputed' : 'runs'} ${counted ? 'at' : timeText(length) + ' from'} ${atText(begin)}`];
   return [bufferName(subject),
-          `copied ${kind === SPAN.copyOut ? 'to' : 'from'} the host ${counted ? 'at' : `in ${timeText(length)} from`} ${atText(begin)}`,
+          `copied ${copyWay(run, spans.lane[row])} ${counted ? 'at' : `in ${timeText(length)} from`} ${atText(begin)}`,
           exposedText(spans.exposed[row])];
 }
 
+// Where a copy on this lane goes to or comes from, as in "to the host" or "from storage".
+function copyWay(run, lane) { return run.data.lanes.names[lane].replace('host', 'the host'); }
+
 function exposedText(exposed) { return exposed > 0 ? `compute waited ${timeText(exposed)} for it` : 'hidden behind compute'; }
 
-const ARRIVALS = ['existed before the step', 'allocated', 'brought back from the host', 'place made for its recomputation',
+const ARRIVALS = ['existed before the step', 'allocated', 'brought back by a copy', 'place made for its recomputation',
                   'second copy for one run'];
 function arrivalText(run, row) { return ARRIVALS[run.stays.get().arrival[row]]; }
 function leavingText(run, row) { return ['freed by the program', 'evicted by the policy', 'stays to the end'][run.stays.get().leaving[row]]; }

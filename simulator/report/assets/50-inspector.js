@@ -73,8 +73,7 @@ function eventsOf(run, buffer, stays, spans) {
   }
   for (let i = 0; i < spans.rows; i++) {
     if (spans.subject[i] - 1 !== buffer || (spans.kind[i] !== SPAN.copyOut && spans.kind[i] !== SPAN.copyIn)) continue;
-    const to = spans.kind[i] === SPAN.copyOut ? 'to' : 'from';
-    events.push([spans.begin[i], 1, h('span', {}, `copied ${to} the host in ${timeText(spans.length[i])}, issued ` +
+    events.push([spans.begin[i], 1, h('span', {}, `copied ${copyWay(run, spans.lane[i])} in ${timeText(spans.length[i])}, issued ` +
                  `${beforeText(spans.before[i])}; ${exposedText(spans.exposed[i])}`)]);
   }
   return events.sort((a, b) => a[0] - b[0] || a[1] - b[1]);

@@ -30,7 +30,8 @@ function frontierFigure(frontier, allPools) {
   const title = `${frontier.trace} on ${frontier.machine}`;
   if (!limited.length || !lines.some(line => limited.some(([, i]) => good(line.cells[i])))) {
     figure.append(h('figcaption', {}, h('strong', {}, title)), h('p', {class: 'soft'},
-        limited.length ? 'No run with a limit ended well, so there is nothing to draw.' : 'No run had a limit, so there is nothing to draw.'));
+        limited.length ? 'No run with a limit ended well with at most 1000 % overhead, so there is nothing to draw.' :
+            'No run had a limit, so there is nothing to draw.'));
     return figure;
   }
   const W = 760, H = 400, left = 64, right = 190, top = 34, bottom = 54;
@@ -153,6 +154,6 @@ function frontierSection() {
   const fill = all => holder.replaceChildren(...content.frontiers.map(frontier => frontierFigure(frontier, all)));
   fill(false);
   return h('section', {id: 'frontiers'}, h('h2', {}, 'What memory costs'),
-      h('p', {class: 'soft'}, 'Each policy with the best of its pools. Coloured: the best at some capacity. The vertical axis is linear up to 1 % and logarithmic above. Point at a name to see its line, or at a line to see its name.',
+      h('p', {class: 'soft'}, 'Each policy with the best of its pools. Coloured: the best at some capacity. The vertical axis is about linear up to 1 % and logarithmic above. Point at a name to see its line, or at a line to see its name.',
         ' ', h('label', {}, h('input', {type: 'checkbox', onchange: event => fill(event.target.checked)}), ' every pool')), holder);
 }
