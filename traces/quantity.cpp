@@ -79,8 +79,9 @@ std::string scaled_text(double value, const std::array<const char*, N>& units, d
 Bytes parse_bytes(std::string_view text) {
   const std::int64_t size = parse_size(text);
   if (size < 0)
-    throw InputError{
-        fmt::format("'{}' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB", text)};
+    throw InputError{fmt::format(
+        "'{}' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, as in 512MiB",
+        text)};
   return Bytes{size};
 }
 

@@ -59,7 +59,8 @@ constexpr Nanos operator""_ms(unsigned long long n) { return Nanos{static_cast<s
 }  // namespace literals
 
 /// Reads "512MiB", "12.5 GiB", "16G" (16 GiB), "80GB" or "0B". The unit is required: a bare number is refused.
-/// @throws InputError  "'1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB"
+/// @throws InputError  "'1xb' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or
+/// T, as in 512MiB"
 Bytes parse_bytes(std::string_view text);
 
 /// Reads "10us", "1500ns", "2ms" or "3s"; whole numbers only.

@@ -80,8 +80,8 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
   CHECK(capacity.code == 2);
   CHECK(capacity.err ==
-        "tidepool: --capacity: 'half' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
-        "512MiB; or a share of the peak, as in 0.5x; or none\n");
+        "tidepool: --capacity: 'half' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, "
+        "M, G or T, as in 512MiB; or a share of the peak, as in 0.5x; or none\n");
 }
 
 TEST_CASE("a run reports its gap to the bound") {

@@ -17,8 +17,8 @@ TEST_CASE("run refuses options without those that they need") {
   CHECK(refusal({"run", "--plan", "a.plan", "--", "true"}) ==
         "tidepool: run: --plan and --trace belong together; expected both or neither\n");
   CHECK(refusal({"run", "--layout", "a.layout", "--fallback", "7", "--", "true"}) ==
-        "tidepool: --fallback: '7' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, "
-        "as in 512MiB\n");
+        "tidepool: --fallback: '7' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G "
+        "or T, as in 512MiB\n");
 }
 
 TEST_CASE("run --enforce is refused without a plan") {

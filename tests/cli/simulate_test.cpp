@@ -368,8 +368,8 @@ TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message"
     CHECK(result.err == "tidepool: " + message + "\n");
   };
   refused({"--capacity", "1xb"},
-          "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; "
-          "or a share of the peak, as in 0.5x; or none");
+          "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, "
+          "as in 512MiB; or a share of the peak, as in 0.5x; or none");
   refused({"--pool", "best-fit(alignmnt=1B)"},
           "best-fit: unknown option 'alignmnt', did you mean 'alignment'? (tidepool policies best-fit lists them)");
   refused({"--assume", "simd"},

@@ -57,8 +57,8 @@ TEST_CASE("messages about SINGA logs") {
   CHECK(said("Malloc 0x1") == "t.log:1: 'Malloc 0x1'; expected Malloc, a block, a size and at most a time");
   CHECK(said("Free") == "t.log:1: 'Free'; expected an event, a block, and at most a size and a time");
   CHECK(said("Malloc 0x1 8 5 7") == "t.log:1: 'Malloc 0x1 8 5 7'; expected Malloc, a block, a size and at most a time");
-  CHECK(said("Malloc 0x1 -8") == "t.log:1: the size is '-8'; expected a whole number, at least 0");
-  CHECK(said("Malloc 0x1 8 soon") == "t.log:1: the time is 'soon'; expected a whole number, at least 0");
+  CHECK(said("Malloc 0x1 -8") == "t.log:1: the size is '-8'; expected a whole number from 0 to 2^61");
+  CHECK(said("Malloc 0x1 8 soon") == "t.log:1: the time is 'soon'; expected a whole number from 0 to 2^61");
   CHECK(said("Malloc 0x1 8\nMalloc 0x1 8") == "t.log:2: Malloc of 0x1, which is allocated since line 1");
   CHECK(said("Malloc 0x1 8\nFree 0x2") == "t.log:2: Free of 0x2, which was not allocated before");
   CHECK(said("Malloc 0x1 8\nFree 0x1\nFree 0x1") == "t.log:3: Free of 0x1, which was freed in line 2");

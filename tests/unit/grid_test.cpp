@@ -101,8 +101,8 @@ TEST_CASE("the word all stands for every pool and every policy") {
 
 TEST_CASE("a wrong value in a list is refused with the option, the value and the expected form") {
   CHECK(refusal({.capacity = "1xb"}) ==
-        "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; or a "
-        "share of the peak, as in 0.5x; or none");
+        "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, "
+        "as in 512MiB; or a share of the peak, as in 0.5x; or none");
   CHECK(refusal({.capacity = "-1x"}) ==
         "--capacity: '-1x' is not a share of the peak; expected a number and x or %, as in 0.5x");
   for (const std::string range : {"0.3x..1.0x", "0.3x..1.0x/1", "0.3x..1.0x/10001", "0.3x..1GiB/8", "0.3x..1.0x/8.5"})

@@ -76,8 +76,8 @@ TEST_CASE("if a compressed file's format is not known, only its first bytes are 
   const ProgramResult unknown = run_program({"info", "x.tide", "--max-input", "much"});
   CHECK(unknown.code == 2);
   CHECK(unknown.err ==
-        "tidepool: --max-input: 'much' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
-        "512MiB\n");
+        "tidepool: --max-input: 'much' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, "
+        "M, G or T, as in 512MiB\n");
 }
 
 TEST_CASE("data that is not compressed is read as it is, and followed by padding") {

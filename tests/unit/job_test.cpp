@@ -123,7 +123,7 @@ TEST_CASE("a job file is refused with the record and the reason") {
   CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": " + std::string(100'000, '[')) ==
         "job.json: lists or objects 17 deep; expected a job file");
   CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": -1") ==
-        "job.json: ranks[0].start_ns: -1; expected a whole number of at least 0");
+        "job.json: ranks[0].start_ns: -1; expected a whole number from 0 to 2^60");
   CHECK(job_complaint("\"trace\": \"b.tide\"", "\"trace\": 7") == "job.json: ranks[1].trace: 7; expected a text");
   CHECK(job_complaint("\"cost_ns\"", "\"cost_ms\"") ==
         "job.json: collectives[0]: unknown key 'cost_ms', did you mean 'cost_ns'?; known: name, group, input_bytes, "

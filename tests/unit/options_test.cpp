@@ -47,8 +47,8 @@ TEST_CASE("options refuse unknown names and values, and name the expected ones")
   CHECK_THROWS_WITH(given({{"threshold", "inf"}}), "coop: option 'threshold' is 'inf'; expected a number");
   CHECK_THROWS_WITH(given({{"fit", "worst"}}), "coop: option 'fit' is 'worst'; expected first, best");
   CHECK_THROWS_WITH(given({{"window", "2"}}),
-                    "coop: option 'window': '2' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or "
-                    "GiB, as in 512MiB");
+                    "coop: option 'window': '2' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, "
+                    "TiB, K, M, G or T, as in 512MiB");
   CHECK_THROWS_WITH(
       given({{"wait", "2"}}),
       "coop: option 'wait': '2' is not a duration; expected a whole number and ns, us, ms or s, as in 10us");

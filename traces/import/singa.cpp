@@ -87,10 +87,10 @@ SingaLog parse_singa_log(const Input& input) {
       lines.refuse("'{}'; expected {}", excerpt(lines.text()),
                    *kind == EventKind::kMalloc ? "Malloc, a block, a size and at most a time"
                                                : "an event, a block, and at most a size and a time");
-    const auto number = [&](std::size_t i, std::string_view what, std::int64_t most) {
+    const auto number = [&](std::size_t i, std::string_view what) {
       const std::optional<std::int64_t> value = parse_whole(words.word[skip + 2 + i]);
-      if (!value || *value < 0 || *value > most)
-        lines.refuse("the {} is '{}'; expected a whole number, at least 0", what, excerpt(words.word[skip + 2 + i]));
+      if (!value || *value < 0 || *value > kMostTime)
+        lines.refuse("the {} is '{}'; expected a whole number from 0 to 2^61", what, excerpt(words.word[skip + 2 + i]));
       return *value;
     };
     const auto is_size = [&] { return parse_whole(words.word[skip + 2]).value_or(0) < kLeastSince1970; };
@@ -102,8 +102,8 @@ SingaLog parse_singa_log(const Input& input) {
     event.block = entry->second;
     // A single number is a size for a Malloc and a time for a Free; for a use it is a size if it could be one.
     const bool sized = numbers == 2 || (numbers == 1 && (*kind == EventKind::kMalloc || (uses(*kind) && is_size())));
-    if (sized) event.size = number(0, "size", kMostTime);
-    if (numbers == 2 || (numbers == 1 && !sized)) event.time = number(numbers - 1, "time", kMostTime);
+    if (sized) event.size = number(0, "size");
+    if (numbers == 2 || (numbers == 1 && !sized)) event.time = number(numbers - 1, "time");
     add(sizes, std::max<std::int64_t>(event.size, 0), "sizes", lines);
     log.events.push_back(event);
   }

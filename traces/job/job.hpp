@@ -58,7 +58,7 @@ bool is_job_file(const Input& head);
 bool is_job_file(const std::string& path);
 
 /// Reads a job file. No other keys than those that job_file() writes are allowed.
-/// @throws InputError  "job.json: ranks[1].start_ns: \"0\"; expected a whole number of at least 0"
+/// @throws InputError  "job.json: ranks[1].start_ns: \"0\"; expected a whole number from 0 to 2^60"
 Job parse_job(const Input& input);
 
 /// The job as JSON that parse_job() reads.

@@ -58,7 +58,7 @@ std::string JobFields::text(const std::string& key) const {
 std::int64_t JobFields::whole(const std::string& key) const {
   const Json& value = at(key);
   if (!value.is_number_integer() || value < 0 || value > kMost)
-    refuse(key, fmt::format("{}; expected a whole number of at least 0", shown(value)));
+    refuse(key, fmt::format("{}; expected a whole number from 0 to 2^60", shown(value)));
   return value.get<std::int64_t>();
 }
 

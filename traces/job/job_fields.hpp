@@ -21,7 +21,7 @@ class JobFields {
   /// @throws InputError  "job.json: ranks[1].trace: 7; expected a text"
   std::string text(const std::string& key) const;
   /// A whole number of at least 0.
-  /// @throws InputError  "job.json: ranks[1].start_ns: -5; expected a whole number of at least 0"
+  /// @throws InputError  "job.json: ranks[1].start_ns: -5; expected a whole number from 0 to 2^60"
   std::int64_t whole(const std::string& key) const;
   /// A list of whole numbers from 0 to `count` - 1.
   /// @throws InputError  "job.json: groups[0].ranks[1]: 9; expected 0 to 7"
