@@ -108,7 +108,7 @@ void load_plugin(const std::string& path) {
   boost::system::error_code error;
   const boost::filesystem::path file = boost::filesystem::canonical(path, error);
   if (error || !boost::filesystem::is_regular_file(file))
-    throw InputError{fmt::format("{}: no such file; expected a shared library with policies", path)};
+    throw InputError{fmt::format("{}: no such file; expected a shared library with pools or policies", path)};
   // Never destroyed: while static objects are destroyed, registrations are still used and need the libraries' code.
   static auto& loaded = *new std::map<boost::filesystem::path, boost::dll::shared_library>;
   if (loaded.contains(file)) return;

@@ -206,9 +206,9 @@ class Fields {
   const Json& at(const std::string& key) const {
     const auto found = object_.find(key);
     if (found == object_.end())
-      throw InputError{
-          fmt::format("{}: key '{}{}' is missing; expected every key that simulator/machine/MACHINES.md lists", file_,
-                      prefix_, key)};
+      throw InputError{fmt::format(
+          "{}: key '{}{}' is missing; expected every key that simulator/machine/MACHINES.md does not call optional",
+          file_, prefix_, key)};
     return *found;
   }
 

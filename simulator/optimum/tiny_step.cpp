@@ -20,8 +20,8 @@ void require_at_most(std::size_t count, std::size_t most, const char* what) {
 /// Refuses machines whose times depend on state that a State does not have.
 void require_known(const Machine& machine, Bytes all) {
   const auto refuse = [&](const char* what) {
-    throw InputError{fmt::format("machine {}: {}; expected a machine without this: the search does not model it",
-                                 machine.name, what)};
+    throw InputError{
+        fmt::format("machine {}: {}; the search does not model it; expected a machine without it", machine.name, what)};
   };
   if (machine.chunk != Bytes{}) refuse("copies are cut into pieces");
   if (machine.h2d.slowdown_ppm != 0 || machine.d2h.slowdown_ppm != 0) refuse("copies slow kernels down");

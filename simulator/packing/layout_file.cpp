@@ -81,7 +81,9 @@ LayoutFile parse_layout(const Input& input) {
       file.requests.push_back({bytes("size_bytes"), bytes("offset_bytes")});
     }
   });
-  if (!begun) throw InputError{fmt::format("{}: is empty; expected a layout", input.path())};
+  if (!begun)
+    throw InputError{fmt::format("{}: {}; expected a layout", input.path(),
+                                 input.bytes().empty() ? "is empty" : "has empty lines only")};
   if (file.requests.size() != expected)
     throw InputError{fmt::format("{}: ends after {} of {} requests; expected a complete file", input.path(),
                                  file.requests.size(), expected)};

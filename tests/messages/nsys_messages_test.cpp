@@ -47,9 +47,9 @@ TEST_CASE("messages about files that are no nsys report") {
   CHECK(said("QDSTRM") == "t.log: not an SQLite database");
   CHECK(said(std::string{"SQLite format 3\0", 16} + std::string(600, 'x')) == "t.log: file is not a database");
   CHECK(said(database("CREATE TABLE runs(run_key TEXT)")) ==
-        "t.log: no table CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET or "
-        "CUDA_GPU_MEMORY_USAGE_EVENTS; expected the export of an Nsight Systems report of CUDA activity (nsys profile "
-        "--trace=cuda, then nsys export --type=sqlite)");
+        "t.log: no table CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, "
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE or CUDA_GPU_MEMORY_USAGE_EVENTS; expected the export of an Nsight Systems "
+        "report of CUDA activity (nsys profile --trace=cuda, then nsys export --type=sqlite)");
   CHECK(changed("DROP TABLE StringIds;") == "t.log: no table StringIds, which has the names of the kernels");
 }
 

@@ -37,7 +37,7 @@ expect(0 "${listed}" ${program} policies example-fifo --plugin ${right})
 expect(0 "${listed}" ${CMAKE_COMMAND} -E env TIDEPOOL_PLUGINS=${right}:${right} ${program} policies example-fifo)
 expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${INTERFACE}\n"
   ${program} policies --plugin ${wrong})
-expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
+expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with pools or policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
 
 # The plug-in's policy decides in a run. Two buffers of 1 MiB fit: before op b, the output of op a is dropped; op a runs

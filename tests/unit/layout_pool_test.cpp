@@ -96,6 +96,7 @@ TEST_CASE("a layout file that is cut off or wrong is refused with the position")
   const std::string text = layout_text(small_layout());
   const std::string header = text.substr(0, text.find('\n') + 1);
   CHECK(refusal("") == "step.layout: is empty; expected a layout");
+  CHECK(refusal("\n\n") == "step.layout: has empty lines only; expected a layout");
   CHECK(refusal(header + "{\"size_bytes\":100,\"offset_bytes\":0}\n") ==
         "step.layout: ends after 1 of 3 requests; expected a complete file");
   CHECK(refusal(text + "{\"size_bytes\":100,\"offset_bytes\":0}\n") ==

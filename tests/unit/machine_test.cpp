@@ -115,8 +115,8 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
       "box.json: h2d.rate: '12.5' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as in "
       "12.5GB/s");
   CHECK(refusal(with("24GiB", "-1GiB")) ==
-        "box.json: capacity: '-1GiB' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
-        "512MiB");
+        "box.json: capacity: '-1GiB' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, "
+        "G or T, as in 512MiB");
   CHECK(refusal(with("\"1500ns\"", "1500")) ==
         "box.json: d2h.latency: 1500; expected a text with its unit, as in \"10us\"");
   CHECK(refusal(with("\"assumed\"", "\"\"")) ==
@@ -124,7 +124,8 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
   CHECK(refusal(with("\"latency\": \"10us\"", "\"latancy\": \"10us\"")) ==
         "box.json: unknown key 'h2d.latancy', did you mean 'latency'?; known: rate, latency, times, duplex, slowdown");
   CHECK(refusal(with("\"capacity\": \"24GiB\",", "")) ==
-        "box.json: key 'capacity' is missing; expected every key that simulator/machine/MACHINES.md lists");
+        "box.json: key 'capacity' is missing; expected every key that simulator/machine/MACHINES.md does not call "
+        "optional");
   CHECK(refusal(with("{\"rate\": \"12.5GB/s\", \"latency\": \"10us\"}", "[]")) ==
         "box.json: h2d: not an object; expected an object with rate, latency, times, duplex, slowdown");
   CHECK(refusal("7") ==

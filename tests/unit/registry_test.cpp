@@ -56,7 +56,7 @@ TEST_CASE("a registration that was built for another version is refused") {
 
 TEST_CASE("a file that is not a shared library is refused as a plug-in") {
   CHECK(refusal([] { load_plugin("/no/such/file.so"); }) ==
-        "/no/such/file.so: no such file; expected a shared library with policies");
+        "/no/such/file.so: no such file; expected a shared library with pools or policies");
   const std::string text = std::string{TIDEPOOL_SOURCE_DIR} + "/LICENSE";
   CHECK_THAT(refusal([&] { load_plugin(text); }), ContainsSubstring(text + ": cannot be loaded: "));
 }

@@ -39,10 +39,10 @@ class Parser {
     bool any = false;
     for (const char* table : {kKernels, kCopies, kMemsets, kGraphs, kMemory}) any = any || tables_.has(table);
     if (!any)
-      throw InputError{
-          fmt::format("{}: no table {}, {}, {} or {}; expected the export of an Nsight Systems report of CUDA activity "
-                      "(nsys profile --trace=cuda, then nsys export --type=sqlite)",
-                      input_.path(), kKernels, kCopies, kMemsets, kMemory)};
+      throw InputError{fmt::format(
+          "{}: no table {}, {}, {}, {} or {}; expected the export of an Nsight Systems report of CUDA activity "
+          "(nsys profile --trace=cuda, then nsys export --type=sqlite)",
+          input_.path(), kKernels, kCopies, kMemsets, kGraphs, kMemory)};
     if (tables_.has(kKernels) && !tables_.has("StringIds"))
       throw InputError{input_.path() + ": no table StringIds, which has the names of the kernels"};
     read_strings();
