@@ -210,11 +210,11 @@ std::string Driver::off_device_text() const {
   return text;
 }
 
-/// The last refusal of the device: "; the pool could not get a segment of 20 MiB: 30 MiB of 40 MiB are reserved"; "" if
+/// The last refusal of the device: "; the device refused the pool 20 MiB: 30 MiB of 40 MiB are reserved"; "" if
 /// there was none.
 std::string Driver::refused_text() const {
   if (device_.refused() == Bytes{}) return "";
-  return fmt::format("; the pool could not get a segment of {}: {} of {} are reserved", to_text(device_.refused()),
+  return fmt::format("; the device refused the pool {}: {} of {} are reserved", to_text(device_.refused()),
                      to_text(device_.reserved()), to_text(spec_.capacity));
 }
 
@@ -262,9 +262,11 @@ void Driver::check_limit() {
   if (!spec_.overhead_limit) return;
   const Nanos extra = timeline_.overhead(baseline_);
   if (static_cast<double>(extra.count()) > (*spec_.overhead_limit - 1) * static_cast<double>(baseline_.count()))
-    throw Stop{Outcome::kTimeLimit,
-               fmt::format("recomputation and stalls exceed {} of the step's {} before op {} of {}", to_text(extra),
-                           to_text(baseline_), op_, trace_.ops().size())};
+    throw Stop{
+        Outcome::kTimeLimit,
+        fmt::format(
+            "recomputation and stalls take {} beside the step's {}, more than the limit allows, before op {} of {}",
+            to_text(extra), to_text(baseline_), op_, trace_.ops().size())};
 }
 
 /// Whether the end of its place would lose its content for good, since it cannot be recomputed.

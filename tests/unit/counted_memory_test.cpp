@@ -78,5 +78,6 @@ TEST_CASE("time in which streams wait for each other is no overhead") {
   spec.overhead_limit = 1 + 204.0 / 110;
   const Result result = simulate(trace, spec);
   CHECK(result.outcome == Outcome::kTimeLimit);
-  CHECK(result.message == "recomputation and stalls exceed 205 ns of the step's 110 ns before op 2 of 3");
+  CHECK(result.message ==
+        "recomputation and stalls take 205 ns beside the step's 110 ns, more than the limit allows, before op 2 of 3");
 }

@@ -125,7 +125,8 @@ TEST_CASE("a run ends when its waits for copies exceed the limit of overhead") {
   spec.overhead_limit = 1 + 199.0 / 30;
   const Result result = simulate(trace, spec);
   CHECK(result.outcome == Outcome::kTimeLimit);
-  CHECK(result.message == "recomputation and stalls exceed 200 ns of the step's 30 ns before op 2 of 3");
+  CHECK(result.message ==
+        "recomputation and stalls take 200 ns beside the step's 30 ns, more than the limit allows, before op 2 of 3");
 }
 
 TEST_CASE("freed inputs of dropped content are recomputed with it, and dropped again afterwards") {

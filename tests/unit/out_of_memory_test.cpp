@@ -23,7 +23,7 @@ TEST_CASE("if two sizes in an out-of-memory message would look the same, they ar
         "(52428800 B), and no policy makes room");
 }
 
-TEST_CASE("an out-of-memory message names the segment that the pool could not get") {
+TEST_CASE("an out-of-memory message says what the device refused the pool") {
   // PyTorch's allocator takes 12 MiB as a segment of its own, and places 1 MiB in a segment of 2 MiB.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 12_MiB}), small = build.alloc({.size = 1_MiB});
@@ -38,7 +38,7 @@ TEST_CASE("an out-of-memory message names the segment that the pool could not ge
   CHECK(result.outcome == Outcome::kOutOfMemory);
   CHECK(result.message ==
         "op 1 wants 11 MiB for buffer 2; 13 MiB are held of 24 MiB, the largest hole is 10 MiB, and no policy makes "
-        "room; the pool could not get a segment of 12 MiB: 14 MiB of 24 MiB are reserved");
+        "room; the device refused the pool 12 MiB: 14 MiB of 24 MiB are reserved");
 }
 
 TEST_CASE("an out-of-memory message names the module and the user's line of the op and of the buffer") {
