@@ -72,9 +72,10 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                            fits ? "a setting of it makes it fit"
                                                 : "and no setting of it that was tried makes it fit")
              : advice.base_peak <= spec.capacity ? "it fits as it is"
-             : fits                              ? "changes; those that fit come first, the fastest first"
-             : advice.changes.empty()            ? "nothing that was tried lowers the peak"
-                                                 : "nothing does it; these come nearest");
+             : fits ? "changes; those that fit come first: those with a certain peak, then the others, in each group "
+                      "the fastest first"
+             : advice.changes.empty() ? "nothing that was tried lowers the peak"
+                                      : "no change fits; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
     fmt::print("\n{}. {}{}{}\n   peak {}{} ({}), time {}{:+.2f} %", i + 1, change.kind,
@@ -114,7 +115,7 @@ int apply(const RunSpec& spec, const Advice& advice) {
     return 1;
   }
   fmt::print("{}", found->code);
-  if (!found->fits) fmt::print(stderr, "advise: the change does not do it: its peak is {}\n", to_text(found->peak));
+  if (!found->fits) fmt::print(stderr, "advise: the change does not fit: its peak is {}\n", to_text(found->peak));
   return found->fits ? 0 : 1;
 }
 

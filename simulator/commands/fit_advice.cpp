@@ -73,7 +73,8 @@ std::string text_of(const FitAdvice& advice) {
                         change.peak_is_least ? "at least " : "", to_text(change.peak),
                         (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
   }
-  text += "  commands that print these changes as code:\n";
+  text +=
+      advice.changes.empty() ? "  commands that lead to advice:\n" : "  commands that print these changes as code:\n";
   for (const std::string& command : advice.commands) text += fmt::format("    {}\n", command);
   return text;
 }

@@ -128,7 +128,7 @@ std::vector<std::string> missing_names(const Trace& trace) {
   std::vector<std::string> missing;
   if (trace.ops().empty())
     missing.emplace_back(
-        "the trace has no ops, so nobody knows who uses a buffer; `tidepool record --torch` records them");
+        "the trace has no ops, so it does not say which op uses a buffer; `tidepool record --torch` records them");
   else if (!any_op([&](const Op& op) { return !trace.text(op.module).empty(); }))
     missing.push_back(
         fmt::format("the trace has no modules, so {} stand for them; `tidepool record --torch` records modules",

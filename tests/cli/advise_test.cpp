@@ -99,7 +99,7 @@ TEST_CASE("tidepool advise takes policies with several options, and has no live 
 TEST_CASE("tidepool advise shows the nearest changes if nothing fits, and ends with 1") {
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--kinds", "checkpoint"});
   CHECK(result.code == 1);
-  CHECK_THAT(result.out, ContainsSubstring("wanted: nothing does it; these come nearest\n\n1. checkpoint "));
+  CHECK_THAT(result.out, ContainsSubstring("wanted: no change fits; these come nearest\n\n1. checkpoint "));
 }
 
 TEST_CASE("tidepool advise changes nothing where the step fits") {

@@ -102,8 +102,9 @@ TEST_CASE("tidepool explain names the data that a trace without ops lacks") {
   const ProgramResult result = run_program({"explain", folder.file("two.jsonl")});
   CHECK(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("1.5 KiB alive at the peak, where the trace ends\n"));
-  CHECK_THAT(result.err, ContainsSubstring("the trace has no ops, so nobody knows who uses a buffer; `tidepool record "
-                                           "--torch` records them\n"));
+  CHECK_THAT(result.err,
+             ContainsSubstring("the trace has no ops, so it does not say which op uses a buffer; `tidepool record "
+                               "--torch` records them\n"));
   const ProgramResult refused = run_program({"explain", folder.file("two.jsonl"), "--at", "0"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --at: the trace has no ops; expected --peak\n");

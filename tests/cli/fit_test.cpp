@@ -55,14 +55,14 @@ TEST_CASE("a job that does not fit is a result") {
   const ProgramResult result = run_program({"fit", folder.file("large.jsonl"), "--device", "t4"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out, StartsWith("does not fit: 20.13 of 14.58 GiB, 5.553 GiB too much\n"));
-  CHECK_THAT(result.out, ContainsSubstring(
-                             "\nwhat to do: 14.45 GiB are left for the step's tensors\n"
-                             "  no advice yet: no forward op has a module, so nothing can be said of modules; expected "
-                             "a training step as recorded by `tidepool record --torch` or `record --dry --torch`\n"
-                             "  commands that print these changes as code:\n    tidepool record --dry --torch --device "
-                             "t4 --capacity 4096GiB -o "
-                             "run.tide -- COMMAND\n"
-                             "    tidepool advise run.tide --capacity "));
+  CHECK_THAT(
+      result.out,
+      ContainsSubstring("\nwhat to do: 14.45 GiB are left for the step's tensors\n"
+                        "  no advice yet: no forward op has a module, so nothing can be said of modules; expected "
+                        "a training step as recorded by `tidepool record --torch` or `record --dry --torch`\n"
+                        "  commands that lead to advice:\n    tidepool record --dry --torch --device t4 --capacity "
+                        "4096GiB -o run.tide -- COMMAND\n"
+                        "    tidepool advise run.tide --capacity "));
 }
 
 TEST_CASE("a job that does not fit gets the best change of each kind") {
