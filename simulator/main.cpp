@@ -151,7 +151,7 @@ int run_command(int argc, char** argv) {
       ->allow_extra_args(false);
   std::string max_input;
   app.add_option("--max-input", max_input,
-                 fmt::format("the most that a compressed input may have when decompressed ({} unless given; also: {})",
+                 fmt::format("most bytes of a compressed input after decompression ({} unless given; also: {})",
                              to_text(tidepool::kMostDecompressed), tidepool::kMaxInputVariable));
   std::function<int()> chosen;
   const std::size_t behind_dashes = words_behind_dashes(argc, argv);

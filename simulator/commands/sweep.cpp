@@ -177,8 +177,8 @@ const RegisterCommand kRegistered{
                       "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
            .range(std::int64_t{1}, std::int64_t{100'000});
        app.add_option("--validate", arguments->validate,
-                      "then execute plans on real memory and keep the measurements: all plans, or for each trace and "
-                      "machine this many, of the fastest runs at the least capacities");
+                      "then execute plans on real memory and keep the measurements: all plans of pools with addresses, "
+                      "or for each trace and machine this many, of the fastest runs at the least capacities");
        app.add_option("--backend", arguments->execution.backend, "of --validate: host (default) or cuda");
        app.add_flag("--move", arguments->execution.move,
                     "of --validate --backend host: measure time too, with copies that move their bytes; with the "

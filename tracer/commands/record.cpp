@@ -329,7 +329,9 @@ const RegisterCommand kRegistered{
               "the trace; for a job of several ranks, the job file, with the traces beside it; the raw recording "
               "goes to a folder RUN.raw beside it")
            .capture_default_str();
-       app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
+       app.add_option("--skip", arguments->skip,
+                      "iterations before the first that is recorded; with --torch, the job's first iteration is never "
+                      "recorded and does not count: --skip 1 begins with the third");
        app.add_option(
            "--iterations", arguments->iterations,
            fmt::format("iterations to record; then the job continues at full speed (default: all; with --torch {} "

@@ -197,7 +197,7 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();
        app.add_option("--format", arguments->format, "as for import").capture_default_str();
-       app.add_option("--largest", arguments->largest, "so many of the largest buffers too, as the program names them")
+       app.add_option("--largest", arguments->largest, "also the N largest buffers, as the program names them")
            .type_name("N");
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return inform(*arguments); };

@@ -93,7 +93,9 @@ const RegisterCommand kRegistered{
        app.add_option("-o,--output", arguments->output, "the machine file, for --machine").required();
        app.add_option("--backend", arguments->backend,
                       "cuda: a GPU (default); host: this machine's memory, for validate --backend host --move");
-       app.add_option("--name", arguments->name, "the machine's name in results (default: the name of the device)");
+       app.add_option(
+           "--name", arguments->name,
+           "the machine's name in results (default: the name of the device; with --backend host, this-host)");
        app.add_option("--samples", arguments->samples, "measurements of each number (default 15)");
        app.add_option("--largest", arguments->largest, "copies up to this size, 4MiB to 4GiB (default 256MiB)");
        app.add_option("--device", arguments->device, "cuda: number of the device (default 0)");
