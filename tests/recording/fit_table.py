@@ -126,7 +126,8 @@ def main():
     high = [said["high_bytes"] / MIB for _, said in known]
     rest = [m - r for m, r in zip(measured, reserved)]
     constant = statistics.median(rest[::2])
-    print(f"{len(known)} of {len(rows)} rows: every {arguments.every}th"
+    step = "every row" if arguments.every == 1 else f"one row in {arguments.every}"
+    print(f"{len(known)} of {len(rows)} rows: {step}"
           f"{f', but {len(taken) - len(known)} whose program does not run' if len(known) < len(taken) else ''}. "
           f"Measured - reserved - workspaces on the {len(rest[::2])} of "
           f"even index: median {constant:,.0f} MiB, from {min(rest[::2]):,.0f} to {max(rest[::2]):,.0f} MiB.")
