@@ -47,7 +47,7 @@ TEST_CASE("tidepool audit ends with 1 when an address differs, and names it") {
              ContainsSubstring("device 0: event 3: the log shows 512 B at 0x1000600; the model gives 0x1000000\n"));
 }
 
-TEST_CASE("tidepool audit says where a log was recorded under another allocator, and where it compared nothing") {
+TEST_CASE("tidepool audit says if a log was recorded under another allocator, and if it compared nothing") {
   const ScratchFolder folder;
   const std::string path = folder.file("log.text");
   std::string log;

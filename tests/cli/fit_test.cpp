@@ -99,7 +99,7 @@ TEST_CASE("tidepool fit records a command dry, and judges the memory that PyTorc
   CHECK(json.at("notes").size() == 1);  // modules and kinds are there; the context is assumed
 }
 
-TEST_CASE("tidepool fit cannot tell of a job that ended before a training step") {
+TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;
   const std::string script = "import torch; kept = torch.zeros(1 << 20, device='cuda'); raise ValueError('no data')";
@@ -120,7 +120,7 @@ TEST_CASE("tidepool fit cannot tell of a job that ended before a training step")
   CHECK(json.at("notes").at(0) == "the job was stopped after " + seconds + " s, before a training step");
 }
 
-TEST_CASE("tidepool fit cannot tell of a job that was stopped before it used the device") {
+TEST_CASE("tidepool fit cannot judge a job that was stopped before it used the device") {
   for (const bool with_json : {false, true}) {
     std::vector<std::string> arguments{"fit", "--device", "rtx-3090", "--seconds", "1", "--", "sleep", "60"};
     if (with_json) arguments.insert(arguments.begin() + 1, "--json");
@@ -231,7 +231,7 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
         "tidepool: --pool: 'bfc' is no allocator of PyTorch; expected pytorch or pytorch-expandable\n");
 }
 
-TEST_CASE("tidepool fit cannot tell of a recorded job that failed before a training step") {
+TEST_CASE("tidepool fit cannot judge a recorded job that failed before a training step") {
   const ScratchFolder folder;
   const auto write = [&](const std::string& name, const std::string& phase) {
     std::ofstream{folder.file(name)} << R"({"tidepool":1,"meta":{"failure":"OutOfMemoryError: CUDA out of memory."}})"
@@ -253,7 +253,7 @@ TEST_CASE("tidepool fit cannot tell of a recorded job that failed before a train
                                "until then is judged\n"));
 }
 
-TEST_CASE("tidepool fit cannot tell of a trace that ends before a training step") {
+TEST_CASE("tidepool fit cannot judge a trace that ends before a training step") {
   const ScratchFolder folder;
   const std::string path = folder.file("forward.jsonl");
   std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"

@@ -69,7 +69,7 @@ TEST_CASE("during its latency, a copy moves no data, so it neither slows other c
   CHECK(end_in(overlap, 1) == 150_ns);
 }
 
-TEST_CASE("a copy that is added later slows a running one only from its own begin on") {
+TEST_CASE("a copy that is added later slows a running one only from its own start on") {
   for (const auto& [begin, end] : {std::pair{100_ns, 100_ns}, {60_ns, 140_ns}, {0_ns, 200_ns}}) {
     Links links = link(500'000, 1'000'000);
     links.add(kOut, {}, 0_ns, 100_ns);

@@ -144,7 +144,7 @@ TEST_CASE("tensors identify a segment, even if their clock has them a little ear
   CHECK(trace.buffer(BufferId{0}).size == 100_B);
 }
 
-TEST_CASE("facts about a tensor that a framework reports later are valid from its begin") {
+TEST_CASE("facts about a tensor that a framework reports later hold from the tensor's beginning") {
   const Trace trace = lowered(tensor("alloc", 1, 4096, 100) + tensor("alloc", 2, 8192, 100) +
                               tensor("existing", 5, 8192, 100, "gradient") +
                               tensor("existing", 6, 512, 8, "parameter") + tensor("free_requested", 9, 4096, 100));

@@ -108,7 +108,7 @@ TEST_CASE("a load without some gaps is the same if they are subtracted slot by s
   CHECK(tree.fits());
 }
 
-TEST_CASE("a swap-in is issued at the slot that a walk back from its use reaches") {
+TEST_CASE("a swap-in is issued at the slot that a walk backwards from its use finds") {
   Machine machine;
   machine.h2d = {BytesPerSecond{1'000'000'000}, 3_ns};
   Random random{5};

@@ -11,7 +11,8 @@ using tests::exact_run_that_ends_well;
 // Four blocks, 0 to 3, of 100 ns. Block i saves its input x_i (10 B) at 100 i + 60 ns, and y_i (100 B) at 100 i + 100
 // ns.
 
-TEST_CASE("a layer must have left the device before so many later layers run that more than allowed would stay") {
+TEST_CASE(
+    "a later layer waits until an offloaded layer has left, if otherwise more layers than allowed would be resident") {
   // Two of four layers are offloaded. The copy of y_0 runs from 100 to 200 ns, and then block 2 begins. The copies of
   // x_1, which block 1 saves at 160 ns, and y_1 run until 310 ns, but block 3 could begin at 300 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
@@ -23,7 +24,7 @@ TEST_CASE("a layer must have left the device before so many later layers run tha
   CHECK(large.totals.stall.d2h == 0_ns);
 }
 
-TEST_CASE("a layer is swapped in when the backward begins of the layer after which it left") {
+TEST_CASE("a layer that left after layer L is swapped in when the backward of L begins") {
   // Block 1 (110 B) is requested when block 2's backward (100 ns) begins. Its own backward waits 10 ns for it. Block 0
   // is requested at that time, and its copy is hidden.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");

@@ -9,7 +9,7 @@ from tidepool_live.actions import Actions
 
 
 class Hidden(unittest.TestCase):
-    def test_memory_that_the_job_cannot_see_stays_and_is_no_action_that_was_left_out(self):
+    def test_actions_on_memory_that_the_job_cannot_see_do_nothing_and_are_not_counted_as_left_out(self):
         plan = types.SimpleNamespace(hidden={0}, buffer_of=[0], sizes=[512])
         report, contents = mock.Mock(), mock.Mock()
         actions = Actions(plan, None, contents, report)

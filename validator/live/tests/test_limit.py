@@ -87,7 +87,7 @@ class Peaks(unittest.TestCase):
     def test_a_device_without_such_an_allocator_reports_none(self):
         self.assertNotIn("allocated_peak_bytes", self.report(HostDevice(), 5))
 
-    def test_on_a_gpu_they_are_pytorchs_and_count_from_an_empty_cache(self):
+    def test_on_a_gpu_the_peaks_are_pytorchs_and_count_from_an_empty_cache(self):
         gpu = object.__new__(CudaDevice)
         gpu.where = torch.device("cuda", 0)
         stats = {"allocated_bytes": {"all": {"peak": 5}}, "reserved_bytes": {"all": {"peak": 7}}}

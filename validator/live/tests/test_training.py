@@ -323,7 +323,7 @@ class Deviations(unittest.TestCase):
         self.assertEqual(followed, run(None)[0])
         self.assertEqual(report["deviations"], 3)
 
-    def test_an_op_of_other_sizes_is_said_to_be_one(self):
+    def test_a_deviation_names_an_op_of_other_sizes_as_such(self):
         planned = Planned("mlp", "dtr", "0.6x")
         self.addCleanup(planned.close)
         network, optimizer, step = models.make("mlp")
