@@ -105,9 +105,9 @@ void tell_apart(Arguments& arguments) {
   const std::vector<std::string> before{arguments.words.begin(), behind};
   arguments.command.assign(behind, arguments.words.end());
   if (before.empty() && arguments.command.empty())
-    refuse("fit: nothing to judge; expected a trace or a snapshot, or a command behind --, as in -- python3 train.py");
+    refuse("fit: nothing to judge; expected a trace or a snapshot, or a command after --, as in -- python3 train.py");
   if (before.size() > 1)
-    refuse("{}: {} words; expected one trace or snapshot, or a command behind --, as in -- python3 train.py",
+    refuse("{}: {} words; expected one trace or snapshot, or a command after --, as in -- python3 train.py",
            fmt::join(before, " "), before.size());
   if (!before.empty() && !arguments.command.empty())
     refuse("{} -- {}: a trace and a command; expected one of them", before[0], fmt::join(arguments.command, " "));
@@ -432,7 +432,7 @@ const RegisterCommand kRegistered{
        arguments->behind_dashes = app.behind_dashes();
        app.add_option("job", arguments->words,
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
-       app.add_option("command", arguments->none, "instead, behind --: a command, which is recorded dry");
+       app.add_option("command", arguments->none, "instead, after --: a command, which is recorded dry");
        app.add_option("--device", arguments->device, device_budget_names()).required();
        app.add_flag("--batch", arguments->batch,
                     "look for the largest batch that fits: {batch} in the command stands for it");

@@ -198,10 +198,10 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
              StartsWith("tidepool: " + script + ": text in no form that tidepool reads; known: "));
   CHECK_THAT(refusal({"no/such.tide", "--device", "t4"}), StartsWith("tidepool: no/such.tide: "));
   CHECK(refusal({"--device", "t4"}) ==
-        "tidepool: fit: nothing to judge; expected a trace or a snapshot, or a command behind --, as in -- python3 "
+        "tidepool: fit: nothing to judge; expected a trace or a snapshot, or a command after --, as in -- python3 "
         "train.py\n");
   CHECK(refusal({"--device", "t4", "python3", "train.py"}) ==
-        "tidepool: python3 train.py: 2 words; expected one trace or snapshot, or a command behind --, as in -- python3 "
+        "tidepool: python3 train.py: 2 words; expected one trace or snapshot, or a command after --, as in -- python3 "
         "train.py\n");
   CHECK(refusal({"--device", "t4", "a.tide", "--", "python3", "train.py"}) ==
         "tidepool: a.tide -- python3 train.py: a trace and a command; expected one of them\n");

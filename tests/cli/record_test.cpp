@@ -231,10 +231,10 @@ TEST_CASE("tidepool record says when a job ran nothing on the device") {
   const ScratchFolder folder;
   const ProgramResult result = run_program(recording(folder, "alloc a 512\n"));
   CHECK(result.code == 1);
-  CHECK(
-      result.err ==
-      "tidepool: nothing recorded: no kernel, copy or op was recorded; what the recorder said above tells why, or the "
-      "job ran none\n");
+  CHECK(result.err ==
+        "tidepool: nothing recorded: no kernel, copy or op was recorded; a message above gives the reason, or the job "
+        "ran "
+        "none\n");
   CHECK_FALSE(std::filesystem::exists(folder.file("run.raw")));
 }
 

@@ -149,7 +149,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   if (!recorded.work && without_gpu(arguments)) {
     const std::uint64_t skip = arguments.skip.value_or(0);
     return recorded.hooked ? fmt::format(
-                                 "no step of PyTorch; what its hook said above tells why, or the job ended no "
+                                 "no step of PyTorch; a message above gives the reason, or the job ended no "
                                  "more than {} step{} of an optimizer",
                                  skip + 1, skip == 0 ? "" : "s")
                            : kNoHook;
@@ -160,7 +160,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
     return "no process of the job used CUDA; expected one that calls cuInit, and does not clear its environment";
   }
   if (!recorded.work)
-    return "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
+    return "no kernel, copy or op was recorded; a message above gives the reason, or the job ran none";
   // Without the hook, the driver's allocations are a framework's segments, not its tensors.
   if (records_torch(arguments) && !recorded.hooked && !arguments.is_dry) return kNoHook;
   if (status == 0 && recorded.steps && recorded.whole_steps == 0)
@@ -386,7 +386,7 @@ const RegisterCommand kRegistered{
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
        app.add_flag("!--no-detach", arguments->detach, "CUPTI stays in the job after the recording, and slows it down");
        app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");
-       app.add_option("command", arguments->command, "the job, behind --").required();
+       app.add_option("command", arguments->command, "the job, after --").required();
        return [arguments] { return record(*arguments); };
      }}};
 
