@@ -85,7 +85,8 @@ nlohmann::ordered_json to_json(const DeviceAudit& audit) {
 /// A message if nothing was compared on any device, or if another allocator wrote the log; else "".
 std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
   if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
-  constexpr std::int64_t kFew = 100;  // two allocators agree on the first block, and by chance on a few others
+  // Two allocators agree on the first block, and by chance on a few others: fewer than 1 in kFew.
+  constexpr std::int64_t kFew = 100;
   if (total.first_mismatch && total.matched * kFew < total.allocations)
     return fmt::format("{}: {} of {} addresses match: it was recorded under another allocator, such as cudaMalloc",
                        arguments.path, total.matched, total.allocations);
@@ -190,7 +191,8 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegister{
     {"audit",
-     "replay an allocator's log and compare every recorded address, or published schedules and compare cost and peak",
+     "replay an allocator's log and compare every recorded address, or replay published schedules and compare cost "
+     "and peak",
      [](const CommandLine& app) {
        auto arguments = std::make_shared<Arguments>();
        app.add_option(
@@ -199,7 +201,8 @@ const RegisterCommand kRegister{
            .required();
        app.add_option("--pool", arguments->pool,
                       "pytorch or cnmem, with options if they differ from what the log says or from the defaults");
-       app.add_option("--segments", arguments->segments, "addresses and MiB that the device handed out to cnmem");
+       app.add_option("--segments", arguments->segments,
+                      "a file with the address and the MiB of each segment that the device handed out to cnmem");
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return run(*arguments); };
      }}};

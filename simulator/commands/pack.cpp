@@ -196,7 +196,8 @@ const RegisterCommand kRegistered{
                     "finds the loop in a recording of several iterations; planners place one iteration on a circle, so "
                     "that the places serve all; pools serve the whole recording");
        app.add_option("--segments", arguments->segments,
-                      "addresses and MiB that the device handed out to cnmem, where they are known");
+                      "a file with the address and the MiB of each segment that the device handed out to cnmem, where "
+                      "they are known");
        app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

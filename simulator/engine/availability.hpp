@@ -8,8 +8,9 @@
 
 namespace tidepool {
 
-/// Address ranges whose last user has not ended yet on some lane. A buffer placed in such a range must wait. A range is
-/// removed when its time is past on all lanes, so the map stays as small as the work under way. O(log n).
+/// Address ranges that were freed before their last user had ended on its lane. A buffer placed in such a range must
+/// wait. Ranges whose time is past stay until forget() removes them. Cost of release() and take(): O(log ranges),
+/// amortised.
 class Availability {
  public:
   /// [offset, offset + size) may be written from `time` on.
@@ -18,8 +19,8 @@ class Availability {
   /// The earliest time at which all of [offset, offset + size) may be written; forgets the range.
   Moment take(Bytes offset, Bytes size);
 
-  /// Forgets the ranges for which is_past(const Moment&) is true. Does nothing until the number of ranges has
-  /// doubled.
+  /// Forgets the ranges for which is_past(const Moment&) is true. Does nothing until there are at least 64
+  /// ranges, and twice as many as it left the last time.
   template <class IsPast>
   void forget(IsPast is_past) {
     if (ranges_.size() < swept_size_) return;

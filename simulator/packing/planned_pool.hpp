@@ -49,9 +49,10 @@ class PlannedPool final : public Pool {
   std::optional<HoleMap> holes_;
 };
 
-/// The granule of offsets and sizes: the option "alignment". Its default, 0B, means 512 B for a trace, and the
-/// alignments of the file for a list of lifetimes.
+/// The granule of offsets and sizes: the option "alignment". Its default, 0B, means 512 B for a trace; for a list of
+/// lifetimes, it means the alignments in the list's file.
 OptionInfo alignment_option();
+/// The granule for a trace.
 Bytes trace_alignment(const Options& options);
 
 }  // namespace tidepool

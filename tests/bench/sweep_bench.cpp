@@ -1,4 +1,5 @@
-// Runs per second of a sweep over one trace, database and rows included, at two sizes, with one and with two threads.
+// Runs per second of a sweep over one trace, at two sizes, with one and with two threads. The time includes making the
+// rows and storing them in a database in memory.
 #include <benchmark/benchmark.h>
 
 #include "simulator/sweep/sweep.hpp"

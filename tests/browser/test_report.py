@@ -16,7 +16,8 @@ PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(ROOT, "build", "tidepo
 SAMPLE = os.path.join(ROOT, "traces", "samples", "resnet50.tide")
 GRID = ["--policy", "none,dtr-eq,lru-swap", "--capacity", "0.6x"]
 
-# Moves the window in every frame. Returns the median time between frames, and that of the script in a frame, in ms.
+# Moves the window in every frame. Returns the median time between frames and that of the script in a frame, in ms, and
+# the number of rectangles in the last frame.
 FRAMES = """(async (count, move) => {
   await settled();
   frames.times.length = 0;
@@ -108,7 +109,7 @@ class Report(unittest.TestCase):
         self.assertIn(f"{bytes_text(first['peak_bytes'])} at the peak", told)
         self.assertIn(first["code"].splitlines()[0], self.page.run("document.querySelector('#advice pre').textContent"))
 
-    def test_begins_with_the_time_that_overheads_are_over(self):
+    def test_begins_with_the_time_that_overheads_are_relative_to(self):
         # Overheads are relative to baseline_ns, the time of the run without policy and limit.
         lead = self.page.run("""(() => {
           const recorded = content.trace.duration_ns;
@@ -119,7 +120,7 @@ class Report(unittest.TestCase):
         })()""")
         self.assertTrue(lead.startswith(f"A step of {self.rows[0]['baseline_ns'] / 1e6:.4g} ms "), lead)
 
-    def test_memory_peaks_where_the_run_says(self):
+    def test_memory_peaks_as_high_as_the_run_says(self):
         for index, row in enumerate(self.rows):
             peak = self.page.run(f"""(async () => {{
               const points = await runs[{index}].memory[0].points.load();
@@ -188,7 +189,7 @@ class Report(unittest.TestCase):
             dragged = self.page.run(window)
             self.assertAlmostEqual(dragged[1] - dragged[0], zoomed[1] - zoomed[0], delta=2)
             self.assertLess(dragged[0], zoomed[0])
-            # The opposite movement shows the whole window again.
+            # A larger movement the other way shows everything again.
             self.page.touch(*(((middle[0] + side * 120, middle[1]), (middle[0] + side * 50, middle[1])) for side in (-1, 1)))
             self.assertEqual(self.page.run(window), full)
 
@@ -414,7 +415,7 @@ class Names(unittest.TestCase):
         self.assertIn("buffer 0 (fc1.weight)\t3 MiB\tread\t", told)
         self.assertIn("buffer 1 (fc1, model.py:88)\t2 MiB\twrite\t", told)
 
-    def test_the_pointer_tells_them_in_the_map_and_in_the_lanes(self):
+    def test_the_pointer_tells_the_names_in_the_map_and_in_the_lanes(self):
         told = self.page.run("""(async () => {
           const [stays, spans] = await Promise.all([runs[0].stays.load(), runs[0].spans.load()]);
           return [tellStay(runs[0], stays.buffer.indexOf(1))[0], tellSpan(runs[0], {row: 0, waits: false})[0],

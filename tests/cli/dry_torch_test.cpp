@@ -54,8 +54,8 @@ TEST_CASE("a tensor that PyTorch's hook records too is only one buffer in a dry 
   CHECK(info.at("kind_bytes").at("parameter") > 0);
   CHECK(info.at("iterations") == 2);  // of three: the first step makes the optimizer's state
 
-  // Without --kernels the trace has the steps that the hook recorded, by operators, and each tensor is as large as its
-  // storage.
+  // Without --kernels, the trace has the steps that PyTorch's hook recorded, with operators as ops. Its buffers have
+  // the sizes of the storages, before PyTorch's allocator rounds them up.
   REQUIRE(run_program({"import", folder.file("run.raw"), "-o", folder.file("steps.tide")}).code == 0);
   const Json steps = Json::parse(run_program({"info", folder.file("steps.tide"), "--json"}).out);
   CHECK(steps.at("iterations") == 2);
@@ -113,8 +113,7 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
   const std::string trace = folder.file("step.tide"), plan = folder.file("step.plan");
   const std::string script = TIDEPOOL_SOURCE_DIR "/tests/dry/blocks.py";
   REQUIRE(run_program({"record", "--dry", "--torch", "-o", trace, "--", python, script, "cuda"}).code == 0);
-  for (const std::string policy :
-       {"dtr-eq", "lru-swap"}) {  // lru-swap is carried out by streams, events and storages of other sizes
+  for (const std::string policy : {"dtr-eq", "lru-swap"}) {  // lru-swap also needs streams and events
     INFO(policy);
     const std::vector<std::string> simulate{"simulate", trace,     "--policy",   policy, "--capacity",
                                             "0.8x",     "--first", "--plan-out", plan};

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Runs the script in `folder`, which also gets its results.
+/// Runs validator/gpu_day.sh with `folder` as working directory: relative paths in `arguments` are in it.
 ProgramResult gpu_day(const ScratchFolder& folder, const std::string& arguments) {
   const std::string line = "cd '" + folder.file("") + "' && '" TIDEPOOL_SOURCE_DIR "/validator/gpu_day.sh' " +
                            arguments + " >out 2>err </dev/null";
@@ -104,7 +104,7 @@ TEST_CASE("the dry run of a day with a GPU takes the preset of the present devic
   CHECK(preset_of("NVIDIA TITAN V") == "h100-80gb\nno preset for this device; h100-80gb stands in\n");
 }
 
-TEST_CASE("captures of a call have tensors and raw files, and its live plan is for operators") {
+TEST_CASE("captures record tensors and keep raw files, and the plan of the live run is for operators") {
   const ScratchFolder folder;
   write_program(folder,
                 "echo \"$@\"\ncase $1 in record) mkdir -p work/live-kernels.raw; touch work/live-kernels.raw/x;; "
@@ -120,7 +120,8 @@ TEST_CASE("captures of a call have tensors and raw files, and its live plan is f
 }
 
 TEST_CASE("a call ends before its time is up, and names the steps that it left out") {
-  // The plans may take 60 s each. On a busy machine, the time may be up before the first plan; then there is more.
+  // The plans may take 60 s each. On a busy machine, the time may be up before the first plan; then the call is
+  // repeated with more time.
   ProgramResult result;
   for (const int seconds : {6, 20, 50}) {
     const ScratchFolder folder;
@@ -156,7 +157,7 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
   CHECK_THAT(packed(folder, "calibrate.log"), ContainsSubstring("calibrated\n"));
 }
 
-TEST_CASE("if a call is killed at any moment, its results are a complete set of all steps but the last") {
+TEST_CASE("at whatever moment a call is killed, the old or the new set of its results is complete") {
   // The packed results have three pieces, so that replacing them takes long.
   const ScratchFolder folder;
   write_program(folder,

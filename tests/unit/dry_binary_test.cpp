@@ -53,7 +53,7 @@ TEST_CASE("a device loads the newest cubin of its own major version that is not 
   }
 }
 
-TEST_CASE("an LZ4 block may repeat its bytes, and one that decodes to more than its size is refused") {
+TEST_CASE("an LZ4 block may repeat its bytes, and is refused if it does not decode to the stated size") {
   // "ab", then four bytes that repeat from two bytes before, then "c" as the last literal.
   const std::string block{
       "\x20"
@@ -76,7 +76,7 @@ TEST_CASE("an LZ4 block may repeat its bytes, and one that decodes to more than 
   CHECK(unpack_lz4_block(bytes(before), 7).empty());
 }
 
-TEST_CASE("binaries cut off anywhere are read as far as they go") {
+TEST_CASE("a cubin that is cut off is read as far as it goes, and a fat binary that is cut off gives no cubin") {
   const std::string elf = test::cubin(kTwo), fat = test::fat_binary({{90, elf}}, test::Packing::kZstd);
   for (std::size_t size = 0; size < elf.size(); size += 7) CHECK(read_cubin(bytes(elf.substr(0, size))).size() <= 2);
   for (std::size_t size = 0; size < fat.size(); ++size)

@@ -1,4 +1,4 @@
-// Quantities of hybrid planners in closed form: lineages, exposed copies, early swap-ins.
+// Quantities of hybrid planners in closed form: lineages, exposed copies, early swap-ins. Small runs of PoocH and tide.
 #include <algorithm>
 #include <utility>
 
@@ -108,7 +108,7 @@ TEST_CASE("an early swap-in begins as soon as its memory is free from then on") 
   CHECK(schedule_early(gaps, {0}, lower, 110_B) == std::vector<PlannedGap>{{0, 1, 0}});
 }
 
-TEST_CASE("a wait exposes the copy that it waits for, and a longer wait exposes the copies before it, too") {
+TEST_CASE("a wait exposes the copy that it waits for, and if it lasts longer than that copy, the copies before, too") {
   // a and c (100 B each) are swapped out one after the other from 10 ns on. b (100 B) takes the place of a at 110 ns
   // instead of 10 ns. Op 3 needs a and c, so it waits for 200 ns.
   TraceBuilder build;
@@ -138,7 +138,7 @@ TEST_CASE("a wait exposes the copy that it waits for, and a longer wait exposes 
   CHECK(result.totals.stall.compute == 300_ns);
 }
 
-TEST_CASE("an op's wait on another stream exposes no copy") {
+TEST_CASE("an op's wait for an op of another stream exposes no copy") {
   // a (100 B) is back at 210 ns. Op 3 reads a and the output of op 1, which ends at 1000 ns on another stream.
   TraceBuilder build;
   const StreamId other = build.stream("other");
@@ -214,9 +214,9 @@ Result run_pooch(const std::string& options, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops would wait for") {
-  // One of a and b must be absent while p is live. If both are swapped, ops wait for a: the op that makes p for 50 ns
-  // until a has left, op 4 for 100 ns until a is back. So a is kept. Then ops would wait for b, so b is recomputed in
-  // 50 ns.
+  // One of a and b must be absent while p is live. If both are swapped, ops wait for a: op 2 waits 50 ns until a has
+  // left, and op 4 waits 180 ns until a is back, since a's swap-in begins only when b has left. So a is kept. Then ops
+  // would wait for b, so b is recomputed in 50 ns.
   const Result profiled = run_pooch(",effort=1", 210_B);
   CHECK(profiled.totals.swap_out == 200_B);
   CHECK(profiled.totals.recompute == 0_ns);

@@ -16,13 +16,13 @@ constexpr auto kValue = ParameterType::kValue;
 
 TEST_CASE("the mangled name of a kernel shows which pointers are to const") {
   CHECK(parameter_types("_Z3addPKfS0_Pfi") == Types{kConst, kConst, kPointer, kValue});  // S0_ is PKf again
-  CHECK(parameter_types("_Z4copyIfEvPT_PKS0_m") == Types{kPointer, kConst, kValue});     // a template: result first
+  CHECK(parameter_types("_Z4copyIfEvPT_PKS0_m") == Types{kPointer, kConst, kValue});     // v: a template's result
   CHECK(parameter_types("_ZN2at6native12_GLOBAL__N_14fillEPfdPKl") == Types{kPointer, kValue, kConst});
   CHECK(parameter_types("_Z5applyPFfRKfEPS_") == Types{kValue, kConst});  // a pointer to a function; S_ is float const
-  CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // pointers to pointers: to const, and not
+  CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // to a const pointer, and to a pointer
 }
 
-TEST_CASE("kernels without parameters and names that are not C++ give no uses") {
+TEST_CASE("kernels without parameters and names that are not C++ give no parameter types") {
   CHECK(parameter_types("_Z4nullv").empty());
   CHECK(parameter_types("triton_poi_fused_add_0").empty());
   CHECK(parameter_types("").empty());
@@ -31,7 +31,7 @@ TEST_CASE("kernels without parameters and names that are not C++ give no uses") 
   CHECK(parameter_types("_Z" + std::string(1 << 20, 'P')).empty());
 }
 
-TEST_CASE("a demangled name is split into parameters outside of brackets only") {
+TEST_CASE("only commas outside of brackets separate the parameters of a demangled name") {
   CHECK(declared_parameter_types("void f<(anonymous namespace)::G, (int)2>(float const*, Array<char*, 3>, int*)") ==
         Types{kConst, kValue, kPointer});
   CHECK(declared_parameter_types("void h<k::operator()(int)::{lambda(int)#1}>(long, {lambda(int)#1}, float*)") ==

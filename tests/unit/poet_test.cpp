@@ -92,7 +92,7 @@ TEST_CASE("if the time of reruns is limited, POET uses copies instead") {
   CHECK(cost_of(graph, *limited.schedule).paged > 0_ns);
 }
 
-TEST_CASE("POET's relaxation finds a rounding that keeps the limit of the time of reruns, if one does") {
+TEST_CASE("if the time of reruns is limited, some roundings of POET's relaxation keep the limit, and these fit") {
   int kept = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     KeepGraph graph = paged_graph(seed);
@@ -122,7 +122,7 @@ TEST_CASE("POET refuses prices and limits that are not numbers from 0 to a milli
 }
 
 TEST_CASE("if copies are expensive, POET recomputes a chain as Checkmate does; if they are cheap, it only copies") {
-  // The step's input, the inputs of four ops, and a gradient with the one made from it.
+  // Memory for the step's input, the inputs of four ops, a gradient, and the gradient made from it.
   const Trace trace = tests::chain_trace(8);
   const Bytes capacity = 1000_B * (1 + 4 + 2);
   const Result dear = tests::exact_run_that_ends_well(trace, "poet(solve=ilp,stages=8,paging=1000)", capacity);

@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// A tensor of a DTR log: a root owns a storage, the others are views of one. A name is bound to a value; a storage
-/// ends when no name refers to a value of its root any more, as the authors' simulator counts it.
+/// A tensor of a DTR log: a root owns a storage, the others are views of a root. A name is bound to a value. A storage
+/// ends when no name is bound to its root or to a view of it any more, as in the authors' simulator.
 struct DtrValue {
   std::uint32_t root = 0;  ///< itself for a root
   std::uint32_t name = 0;  ///< the name under which it was made
@@ -32,14 +32,14 @@ struct DtrDeath {
 };
 
 /// The values of a whole log. Later lines show whether a MUTATE wrote in place: it did if no later instruction reads an
-/// old value and no old value is an output, and if the MUTATE names its arguments in ascending order and each has
-/// another storage. If not, the logged program ran it on a copy.
+/// old value, no old value is an output, and the MUTATE names the arguments that it changes in ascending order, no two
+/// of them with the same storage. If not, the logged program ran it on a copy.
 struct DtrValues {
   std::vector<DtrValue> values;
   std::vector<std::uint32_t> args;          ///< parallel to DtrLog::args: the values read
   std::vector<std::uint32_t> first_made;    ///< by instruction: the first of the values that it makes
   std::vector<DtrDeath> deaths;             ///< in the order of the log
-  std::vector<std::uint32_t> outputs;       ///< outputs, in the order of the log
+  std::vector<std::uint32_t> outputs;       ///< in the order in which the log first binds their names
   std::vector<bool> in_place;               ///< by instruction: a MUTATE that changes its arguments' own storages
   std::vector<std::uint32_t> chain_length;  ///< by chain: number of roots
 

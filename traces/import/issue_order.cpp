@@ -5,7 +5,8 @@
 namespace tidepool {
 namespace {
 
-/// Notes that `point` of `stream` is waited for. @return  false if that or a later point was noted before
+/// Notes that `point` of `stream` is waited for. @return  false if the point is not valid, or if it or a later one
+/// was noted before
 bool join(std::map<StreamId, OpId>& joined, StreamId stream, OpId point) {
   if (!point.valid()) return false;
   const auto [entry, added] = joined.try_emplace(stream, point);

@@ -10,7 +10,7 @@ bool all_same(const Range& a, const Range& b, const Same& same) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-/// Whether both lost the same records. Residuals of clock fits may differ, since each process has its own clock.
+/// Whether both have equal counts of losses. Residuals of clock fits may differ, since each process has its own clock.
 bool lost_the_same(Losses one, const Losses& other) {
   one.clock_residual_ns = other.clock_residual_ns;
   return one == other;

@@ -16,14 +16,15 @@ enum class AmongLike : std::uint8_t { kLongest, kFirstReleased };
 inline constexpr double kWaitedFor = 1;
 
 /// The price of each gap; a selection prefers small prices. A gap costs kWaitedFor for each direction in which ops wait
-/// for its copy, and next to nothing otherwise. The swap-out is free if the host has the content already, or if the
-/// content can be copied after its last change in the previous iteration and no op waits for that. `step` says for
-/// which copies ops wait.
+/// for its copy, and next to nothing otherwise. The swap-out is free if the host has the content already. Content
+/// from the previous iteration may be swapped out in that one, after its last change; then waits for that copy count.
+/// `step` says for which copies ops wait.
 std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
                                 AmongLike like);
 
-/// Extends a selection. If ops waited for the swap-out of a selected gap, the gap in which its content begins the step
-/// on the host is added: then the swap-out is not needed. It is added only if that content comes back in time.
+/// Extends a selection by gaps that cross the boundary between two iterations. If ops waited for the swap-out of a
+/// selected gap, the crossing gap of the same content is added: the content then begins the step on the host and need
+/// not be swapped out. A crossing gap is added only if its content comes back in time.
 std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const std::vector<Gap>& gaps,
                                               const Machine& machine, std::vector<std::uint32_t> selected);
 

@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Calls visit(first, last) for the one or two ranges of slots that the positions [first, last) of a circle cover: at
-/// most one full circle.
+/// Calls visit(first, last) for the ranges of slots that the positions [first, last) of a circle cover: one, or two if
+/// they pass its end, or none if first = last. They are at most one full circle; `last` is at most 2 * `slots`.
 template <class Visit>
 void for_each_range(std::size_t slots, std::size_t first, std::size_t last, Visit visit) {
   if (first < slots && first < last) visit(first, last < slots ? last : slots);
@@ -28,7 +28,7 @@ class RangeTree {
   /// The largest number in a range; for an empty range, less than the number of any slot.
   Bytes most(std::size_t first, std::size_t last) const { return most(1, 0, width_, first, last); }
   Bytes most() const { return node_[1].most; }
-  /// One past the last slot of a range that has more than `bytes`; `first` if there is none.
+  /// One past the last slot in [first, last) whose number is above `bytes`; `first` if there is none.
   std::size_t behind_last_above(std::size_t first, std::size_t last, Bytes bytes) const;
 
  private:

@@ -14,11 +14,11 @@ namespace tidepool {
 /// The results of a run of SmartPool, as its authors count them: over all events up to two iterations after the pool
 /// began to serve. "Raw" blocks are those that cudaMalloc serves.
 struct SmartPoolReport {
-  SmartPoolPeriod period;   ///< length 0: no iteration was found, all blocks are raw
+  SmartPoolPeriod period;   ///< length 0: the pool never served, all blocks are raw
   Bytes pool;               ///< height of the pool
-  Bytes load;               ///< most bytes live
-  Bytes usage;              ///< the larger of two sums: the most raw bytes, and `pool` + the raw bytes at the time when
-                            ///< the most bytes of the pool are live
+  Bytes load;               ///< the larger of the most raw bytes and all live bytes at the time when the most bytes of
+                            ///< the pool are live
+  Bytes usage;              ///< the same with `pool` in place of the live bytes of the pool
   std::int64_t hits = 0;    ///< mallocs served by the pool, in the whole run
   std::int64_t misses = 0;  ///< mallocs after the switch that went to cudaMalloc, in the whole run
 };
@@ -26,20 +26,20 @@ struct SmartPoolReport {
 /// SmartPool (Zhang, Yeung, Shu, He, Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
 /// 1903.06631, section 3; code: github.com/junzhezhang/onlineColoring and memInfo).
 ///
-/// Until SmartPool has found an iteration, it serves every block by a cudaMalloc and records the string of mallocs and
-/// frees. It searches the string for a repetition after 300 events, and after each search again when the number of
-/// events has doubled. From the next beginning of an iteration on, it serves from one pool. The slot of a malloc has
-/// the index (number of the event - location) % length of the iteration. The slot is used if the size is the planned
-/// one and its place is free, or the second place that a block has if it lives into the next iteration; otherwise the
-/// malloc is a miss, served by cudaMalloc. Blocks from cudaMalloc stay there until they are freed.
+/// At first, SmartPool serves every block by a cudaMalloc and records the string of mallocs and frees. It searches the
+/// string for a repetition after 300 events, and after each search again when the number of events has doubled. If it
+/// finds one, it serves from one pool from the next beginning of an iteration on. The slot of a malloc has the index
+/// (number of the event - location) % length, see SmartPoolPeriod. The slot serves only its planned size. The block
+/// gets the slot's place; if that is taken and the slot's block lives into the next iteration, it gets the slot's
+/// second place. Any other malloc is a miss, served by cudaMalloc. Blocks of cudaMalloc never move into the pool.
 ///
 /// As published, after one additional or missing event every later look-up finds a wrong slot; it is a miss only if the
 /// sizes differ. Four things differ from the published code, which would crash or hand out memory that is in use:
-///   - the request is a miss if the slot's places are taken, or if a block of another slot overlaps it,
+///   - the request is a miss if the slot's places are taken, even if only in part by a block of another slot,
 ///   - if the device refuses the pool, SmartPool continues without it,
 ///   - an iteration that would begin with a free begins with the next malloc,
-///   - the string is complete. The code sorts its blocks by address, reads past their end, and so leaves out the last
-///     one if it is not freed. Therefore the beginnings that it prints for its own logs are one event earlier.
+///   - the string is complete. The published code sorts its blocks by address, reads past their end, and so leaves out
+///     the last one if it is not freed. So the beginnings that it prints for its own logs are one event earlier.
 class SmartPool final : public Pool {
  public:
   explicit SmartPool(SmartPoolFit fit) : fit_{fit} {}

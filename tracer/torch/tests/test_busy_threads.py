@@ -5,7 +5,7 @@ import threading
 import time
 import unittest
 
-import support  # noqa: F401  the path of the package
+import support  # noqa: F401  adds the package to the path
 
 from tidepool_torch.busy_threads import wait_for_threads
 

@@ -37,7 +37,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
 
 def _say_last():
-    """Writes the exception that ended the program beside the raw files, for the message of `tidepool record`."""
+    """Writes the exception that ended the program to a file beside the raw files; `tidepool record` prints it."""
     value = getattr(sys, "last_value", None)
     folder = os.environ["TIDEPOOL_RAW"]
     if value is None or os.getpid() != _PROCESS or not os.path.isdir(folder):
