@@ -31,9 +31,6 @@ class PlanRecorder {
   }
 
   Recording run() {
-    sync_all();  // versions that are resident before the first action existed before the step
-    for (RecordedBlock& block : recording_.memory) recording_.existing.push_back(std::move(block));
-    recording_.memory.clear();
     iteration_begins(0);
     for (const Action& action : file_.plan.actions) {
       checker_.check(action);

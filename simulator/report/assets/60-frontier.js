@@ -71,7 +71,7 @@ function frontierFigure(frontier, allPools) {
 
   const ranked = rankLines(lines, limited.map(([, i]) => i), good);
   const labels = [];
-  // The name of the line under the pointer, above the line's last point.
+  // The name of the line under the pointer, above the line's point at the least capacity, towards the middle.
   const pointedName = h('svg:text', {class: 'label pointed-name end'});
   ranked.forEach(({line, best}, rank) => {
     const colour = best ? LINE_COLOURS[rank % LINE_COLOURS.length] : 'var(--faint)';
@@ -109,6 +109,7 @@ function frontierFigure(frontier, allPools) {
     const entry = h('svg:g', {class: 'entry', style: `--colour:${colour}`}, h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: ly, y2: ly, class: 'curve'}), text);
     const point = on => () => {
       pointedName.textContent = on ? line.name : '';
+      pointedName.classList.toggle('end', last !== null && last[0] > (left + W - right) / 2);
       if (last) [['x', Math.min(last[0] + 4, W - right)], ['y', Math.max(last[1] - 7, top - 4)]].forEach(([name, value]) => pointedName.setAttribute(name, value));
       svg.classList.toggle('pointing', on); group.classList.toggle('pointed', on); entry.classList.toggle('pointed', on); if (on) svg.append(group, pointedName);
     };
