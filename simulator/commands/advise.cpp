@@ -72,8 +72,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                            fits ? "a setting of it makes it fit"
                                                 : "and no setting of it that was tried makes it fit")
              : advice.base_peak <= spec.capacity ? "it fits as it is"
-             : fits ? "changes; those that fit come first: those with a certain peak, then the others, in each group "
-                      "the fastest first"
+             : fits ? "changes: first those that fit, of these first those with a certain peak, each group by time"
              : advice.changes.empty() ? "nothing that was tried lowers the peak"
                                       : "no change fits; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
