@@ -19,12 +19,12 @@ struct Change {
   Bytes peak;                               ///< largest sum of resident bytes
   bool peak_is_least = false;               ///< `peak` is a lower bound: a compiler orders the ops that run again
   std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for allocator, budget, plan
-  double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
-  Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
-  int parts = 0;                            ///< for a smaller batch: number of micro-batches
-  std::optional<Bytes> reserved = {};       ///< for a setting of the allocator: most bytes that it reserves
-  std::optional<Nanos> bound = {};  ///< no plan with the same kinds of actions is faster in max(capacity, peak)
-  std::optional<double> gap = {};   ///< time over bound, less 1
+  double overhead_ratio = 1;  ///< time of the step over its time without change and limit; 1 for a setting: not counted
+  Bytes copied = {};          ///< for an offload: bytes copied out in a step, and as many back
+  int parts = 0;              ///< for a smaller batch: number of micro-batches
+  std::optional<Bytes> reserved = {};  ///< for a setting of the allocator: most bytes that it reserves
+  std::optional<Nanos> bound = {};     ///< no plan with these kinds of actions is faster within max(capacity, peak)
+  std::optional<double> gap = {};      ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model): apply(*models) for a job of several models, and apply(model,
   /// optimizer) for early updates.
@@ -34,7 +34,8 @@ struct Change {
 struct Advice {
   Bytes base_peak;
   Bytes base_allocated;  ///< allocated_peak() of the step as it is
-  /// Bytes that PyTorch's default settings reserve. Only if the tensors fit the capacity and these bytes do not.
+  /// Bytes that PyTorch's default settings reserve. Only if "allocator" is tried, the tensors fit the capacity, and
+  /// these bytes do not.
   std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
   /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The
@@ -45,7 +46,7 @@ struct Advice {
 /// The step that the advice is about.
 struct AdvisedStep {
   Trace trace;
-  std::optional<std::size_t> iteration = {};  ///< its number in the recording; none if the recording has one step
+  std::optional<std::size_t> iteration = {};  ///< its number in the recording; none: the step is the whole recording
 };
 
 /// Chooses, among the iterations that have modules and train, the first one with the largest peak. If there is none,
@@ -70,8 +71,9 @@ struct AdviceOptions {
 /// A sentence that names the data that advice needs and the step lacks, and how to record them; empty if it lacks none.
 std::string missing_for_advice(const Trace& step);
 
+/// Simulates changes of the kinds in `tried`, and returns those that are worth proposing.
 /// @param words  the file and the machine as the user gave them
-/// @param spec   pool, capacity and machine; `policy` is not used
+/// @param spec   `policy` is not used: kinds and planners come from `tried`
 /// @throws InputError  missing_for_advice()
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);
 

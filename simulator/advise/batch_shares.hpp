@@ -13,9 +13,10 @@ struct PassSpan {
   std::size_t begin = 0, end = 0;
 };
 
-/// The ops of the passes that work on the batch, and the buffers that they make from it. The batch is in the unnamed
-/// buffers that exist before the passes, and in the outputs of sources. Exceptions, which keep their size: gradients of
-/// parameters, even before the cast to the parameter's precision; cuBLAS's workspaces; buffers of at most 512 bytes.
+/// The ops of the passes that work on the batch, and the buffers that they make from it. The batch is in the outputs of
+/// sources, and in the unnamed buffers that exist before the passes and are no parameter, gradient or optimizer state.
+/// Some buffers made from it keep their size: gradients of parameters, even before the cast to the parameter's
+/// precision; cuBLAS's workspaces; buffers of at most 512 bytes.
 class BatchShares {
  public:
   BatchShares(const Trace& step, PassSpan passes);

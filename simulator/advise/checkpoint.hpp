@@ -32,11 +32,12 @@ struct CheckpointedCall {
   std::size_t again_stop = 0;   ///< position at which the second run stops
   std::size_t left = 0;         ///< position of the call's last backward op that needs a buffer of forward
   std::vector<End> ends;        ///< new ends of buffers of the first run
-  std::vector<End> again_ends;  ///< ends of the second run's buffers that outlive this run; its others end with it
+  std::vector<End> again_ends;  ///< ends of those buffers of the second run that outlive the second run
   std::vector<BufferId> inputs;
   Nanos duration;                      ///< sum over the ops that run again
   std::vector<std::size_t> kept = {};  ///< positions, rising, of ops whose outputs are kept: they do not run again
-  /// Kept buffers that backward does not need: each ends in the second run, after this step of the call.
+  /// Kept buffers that the program frees before the second run. Each now ends in the second run, after this step of the
+  /// call; or after the step at `left`, if the second run stops before this step.
   std::vector<End> kept_ends = {};
 };
 

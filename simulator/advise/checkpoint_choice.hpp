@@ -30,7 +30,7 @@ class CheckpointSearch {
   /// no module, and from the best family (module_families()). It adds, one by one, the module that lowers the peak at
   /// the least cost, and then removes needless modules. Each family of two or more modules gives two choices: its
   /// fewest first modules that fit, and every second module. If no choice fits: the choice with the least peak; empty
-  /// if none lowers the peak. To add a module, the search computes at most eight peaks in O(steps) each.
+  /// if none lowers the peak. To add a module, the search computes at most eight peaks, each in about O(steps).
   std::vector<CheckpointChoice> choices(Bytes capacity) const;
 
  private:

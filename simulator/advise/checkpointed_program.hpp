@@ -12,16 +12,16 @@ namespace tidepool {
 /// A step of a changed program.
 struct ChangedStep {
   StepKind kind = StepKind::kRun;
-  std::uint32_t id = 0;
-  bool again = false;  ///< the op runs for the second time, or the buffer is the second run's
+  std::uint32_t id = 0;  ///< of the op (kRun) or of the buffer
+  bool again = false;    ///< the op runs for the second time, or the buffer is the second run's
 };
 
-/// The changed program. No module of `calls` lies in another. O(steps).
+/// The changed program. No module of `calls` may lie in another one. About O(steps).
 std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vector<const CheckpointedCall*>& calls);
 
 struct ChangedPeak {
   Bytes bytes;
-  std::size_t position = 0;  ///< before the step at this position of the unchanged program
+  std::size_t position = 0;  ///< the peak is before the step at this position of the unchanged program
 };
 ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps);
 

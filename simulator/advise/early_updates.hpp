@@ -18,14 +18,15 @@ struct EarlyUpdates {
 /// gradient is complete (Tensor.register_post_accumulate_grad_hook). Ops of the optimizer on lists of tensors are
 /// divided into one op per tensor first.
 ///
-/// Ops of the optimizer that share a buffer are one update, if the step changes the content of the buffer. The update
-/// runs directly after the last op of forward and backward that uses one of its buffers (a buffer that the step never
-/// writes does not count). Its temporary buffers move with it. A gradient that no other op uses later is freed after
-/// the update. Gradients from the step before no longer exist. Everything else stays as recorded.
+/// Two ops of the optimizer belong to one update if they share a buffer that the step writes. The update runs directly
+/// after the last op of forward and backward that uses one of its buffers (a buffer that the step never writes does not
+/// count). Its temporary buffers move with it. A gradient that no other op uses later is freed after the update.
+/// Gradients from the step before that no op uses no longer exist. Everything else stays as recorded.
 ///
 /// None if no update moves, or if hooks cannot make the updates. Hooks cannot if the step has several backward passes,
 /// because a hook would update after each pass. They also cannot if an update reads several gradients or changes one,
-/// because the script then clips or scales gradients between backward and the optimizer's step. O(uses log uses).
+/// because the script then clips or scales gradients between backward and the optimizer's step.
+/// O(uses log uses + updates * buffers).
 std::optional<EarlyUpdates> update_early(const Trace& trace);
 
 }  // namespace tidepool

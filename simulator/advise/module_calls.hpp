@@ -20,7 +20,7 @@ struct Pass {
 struct ModuleCall {
   std::string module;      ///< dotted path
   std::size_t first = 0;   ///< position in Trace::steps() of the first allocation for its first op
-  std::size_t behind = 0;  ///< position after its last op
+  std::size_t behind = 0;  ///< position after its last forward op
   Pass pass;               ///< the pass with its backward ops; may be later than the pass with its forward ops
 };
 
@@ -44,8 +44,8 @@ bool has_several_backward_passes(const Trace& trace);
 /// The calls of the modules that are called at most once in each forward pass of a step, ordered by name and position.
 /// Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are modules that run again in
 /// backward, since they are checkpointed already; containers, which are never called; and modules outside of the
-/// model, such as a loss: no named parameter's path begins like theirs. If the recording does not name containers, a
-/// module whose ops all lie in numbered modules is taken for a container.
+/// model, such as a loss: no path of a named parameter has the same first part. If the recording does not name
+/// containers, a module whose ops all lie in its numbered modules is taken for a container.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

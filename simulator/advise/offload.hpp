@@ -28,16 +28,16 @@ struct SavedTensor {
 /// the first read in backward. O(uses).
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least);
 
-/// A program that copies some saved tensors to the host. A copy runs on a stream of the ops: a copy out directly after
-/// the op that saves the tensor, a copy back directly before the op that reads it. On the device a tensor is freed as
-/// soon as nothing else holds it; the copy back fills a new buffer.
+/// A program that copies some saved tensors to the host. A copy out runs on the stream of the op that saves the
+/// tensor, directly after this op; a copy back on the stream of the op that reads it, directly before that op. On the
+/// device a tensor is freed as soon as nothing else holds it; the copy back fills a new buffer.
 class OffloadedStep {
  public:
   /// @param saved  the tensors of saved_tensors() that are copied
   OffloadedStep(const Trace& trace, const StepUses& uses, std::vector<SavedTensor> saved);
 
-  Bytes peak() const;  ///< O(steps)
-  Bytes copied() const;
+  Bytes peak() const;                             ///< O(steps)
+  Bytes copied() const;                           ///< to the host; as many come back
   Nanos copy_time(const Machine& machine) const;  ///< sum of all copies, both ways
   /// The changed program as a trace.
   Trace trace(const Machine& machine) const;

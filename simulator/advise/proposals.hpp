@@ -28,15 +28,19 @@ bool is_better(const Change& a, const Change& b, Bytes capacity);
 /// The change with its time, its bound and whether it fits.
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism);
 
+/// The best choices of modules to checkpoint, at most three.
 std::vector<Change> checkpoints(const Question& question);
-/// Only for a step whose ops are operators; else empty.
+/// Checkpoints that keep the outputs of some operators, at most two. Only for a step whose ops are operators; else
+/// empty.
 std::vector<Change> selective_checkpoints(const Question& question);
 /// The activation_memory_budget of a model that torch.compile takes as one graph, with the policy min-cut: the largest
 /// budget, in steps of 0.05, that fits; if none fits, the budget with the least peak. Only for a step whose ops are
 /// operators; else empty.
 std::vector<Change> budgets(const Question& question);
+/// The best choices of modules whose saved tensors are copied to the host, at most two.
 std::vector<Change> offloads(const Question& question);
-/// The fewest micro-batches, a power of two, that fit; if none fit, the number with the least peak. They have no bound.
+/// The fewest micro-batches that fit, a power of two from 2 to 64; if none fit, the number with the least peak. The
+/// change has no bound.
 std::vector<Change> batches(const Question& question);
 /// Updates in backward, if they lower the peak.
 std::vector<Change> early_updates(const Question& question);

@@ -1,6 +1,6 @@
 // Python files that change a job as advised; most have a function apply(model), which changes the model. For a job with
-// several models, `models` has their names (models_of()): the function is then apply(*models), and module names begin
-// with the name of their model.
+// several models, `models` has their names (models_of(); empty for one model): the function is then apply(*models), and
+// module names begin with the name of their model.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ std::string budget_code(double budget, const std::vector<std::string>& models);
 /// Code that updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
 std::string early_update_code();
 
-/// Code that keeps the tensors that modules save for backward on the host, except the modules' parameters and buffers,
-/// and tensors smaller than `least`.
+/// Code that keeps on the host what modules save for backward, except their parameters and buffers, and tensors smaller
+/// than `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least, const std::vector<std::string>& models);
 
 /// A function micro_batches(batch), which cuts a batch into parts, and the loop over the parts.

@@ -41,13 +41,14 @@ std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, c
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
 /// An estimate of the size of ranges: the least distance from the start of a range to other memory above it; kOpenEnd
-/// if there is none. All ranges have the same size, and drivers reserve them side by side.
+/// if there is none. It assumes that all ranges have the same size and that drivers reserve them side by side.
+/// @param ranges  of find_ranges() with kOpenEnd as `longest`
 Bytes range_distance(const std::vector<ExpandableRange>& ranges);
 
 /// The owner of a segment.
 MappedFor mapped_for(const SnapshotSegment& segment);
 /// The owner of pages that an event maps or unmaps, by their size in bytes: a multiple of the large page's size means
-/// large pages. Small pages that are unmapped together may have such a size, too; the result is then not certain.
+/// large pages. This result is not certain, since small pages that are unmapped together may have such a size, too.
 MappedFor pages_for(const SnapshotEvent& event, const CachingConfig& config);
 /// The owner of a native segment that an event allocates or frees.
 MappedFor native_for(const SnapshotEvent& event);

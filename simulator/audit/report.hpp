@@ -14,7 +14,7 @@ namespace tidepool {
 struct AmbiguousBlock {
   std::int64_t address = 0;
   Bytes size;        ///< the least possible size
-  Bytes most_slack;  ///< the largest possible size less `size`
+  Bytes most_slack;  ///< the largest possible size minus `size`
   bool operator==(const AmbiguousBlock&) const = default;
 };
 

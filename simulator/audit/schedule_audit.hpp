@@ -12,7 +12,7 @@ namespace tidepool {
 
 /// A stored schedule: its stored cost and peak, and those of its replay.
 struct ReplayedSchedule {
-  std::string budget;
+  std::string budget;  ///< its name
   Bytes capacity;
   Nanos stored_cost, cost;
   Bytes stored_peak, peak;

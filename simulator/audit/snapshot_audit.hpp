@@ -13,7 +13,8 @@ namespace tidepool {
 /// refusal or by empty_cache, and the failure of each request that failed.
 ///
 /// Where the start state is ambiguous, blocks begin without slack. If a slack within the bounds would have avoided a
-/// wrong answer, the block gets this slack and the replay starts again (at most 1,000 passes over the log).
+/// wrong answer, the block gets this slack and the replay starts again: at most 1,000 passes over the log, and about
+/// 50 million events in all passes.
 ///
 /// @param config  see recorded_config()
 /// @throws InputError  "device 0: 1203 streams and pools; expected at most 1000"

@@ -19,9 +19,9 @@ struct Mismatch {
   std::string what;
 };
 
-/// Answers the requests of one malloc or empty_cache: each request of the model consumes the event that records it. If
+/// Answers the model's requests during a malloc or an empty_cache: each request consumes the event that records it. If
 /// the next event does not record the request, but the events of a retry follow, the request is refused. If they do not
-/// follow, the difference is a Mismatch.
+/// follow, the call throws Mismatch.
 class SnapshotScript final : public Device {
  public:
   /// @param ranges  in the order in which they begin

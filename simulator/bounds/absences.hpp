@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// An interval between two uses of a buffer whose content is still needed. Positions count ops. In a repeated step they
-/// go on past its end: position n + k is op k of the next iteration, -1 the last op of the previous one.
+/// An interval between two uses of a buffer whose content is still needed. Positions count ops. In a repeated
+/// step of n ops they go on past its end: position n + k is op k of the next iteration, -1 the last op of the previous.
 struct Absence {
   static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

@@ -11,7 +11,7 @@ namespace tidepool {
 
 /// The least sum of some of these sizes that is at least `excess`. If a table of all sums would take too much work:
 /// `excess` rounded up to a multiple of the sizes' greatest common divisor.
-/// @param excess     at most the sum of all sizes
+/// @param excess     at most the sum of all sizes; if it is not positive, it is the answer
 /// @param most_work  limit on the words of 64 sums that are processed; 10^6 take a millisecond
 Bytes least_sum(std::span<const Bytes> sizes, Bytes excess, std::int64_t most_work = 1'000'000);
 

@@ -44,15 +44,15 @@ struct Bound {
 struct BoundInfo {
   std::string name;
   std::string summary;
-  bool swap = true;   ///< it holds for plans that swap ...
-  bool remat = true;  ///< ... and for plans that recompute; it is only asked about plans for which it holds
+  bool swap = true;   ///< it holds for plans that swap; false: it is not asked if plans may swap
+  bool remat = true;  ///< the same for plans that recompute
   /// It takes milliseconds for a trace of 10^4 ops, and is computed for every run. False: it is computed only with
   /// BoundEffort::kAll.
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; false: it is not asked
   bool order = false;   ///< it holds for every order of the ops; false: it is not asked if plans may change the order
-  /// Returns none if the bound has no answer. If the answer's `with` is empty, it holds for all plans that this `swap`
-  /// and `remat` allow.
+  /// Returns none if the bound has no answer. An answer whose `with` is empty holds for all plans that `swap` and
+  /// `remat` of this BoundInfo allow.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
 
@@ -67,8 +67,10 @@ std::vector<const BoundInfo*> all_bounds();
 /// Which bounds are computed: those with BoundInfo::quick, or all.
 enum class BoundEffort : std::uint8_t { kQuick, kAll };
 
-/// The bounds of this effort that hold for the query's plans, the best one last. Infeasibility is better than any time, and a later
-/// time is better than an earlier one. Of equal times, the one with the earlier name is last. `name` is set in each.
+/// The bounds of this effort that hold for the query's plans, the best one last. Infeasibility is better than any time,
+/// and a later time is better than an earlier one. Of equal times, the bound with the alphabetically first name is
+/// last; of several proofs of infeasibility, the one with the alphabetically last name. `name` and `with` are set in
+/// each.
 std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 
 /// The best one of compute_bounds(); none if no bound has an answer.

@@ -12,13 +12,14 @@
 
 namespace tidepool {
 
-/// The actions of a chain of policies, as with_text() writes them. The option "with" of a policy restricts its actions.
-/// @throws InputError  for an unknown policy or option
+/// The actions of a chain of policies, as with_text() writes them. If a policy has the option "with", this option names
+/// its actions; otherwise they are all actions of its kind.
+/// @throws InputError  for an unknown policy, or an unknown option of a policy that has the option "with"
 std::string allowed_by(const PolicyChain& policy);
 
 /// The query for the bound of a run: it allows the actions of the run's policies, as given by allowed_by().
 /// @return  refers to `trace` and to the machine in `spec`
-/// @throws InputError  for an unknown policy or option
+/// @throws InputError  as allowed_by()
 BoundQuery query_of(const Trace& trace, const RunSpec& spec);
 
 /// A cache of quick bounds. Several threads may ask; one of them computes, the others wait for it.

@@ -13,9 +13,9 @@ namespace tidepool {
 /// elsewhere. O(uses).
 std::vector<Nanos> earliest_ends(const Trace& trace);
 
-/// Whether the query's last iteration (if steady: the mean one) takes at least the time of a single run of the step. It
-/// may take less if iterations overlap: a lane may start the next iteration before the slowest lane has finished this
-/// one.
+/// Whether it is certain that the query's last iteration (if steady: the mean one) takes at least the time of a single
+/// run of the step. It may take less if iterations overlap: a lane may start the next iteration before the slowest lane
+/// has finished this one.
 bool iterations_are_apart(const BoundQuery& query);
 
 /// The time at which the clock of the measured iteration starts.

@@ -12,7 +12,7 @@ namespace tidepool {
 struct FluidQuery {
   Bytes capacity;
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
-  bool remat = false;                ///< content may be recomputed instead
+  bool remat = false;                ///< content may be recomputed instead of copied
   bool repeats = false;              ///< for the mean iteration of an endlessly repeated step
   bool whole = false;                ///< the bytes absent at an instant are a sum of whole buffers
 };
@@ -28,7 +28,7 @@ struct FluidBound {
 ///   y_g      bytes of absence g that are copied out and in; r_g bytes of it that are recomputed; y_g + r_g <= size
 ///   w_k      time that is lost before op k, by waiting or recomputing
 ///   o_k i_k  bytes copied out and in during op k; O_k I_k the same during w_k
-///   Q_k      bytes that may be copied out by op k and are not yet; A_k bytes that are back before they are due
+///   Q_k      bytes that may leave and have not left when op k begins; A_k bytes that are back before they are due
 ///   Y_k      bytes that are absent during op k. At least Q_k - E_k of them are still being copied, where E_k belong to
 ///            absences that begin later
 ///   z_c      bytes of content c that are copied out: at least y_g of each of its absences. An absence adds its bytes
@@ -40,11 +40,12 @@ struct FluidBound {
 ///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
 ///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise after it, with o_k and i_k,
 ///       where load_k - capacity, if positive and `whole`, is rounded up to the least sum of sizes that may be absent,
+///       unless there are more than 32 such sizes,
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
 /// Recomputation takes r_g / size of the producer's time (less if the producer makes more than g), between the start of
-/// the absence and its end or the end of the iteration. If an absence goes on beyond the iteration, x_g <= r_g of the
-/// recomputed bytes are copied out for that part; they add to z_c and come in like y_g. The program does not
-/// distinguish bytes: it copies those first that may be copied first.
+/// the absence and its end or the end of the iteration, whichever is earlier. If an absence goes on beyond the
+/// iteration, x_g <= r_g of the recomputed bytes are copied out for that part; they add to z_c and come in like y_g.
+/// The program does not distinguish bytes: it copies those first that may be copied first.
 ///
 /// The multipliers show the resource behind a time w_k > 0. Its cost of 1 is the sum of the shares of the three rows
 /// that contain it (O_k, I_k and recomputation). If the solver ran out of time, all w_k have the same weight.

@@ -42,7 +42,9 @@ class LinearProgram {
 
   /// Adds a variable. @return its number, counted from 0
   std::uint32_t variable(double lower, double upper, double cost);
+  /// Adds a variable that must be an integer. @return its number, counted with the other variables
   std::uint32_t integer(double lower, double upper, double cost);
+  /// Adds a row without coefficients. @return its number, counted from 0
   std::uint32_t row(double lower, double upper);
   /// Adds to the variable's coefficient in the row.
   void add(std::uint32_t row, std::uint32_t variable, double coefficient);

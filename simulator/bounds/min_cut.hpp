@@ -5,14 +5,15 @@
 
 namespace tidepool {
 
-/// A bound on recomputation, with the choice behind it. A plan that keeps `resident` from `instant` on, and runs
-/// `again` when it needs them, is as close to the bound as memory after the instant allows.
+/// A bound on recomputation, with the choice behind it. A plan that keeps the versions choice.resident from `instant`
+/// on, and runs the ops choice.again when it needs their outputs, is as close to the bound as memory after the instant
+/// allows.
 struct MinCutPlan {
   bool feasible = true;              ///< false: no plan exists at all
   std::int64_t bound = 0;            ///< ns: no plan without swaps recomputes less
   int stretches = 1;                 ///< number of windows of ops whose bounds add up to `bound`
   std::int32_t instant = 0;          ///< the op that has just run
-  RecomputeCut::Choice choice = {};  ///< known unless nothing must be run again
+  RecomputeCut::Choice choice = {};  ///< known if a plan exists and must run ops again
   int flows = 0;                     ///< number of maximum flows that were computed
 };
 

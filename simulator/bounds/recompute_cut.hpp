@@ -32,7 +32,7 @@ class RecomputeCut {
   /// @param until  counts only ops that run again before this op, for uses up to it; none: up to the end
   RecomputeCut(const RecomputeModel& model, std::int32_t instant, std::optional<std::int32_t> until = {});
 
-  /// Bytes of all versions that the program needs later: if they all fit, nothing runs again.
+  /// Bytes of all versions beside the working set that the program needs later. If they all fit, nothing runs again.
   std::int64_t needed_bytes() const { return needed_bytes_; }
   /// The fewest bytes that must stay, whatever runs again. One flow.
   std::int64_t least_bytes() const;
@@ -55,8 +55,8 @@ class RecomputeCut {
   /// @param unless_over  in ns; gives up if this instant cannot prove more
   Answer bound(std::int64_t room, double price = 0, std::int64_t unless_over = 0);
 
-  /// The cheapest choice that fits, of those that the last bound() found. None if nothing must run again, or nothing
-  /// fits.
+  /// The cheapest choice that fits, of those that the last bound() found. `known` is false if nothing must run again,
+  /// or nothing fits.
   struct Choice {
     bool known = false;
     CutPoint point;

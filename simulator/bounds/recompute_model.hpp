@@ -42,7 +42,7 @@ class RecomputeModel {
   const Trace& trace() const { return trace_; }
   std::int32_t ops() const { return static_cast<std::int32_t>(trace_.ops().size()); }
   std::int64_t cost(OpId op) const { return costs_[op.index()]; }
-  /// Sum over all ops, each once.
+  /// Sum of the costs of all ops, each once.
   Nanos work() const;
   const Item& item(VersionId v) const { return items_[v.index()]; }
   std::span<const Item> items() const { return items_; }

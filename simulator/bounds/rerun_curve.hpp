@@ -1,4 +1,5 @@
-// The least time of reruns after an instant, with those that make their inputs, as a function of the missing bytes.
+// The least time of reruns after an instant, as a function of the missing bytes. Reruns that make the inputs of other
+// reruns count too.
 #pragma once
 
 #include <cstdint>

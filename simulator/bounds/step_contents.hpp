@@ -21,7 +21,7 @@ struct StepContent {
   enum class Origin : std::uint8_t {
     kOp,      ///< an op of the step makes it, perhaps in the previous iteration
     kBefore,  ///< it existed before the step; the plan chooses whether on the device or on the host
-    kAlways   ///< it existed before the step and no op changes it: the host has it
+    kAlways   ///< in a repeated step: it existed before the step and no op changes it, so the host has it
   };
   enum class End : std::uint8_t {
     kNone,    ///< the end of the step does not need it
@@ -57,8 +57,8 @@ struct StepContents {
 };
 
 /// The contents of a trace with one stream, without copy-on-write. It leaves out contents that no plan need keep
-/// between two ops: those without bytes, those never read again, and initial contents of buffers that the step
-/// allocates.
+/// between two ops: those without bytes, those that no later op reads and that are no outputs, and initial contents of
+/// buffers that the step allocates.
 /// @param repeats  content that exists before and after the step is carried over from each iteration to the next
 /// @param remat    contents may be used as long as ops that read them may run again
 StepContents step_contents(const Trace& trace, bool repeats, bool remat);

@@ -47,8 +47,8 @@ struct WholeBound {
 /// In a repeated step segments wrap around, and rows extend over two iterations. Variables are then means over all
 /// iterations, for which all of this holds as well.
 ///
-/// Left out, so the optimum may be above the bound: addresses; that one copy does not interrupt another; that copies in
-/// opposite directions slow each other down; the host's time to launch, pin and submit.
+/// Left out, so that even the best plan may take longer than the bound: addresses; that one copy does not interrupt
+/// another; that copies in opposite directions slow each other down; the host's time to launch, pin and submit.
 WholeBound whole_bound(const StepContents& step, const Machine& machine, const WholeQuery& query);
 
 }  // namespace tidepool
