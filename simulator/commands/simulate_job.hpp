@@ -19,6 +19,7 @@ struct JobText {
 /// Sets every text to a value that no command line can give. An option that the user gives then differs from an option
 /// left out, even if it has the default value. With any option of a run, the ranks of a job run policies.
 void forget_defaults(GridText& grid);
+/// The options after forget_defaults(), with the default value for each option that was left out.
 GridText with_defaults(GridText grid);
 
 void declare_job_options(const CommandLine& app, JobText& text);
@@ -26,6 +27,7 @@ void declare_job_options(const CommandLine& app, JobText& text);
 /// @throws InputError  "--of: 'gpu'; expected all, ops or host"
 JobChange change_of(const JobText& text);
 
+/// Refuses the options of jobs, if any is given, for a trace that is no job file.
 /// @throws InputError  "--scale: vgg.tide is no job file; this option needs one"
 void refuse_job_options(const JobText& text, const std::string& trace);
 

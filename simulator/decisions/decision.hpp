@@ -18,7 +18,7 @@ enum class Occasion : std::uint8_t {
   kExpected,   ///< a request was about to be made
   kBeforeRun,  ///< an op was about to run
   kPlan,       ///< the action is in a plan that was made before the run
-  kRules,      ///< the engine itself drops a version that is recomputed or swapped in before its next use
+  kRules,      ///< the engine itself drops a version; it is recomputed or swapped in again before its next use
 };
 
 /// One answer of a policy and its effect on the run, or an eviction by the engine's own rules.
@@ -28,7 +28,7 @@ struct Decision {
   Nanos time;   ///< on the run's clock
   Occasion occasion = Occasion::kPlan;
   std::size_t policy = 0;          ///< index into deciding_policies(); 0 if kRules
-  std::optional<Request> request;  ///< for kRequest and kExpected
+  std::optional<Request> request;  ///< for kRequest and kExpected; for kPlan if the plan acts before a request
   Ranking ranking;                 ///< for kRequest
   std::vector<Action> chosen;      ///< actions that were carried out, in this order
   std::vector<Action> in_vain;     ///< actions without effect: already done or under way, or no memory for them

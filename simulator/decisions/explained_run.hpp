@@ -6,8 +6,9 @@
 
 namespace tidepool {
 
-/// The same result as simulate().
+/// The same result as simulate(), which describes `keep_plan`.
 /// @param tell  called for every decision; may be empty
+/// @throws InputError  if `tell` is not empty and a policy changes the order of the ops
 Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_plan, const OnDecision& tell);
 
 }  // namespace tidepool

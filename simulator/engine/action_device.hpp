@@ -14,7 +14,8 @@ namespace tidepool {
 /// Counts reserved bytes against the capacity. No address is given out twice: addresses are not scarce.
 class ActionDevice final : public Device {
  public:
-  /// Receives an action: verb, pages, address and size.
+  /// Receives an action: verb, number of pages (for kMap, number of the page at which the memory begins), address,
+  /// size.
   using Record = std::function<void(Verb, std::int64_t /*pages*/, Bytes /*address*/, Bytes /*size*/)>;
 
   ActionDevice(Bytes capacity, Record record) : capacity_{capacity}, record_{std::move(record)} {}

@@ -16,7 +16,8 @@ namespace tidepool {
 /// actions, at the same times after their beginning.
 struct Boundary {
   /// The location of each initial content: device, host, or under way. Reserved memory. The clocks of all lanes,
-  /// counted from the earliest stream; a clock before it counts as zero, since nothing begins earlier.
+  /// counted from the earliest stream; an earlier clock counts as zero, since nothing begins before that stream's
+  /// clock.
   std::vector<std::int64_t> state;
   /// Addresses. If only they differ, the same actions may still be possible at other addresses, if the pool agrees.
   std::vector<std::int64_t> places;

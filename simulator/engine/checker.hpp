@@ -17,14 +17,14 @@ namespace tidepool {
 
 /// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError for:
 /// overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs are absent or
-/// stale; runs out of program order; outputs without a place; copies of absent content, or beyond the host's memory;
-/// plans that end before the program does. It also checks that a plan keeps its assumptions: if views are replayed, a
-/// view is resident only as long as its base; if sources are pinned, they stay; reruns keep to RerunRules.
+/// stale; first runs out of program order; outputs without a place; copies of absent content, or beyond the memory of
+/// host and storage. It also checks that a plan keeps its assumptions: if views are replayed, a view is resident only
+/// as long as its base; if sources are pinned, they stay; reruns keep to RerunRules.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
   void check(const Action& action);
-  /// Call after the last action.
+  /// Call after the last action. @throws PlanError  if the plan ends before the program does, or without its outputs
   void finish() const;
 
  private:

@@ -17,7 +17,7 @@ class CountedMemory {
   /// `size` bytes may be written from `free_from` on.
   void release(Bytes size, const Moment& free_from);
 
-  /// The moment from which a new place may be written; forgets its bytes.
+  /// The moment from which a new place may be written. With several streams, its bytes do not wait any more.
   /// @param held  bytes of all other places
   Moment take(Bytes size, Bytes held);
 
@@ -32,7 +32,7 @@ class CountedMemory {
   bool empty() const { return pieces_.empty(); }
 
   /// Calls visit(size, const Moment&) for all bytes that wait, those that may be written soonest first. With one
-  /// stream, there is one moment for all.
+  /// stream, calls it once, with size 0 and the moment from which all of them may be written.
   template <class Visit>
   void for_each(Visit visit) const {
     if (one_stream_) return visit(Bytes{}, latest_);

@@ -50,7 +50,7 @@ class Driver {
          std::optional<Nanos> matters_to = {}, OnDecision tell = {});
 
   Result run();
-  /// The failed request, if the run was out of memory.
+  /// The failed request, if the run was out of memory or infeasible.
   const std::optional<Shortage>& shortage() const { return shortage_; }
 
  private:
@@ -115,9 +115,9 @@ class Driver {
   bool advance(Frame& frame);
   void note_filled(OpId op, VersionId target);
   void execute(OpId op, VersionId target, std::size_t first_temporary);
-  /// Whether it has a place, from the program or an alloc for the coming run, and no content yet.
+  /// Whether `v` has a place, from the program or an alloc for the coming run, and no content yet.
   bool has_empty_place(VersionId v) const { return state(v).placed && !state(v).filled; }
-  /// Whether its copy on the host cannot be replaced by recomputing it.
+  /// Whether `v` has a copy on the host and cannot be recomputed.
   bool only_on_host(VersionId v) const { return state(v).on_host && !state(v).regenerable; }
   bool takes_over(VersionId out, bool again) const;
   void place_outputs(OpId op, bool again);
@@ -134,7 +134,7 @@ class Driver {
   std::optional<Block> place(const Request& request);
   Block find_place(VersionId v);
   Request request_for(VersionId v) const;
-  /// The first op of the program that has not run yet.
+  /// The first op of the program that has not run yet; none if all have run.
   OpId next_op() const { return issued_ < trace_.ops().size() ? OpId{issued_} : OpId{}; }
   void give_back(VersionId v, const Block& block, const PlaceUsers::Streams& users);
   void give_back_ending(OpId op);
@@ -184,7 +184,7 @@ class Driver {
   Pool* pool_;
   std::unique_ptr<Pool> brought_;  // the pool that a policy brought
   const bool may_swap_;
-  const bool all_stays_;  // there is no policy: all inputs are resident, and no locks or costs are needed
+  const bool all_stays_;  // no policy and no assumptions: all inputs are resident, and no locks or costs are needed
   std::vector<VersionState> states_;
   Timeline timeline_;
   const std::optional<Nanos> matters_to_;

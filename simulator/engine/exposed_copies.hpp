@@ -9,16 +9,16 @@
 
 namespace tidepool {
 
-/// By version: time of the last iteration in which an op waited while a copy of this version ran.
+/// By version: time, within the last iteration, for which ops waited while a copy of this version ran.
 struct ExposedCopies {
   std::vector<Nanos> in;   ///< to the device: copies of the op's inputs, and those before them in the queue
   std::vector<Nanos> out;  ///< to the host: copies out of a place that the op takes, and those before them in the queue
   Nanos of(VersionId v) const { return in[v.index()] + out[v.index()]; }
 };
 
-/// Replays a realised plan. An op waits for the copy that ends last: of those that bring its inputs, and of those that
-/// emptied places since the previous op. The wait is charged to that copy; if the wait is longer than the copy, the
-/// rest is charged to the copies before it in the same direction, one after the other.
+/// Replays a realised plan. An op's wait for inputs is charged to the last to end of the copies that bring them; its
+/// wait for places, to the last to end of the copies that emptied places since the previous op. If the wait is longer
+/// than that copy, the rest is charged to the copies before it in the same direction, one after the other.
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

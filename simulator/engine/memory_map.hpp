@@ -46,11 +46,13 @@ class MemoryMap {
     return true;
   }
 
+  /// Whether some of the addresses are mapped.
   bool overlaps(Bytes address, Bytes size) const {
     const auto after = windows_.lower_bound(address + size);
     return after != windows_.begin() && std::prev(after)->second.end > address;
   }
 
+  /// Whether all of the addresses are mapped.
   bool covers(Bytes address, Bytes size) const {
     Bytes covered = address;
     for_each_window(address, size, [&](Bytes first, Bytes end, Bytes /*memory*/) {

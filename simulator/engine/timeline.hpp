@@ -51,7 +51,7 @@ class Timeline {
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
   /// Time at which a stream has finished all of its work so far.
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
-  /// Whether the latest copy of `v` to the host has certainly ended at `time`, which is a result of now().
+  /// Whether it is certain that the latest copy of `v` to the host ends by `time`; false if its end is not known yet.
   bool has_left(VersionId v, Nanos time);
   /// Whether the host, or the storage beyond it, has memory for `v` now.
   bool fits_on_host(VersionId v) const;

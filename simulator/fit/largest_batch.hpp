@@ -20,16 +20,16 @@ struct BatchTrial {
 };
 
 struct LargestBatch {
-  std::optional<std::int64_t> batch;  ///< the largest batch that a trial showed to fit; none: not even a batch of 1
+  std::optional<std::int64_t> batch;  ///< the largest batch that a trial showed to fit; none: no trial showed any
   std::string ended;                  ///< why the search ended early: "batch 16: the job failed: ..."; else ""
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
 
 /// Searches the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost in
-/// proportion to the batch. So each trial is the batch at which the line through two earlier trials meets `capacity`,
-/// but at most eight times the largest batch that fits. Trials prove the answer: it fits, and it is `most` or a batch
-/// one larger does not fit. A trial without a result ends the search without this proof: its job failed, or takes far
-/// less memory than a smaller batch.
+/// proportion to the batch. So after batches 1 and 2, each trial is the batch at which the line through two earlier
+/// trials meets `capacity`, but at most eight times the largest batch that fits. Trials prove the answer: it fits, and
+/// it is `most` or a batch one larger does not fit. A trial without a result ends the search without this proof: its
+/// job failed, or takes far less memory than a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

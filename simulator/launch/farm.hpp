@@ -20,7 +20,7 @@ struct FarmOrder {
 
 struct FarmResult {
   std::size_t runs = 0;     ///< number of runs in the order
-  std::size_t missing = 0;  ///< number of runs that are not done after the second attempt
+  std::size_t missing = 0;  ///< number of runs that are not done in the end
   std::vector<int> shards;  ///< shards of the missing runs
   std::string folder;       ///< folder of the shards and the output of their workers, if any run is missing
 };

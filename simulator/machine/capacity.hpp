@@ -12,7 +12,8 @@ namespace tidepool {
 /// @throws InputError  "'-1x' is not a share of the peak; expected a number and x or %, as in 0.5x"
 std::optional<double> parse_share(std::string_view text);
 
-/// Reads "16GiB", "0.5x" or "50%" (of `ideal_peak`), or "none".
+/// Reads "16GiB", "0.5x" or "50%" (of `ideal_peak`), or "none" (kNoLimit).
+/// @throws InputError  for any other text
 Bytes parse_capacity(std::string_view text, Bytes ideal_peak);
 
 }  // namespace tidepool

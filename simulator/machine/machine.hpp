@@ -18,8 +18,9 @@ struct TimedSize {
 
 /// One direction of the host link. A copy first takes the latency, in which no data moves; then its data moves.
 struct Link {
-  BytesPerSecond rate{12'000'000'000};  ///< while no data moves the other way; beyond the last size of `times`
-  Nanos latency{10'000};                ///< also the time of an empty copy
+  /// While no data moves the other way. If `times` is given, only for the bytes of a copy beyond its last size.
+  BytesPerSecond rate{12'000'000'000};
+  Nanos latency{10'000};  ///< also the time of an empty copy
   /// Measured copies, by growing size and time. Between two of them, and between an empty copy (`latency`) and the
   /// first, time is interpolated linearly. If empty, the time of every copy is latency + size / rate.
   std::vector<TimedSize> times = {};

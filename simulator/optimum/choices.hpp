@@ -9,13 +9,14 @@ namespace tidepool::optimum {
 
 /// Every move that may lead to a plan of least time. Moves are left out if another plan is at least as good: a place
 /// ends only if its memory is needed, no more places end than needed, and only needed versions are brought back. If
-/// places choose bytes (see FreeBytes), this is so for every time from which the chosen bytes may be written. O(moves).
+/// places choose bytes (see FreeBytes), there are such moves for every time from which the chosen bytes may be written.
+/// O(moves).
 class Choices {
  public:
   explicit Choices(const TinyStep& step) : step_{step} {}
 
   /// The moves from `state`; valid until the next call.
-  /// @param fresh  versions that were absent, or had no content, before the last run
+  /// @param fresh  versions that the last run made, see Purpose::fresh
   const std::vector<Move>& of(const State& state, Set fresh);
 
  private:
@@ -48,8 +49,8 @@ class Choices {
   std::vector<Move> moves_;
 };
 
-/// Whether a copy from the host could also have been issued after the run that has just ended. That plan is better,
-/// since the version then takes memory later.
+/// Whether a copy from the host could have been issued after the run that has just ended instead of before it. The plan
+/// in which it is issued after the run is better, since the version then takes memory later.
 bool came_too_early(const TinyStep& step, const State& state);
 
 /// Whether all versions that the rest of the step needs are resident, on the host, or can be recomputed from these.

@@ -11,7 +11,8 @@ namespace tidepool::optimum {
 
 /// Free bytes that some op or copy may still use, by the time from which they may be written. All other free bytes may
 /// be written at any time. A place may choose its bytes. In the order of these times, it skips the first `leaves` bytes
-/// and takes the next ones. Every other choice with the same last time leaves bytes that may be written only later.
+/// and takes the next ones. Any other choice that may be written from the same time on leaves no better bytes to
+/// others.
 class FreeBytes {
  public:
   struct Piece {

@@ -8,8 +8,8 @@
 
 namespace tidepool::optimum {
 
-/// Gives the places of a plan's moves fixed addresses (Move::unit_at, in units of step.unit bytes), by backtracking
-/// over at most 5,000 places.
+/// Gives the places of a plan's moves fixed addresses (Move::unit_at, in units of step.unit bytes), by backtracking in
+/// at most 5,000 steps.
 /// @param step   with Freedom::addresses
 /// @param moves  a complete plan for the step, without addresses
 /// @return the moves with addresses; none if the search found none, which proves nothing

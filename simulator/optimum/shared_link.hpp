@@ -14,8 +14,8 @@ struct State;
 /// end is known, times of a State that wait for it are its mark(), which is later than every time.
 struct SharedLink {
   struct Copy {
-    Nanos after;       ///< it begins no earlier than this,
-    Nanos after_mark;  ///< nor before this copy of the other direction has ended; 0: no such copy
+    Nanos after;       ///< it begins no earlier
+    Nanos after_mark;  ///< mark of a copy of the other direction that must have ended before it begins; 0: none
     std::uint8_t version = 0;
   };
   struct Lane {
@@ -40,7 +40,7 @@ struct SharedLink {
 
 /// Adds a copy. @return  its mark
 Nanos add_copy(State& state, std::size_t lane, const SharedLink::Copy& copy);
-/// Advances until the copy of a mark has ended. Other times are returned unchanged.
+/// Advances until the copy whose mark is `time` has ended, and returns its end. If `time` is no mark: returns it.
 Nanos resolve(const TinyStep& step, State& state, Nanos time);
 /// Advances to `time`; no copy may be added before it afterwards.
 void advance(const TinyStep& step, State& state, Nanos time);

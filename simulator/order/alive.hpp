@@ -37,7 +37,7 @@ OpSets reachable_ops(const std::vector<std::vector<std::uint32_t>>& edges, bool 
 /// A lower bound on the peak of every order, if nothing is dropped or copied to the host: while an op runs, two kinds
 /// of buffers are alive. The op needs the first kind. The second kind is needed both before it and after it, in every
 /// order. (A buffer from before the step is needed before every op, and one that outlives the step after every op.)
-/// O(ops * (dependencies + buffers)).
+/// O(ops * (dependencies + uses)). For a step of more than kMostReached ops: peak_bound().
 Bytes alive_bound(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 }  // namespace tidepool

@@ -26,7 +26,7 @@ std::string_view to_text(Reason reason);
 struct Dependencies {
   std::vector<std::vector<std::uint32_t>> before;  ///< by op: ops that must run earlier; sorted, each once
   std::vector<std::vector<std::uint32_t>> after;   ///< the same pairs, the other way
-  std::array<std::int64_t, kReasons> pairs{};      ///< by reason; a pair with several reasons counts for the first
+  std::array<std::int64_t, kReasons> pairs{};      ///< by reason; a pair with several counts for the first one found
 };
 
 /// Dependencies of a step of one stream. Where evidence is weak, order is kept: an op whose uses are not known, a host

@@ -27,7 +27,7 @@ class Lifetimes {
   Bytes always() const { return always_; }
   /// Largest sum of live bytes when the ops run in this order. O(uses).
   Bytes peak(std::span<const std::uint32_t> order) const;
-  /// The same for every op: live bytes while it runs, by position in the order.
+  /// Live bytes while each op runs, by position in the order.
   std::vector<Bytes> load(std::span<const std::uint32_t> order) const;
   /// The step in this order, with every buffer allocated when it is first needed and freed after its last use.
   /// @param rule  the rule that made the order, for the new trace's metadata ("order")

@@ -11,10 +11,11 @@ namespace tidepool {
 OpOrder least_growth_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 /// The recorded order, but an op that frees more bytes than it allocates runs as early as possible. It brings the ops
-/// that it needs with it if all of them together free more than they allocate.
+/// that it needs with it if all of them together, at most 64, free more than they allocate.
 OpOrder eager_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
-/// List scheduling from the end: the op after which the most bytes are alive runs as late as possible.
+/// List scheduling from the end: of the ops that may run last, always takes the one that adds the most live bytes;
+/// among equals, the last recorded.
 OpOrder latest_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 }  // namespace tidepool
