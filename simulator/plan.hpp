@@ -31,7 +31,8 @@ enum class Verb : std::uint8_t {
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
   kDrop,     ///< the place of version `subject` ends before its last use: kSwapIn or kRun brings the version back
   kAwait,    ///< the stream of op `before` waits until all copies of version `subject` under way have ended
-  kNext,     ///< iteration `subject` begins: buffers that outlive the step hold initial versions, all others are gone
+  kNext,     ///< iteration `subject` begins: buffers that live before and after the step hold initial versions; the
+             ///< other content is gone
 };
 
 /// One action on memory. An action before op `before` is issued when the previous op of that stream has ended.

@@ -48,7 +48,8 @@ std::string plan_text(const PlanFile& file);
 /// Writes the whole file or nothing, compressed if the name ends in .zst. @throws InputError  if writing fails
 void write_plan(const std::string& path, const PlanFile& file);
 
-/// Reads a plan file. The result equals the plan that was written.
+/// Reads a plan file. The result equals the plan that was written, except RunSpec::count_search and Machine::sharing,
+/// which the file does not have.
 /// @param trace  if given, these are refused: a plan for another trace, an order of other ops than the trace's, and
 ///               versions and ops that the trace does not have
 /// @throws InputError  "run.plan:9: 'version' is 12; expected 0 to 8",

@@ -28,12 +28,12 @@ struct Layout {
   std::vector<Bytes> offsets;  ///< one for each item: the best layout found, also when it exceeds the capacity
   Bytes height;                ///< of `offsets`
   Bytes lower_bound;           ///< no layout is lower
-  std::string proof;           ///< proof of optimality: "load", "search", ...
+  std::string proof;           ///< proof of `lower_bound`: "load", "search", ...
 
   bool optimal() const { return height == lower_bound; }
 };
 
-/// Thread-compatible: one thread uses one planner.
+/// Thread-compatible: at most one thread at a time uses a planner.
 class Planner {
  public:
   virtual ~Planner() = default;

@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-/// The lowest hole that fits, or the smallest (lowest address among equals; the open end above all is the largest).
+/// kFirst: the lowest hole that fits. kBest: the smallest, and the lowest among equals. The open end above all is a
+/// hole, the largest one.
 enum class Fit : std::uint8_t { kFirst, kBest };
 
 /// A segment tree over the sections. An item belongs to the O(log n) nodes that make up its ranges. Every node has two
@@ -23,8 +24,8 @@ class Occupancy {
   /// Takes [offset, offset + size) during the ranges, whatever has been taken before.
   void take(std::span<const SectionRange> ranges, std::int64_t offset, std::int64_t size);
 
-  /// An offset at which `size` > 0 bytes are free during all of the ranges: the least multiple of `alignment` in a
-  /// hole.
+  /// An offset at which `size` > 0 bytes are free during all of the ranges: the least multiple of `alignment` in the
+  /// hole that `fit` chooses.
   /// @param from  nothing below it is considered
   std::int64_t find(std::span<const SectionRange> ranges, std::int64_t size, std::int64_t alignment, Fit fit,
                     std::int64_t from = 0);

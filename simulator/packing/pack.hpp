@@ -28,7 +28,7 @@ struct Packing {
   Nanos wall;               ///< wall time in the pool or planner
 
   std::vector<Count> counts;        ///< Pool::counts(), of the last device
-  std::vector<LayoutFile> layouts;  ///< of a planner for a trace, by device
+  std::vector<LayoutFile> layouts;  ///< of a planner for a trace: one for each device with buffers
   std::vector<Bytes> offsets;       ///< of a planner for an instance, by item
 
   /// Height over the lower bound, less 1; 0 if there is nothing to place.

@@ -17,7 +17,7 @@ namespace tidepool {
 enum class LoopCount : std::uint8_t {
   kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
   kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if the pool found an
-              ///< iteration of the loop's length
+              ///< iteration as long as that of the first device's loop
   kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
 };
 std::string_view to_text(LoopCount count);

@@ -48,13 +48,14 @@ Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment);
 
 /// Counts of a replay of the loop from a layout.
 struct LoopReplay {
-  std::int64_t served = 0;    ///< allocs that got their planned place
-  std::int64_t misses = 0;    ///< allocs that are not in the layout, or are there with another size
-  std::int64_t overlaps = 0;  ///< allocs whose place was in use: a mistake of the layout
+  std::int64_t served = 0;    ///< buffers that got their planned place
+  std::int64_t misses = 0;    ///< buffers that are not in the layout, or are there with another size
+  std::int64_t overlaps = 0;  ///< buffers whose place was in use: a mistake of the layout
   bool operator==(const LoopReplay&) const = default;
 };
 
-/// Walks over all events of the loop and gives every alloc its place in the layout of on_circle().
+/// Walks over all events of the loop, and gives every buffer that lives at its beginning or is allocated later its
+/// place in the layout of on_circle().
 LoopReplay replay_loop(const Trace& trace, std::uint16_t device, const SteadyLoop& loop, const Instance& instance,
                        std::span<const Bytes> offsets);
 

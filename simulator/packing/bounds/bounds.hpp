@@ -16,8 +16,8 @@ struct HeightBound {
 /// The largest sum of sizes in a section: pieces that live in one section lie one above the other in every layout.
 HeightBound load_bound(const PackingProblem& problem);
 
-/// A bound for sections with fixed pieces. Below the highest fixed piece, the other pieces have only the holes between
-/// fixed pieces that are large enough for the smallest of them. What exceeds these holes lies above the highest fixed
+/// A bound for sections with fixed pieces. Below the highest fixed piece, the other pieces have only those holes
+/// that are large enough for the smallest of them. What exceeds these holes lies above the highest fixed
 /// piece; the top of that piece is itself a bound.
 HeightBound fixed_bound(const PackingProblem& problem);
 

@@ -6,7 +6,7 @@
 
 namespace tidepool {
 
-/// A set of 128-bit fingerprints in bounded memory: when the set is full, it is emptied. Two states have the
+/// A set of 128-bit fingerprints in bounded memory: when the set is full, it is emptied. Two different states have the
 /// same fingerprint with a probability of 2^-128, far below that of a wrong bit in memory.
 class FailedStates {
  public:

@@ -44,7 +44,8 @@ class Skyline {
   /// Places the piece at its `low`; the pieces that wait beside it then lie above. No section of the piece may have a
   /// lower floor.
   void place(std::uint32_t piece);
-  /// Rules out offsets below `offset` for the piece. @return  its new low
+  /// Rules out offsets below `offset` for the piece. @return  the least offset from there on that its alignment and
+  /// fixed pieces allow: its new low, unless its low was higher
   std::int64_t raise(std::uint32_t piece, std::int64_t offset);
   /// Computes the floors again. @return  false if a section, `failed()`, exceeds the capacity
   bool settle(std::span<const SectionRange> sections);
@@ -53,6 +54,7 @@ class Skyline {
   /// A lower bound on the next offset above `low` at which a piece can rest on another one.
   std::int64_t next_rest(std::uint32_t piece) const;
 
+  /// The present state, for undo(), which goes back to it.
   std::size_t mark() const { return trail_.size(); }
   void undo(std::size_t mark);
 
