@@ -52,7 +52,8 @@ class Policy {
   virtual std::int64_t changes_of_mind() const { return 0; }
 
   /// Online: `request` does not fit. Appends evictions; called again while it still does not fit. Appending nothing
-  /// means "no answer": the next policy of the chain is asked, then the run is out of memory.
+  /// means "no answer": the next policy of the chain is asked. If no policy answers, and the driver has no place to
+  /// drop by its own rules, the run is out of memory.
   virtual void make_room(const View&, const Request&, std::vector<Action>&) {}
 
   /// Online: op is about to run for the first time (prefetch, early eviction).

@@ -48,9 +48,9 @@ struct Totals {
 /// and costs never recur, it is the longest cycle in the last half of the iterations between two states that are equal
 /// except for addresses.
 struct Cycle {
-  int iterations = 1;     ///< length of the cycle, which ends with the last iteration
-  int lead_in = 0;        ///< iterations before these
-  bool settled = true;    ///< the state has recurred; false: the means are over the last half, at least two iterations
+  int iterations = 1;   ///< length of the cycle, which ends with the last iteration
+  int lead_in = 0;      ///< iterations before these
+  bool settled = true;  ///< the state has recurred; false: the means are over the last half, or at least two iterations
   Nanos first_iteration;  ///< time of the first iteration
   Bytes start_on_host;    ///< content from before the step that is only on the host when the first iteration begins
 };

@@ -62,7 +62,8 @@ class View {
 
   const VersionState& state(VersionId v) const { return (*states_)[v.index()]; }
   bool resident(VersionId v) const { return state(v).filled; }
-  /// The version was made but is not resident: it was dropped or swapped out, or it is about to be computed.
+  /// The op that makes the version has been reached, but the version is not resident: it was dropped or swapped out, or
+  /// it is about to be computed.
   bool absent(VersionId v) const { return state(v).created && !state(v).filled; }
   /// The version has content, and is neither locked, nor pinned, nor about to be dropped.
   bool evictable(VersionId v) const {

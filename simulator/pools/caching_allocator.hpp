@@ -52,6 +52,7 @@ class CachingAllocator {
   /// The key of the blocks that a request of this rounded size gets.
   static Key key_of(Bytes rounded, const Source& source);
 
+  /// A block for a request; none if the device refuses memory for it even after cached segments were given back.
   std::optional<Block> malloc(Bytes requested, const Source& source);
   /// @return whether `address` was in use
   bool free(Bytes address);

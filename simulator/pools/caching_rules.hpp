@@ -24,8 +24,8 @@ struct CachingConfig {
 inline constexpr Bytes kCachingMinBlock{512};
 inline constexpr Bytes kCachingSmallSize{1 << 20};       ///< rounded requests up to this are small
 inline constexpr Bytes kCachingSmallSegment{2 << 20};    ///< segment and page size for small requests
-inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< a request from here on gets a segment of its own size ...
-inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< ... rounded up to a multiple of this
+inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< a request from here on gets a segment of its own
+inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< such a segment's size is a multiple of this
 
 /// The rounded size of a request: its block has at least this size.
 Bytes rounded_request(const CachingConfig& config, Bytes size);

@@ -10,7 +10,7 @@ namespace tidepool {
 /// A rank of a simulated job as a step that can be run by itself. The duration of an op begins when all of these have
 /// ended: the previous op on its stream, the ops that it is ordered after, and the host's last wait before its launch.
 /// The duration of a collective ends at the arrival of the rank, and with() adds the time after it; that of any other
-/// op ends with the op. Times count from the begin of the rank's trace.
+/// op ends with the op. Times count from the beginning of the rank's trace.
 class RankTrace {
  public:
   /// @param times  times of the rank in the job without policies and limits

@@ -23,7 +23,7 @@ struct OpTimes {
 struct CollectiveTimes {
   Nanos begin;           ///< arrival of the last rank
   Nanos end;             ///< the same for all ranks
-  std::size_t last = 0;  ///< the rank that arrived last; the lowest of several
+  std::size_t last = 0;  ///< the rank that arrived last; one of them if several did
 };
 
 struct JobTimes {
@@ -33,8 +33,8 @@ struct JobTimes {
 };
 
 /// Runs all ranks. RankOp defines the start of an op. A collective begins when the last rank of its group has arrived;
-/// each rank arrives in the order of its stream. The collective takes its cost, and ends for all ranks together. Times
-/// are those of the longest path, so they do not depend on the number of threads. O(ops).
+/// each stream of a rank reaches its collectives in their order. The collective takes its cost, and ends for all ranks
+/// together. Times are those of the longest path, so they do not depend on the number of threads. O(ops).
 /// @param costs    times of the collectives
 /// @param threads  at least 1
 /// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1;

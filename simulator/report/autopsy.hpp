@@ -18,7 +18,7 @@ struct Occupant {
   BufferId buffer;
   Bytes offset, held;
   bool needed = false;  ///< the op that was about to run uses it, so it cannot be evicted
-  OpId next_use;        ///< the first op, from that op on, that uses it; none: no op of the step uses it
+  OpId next_use;        ///< the first op, from that op on, that uses it; none: no such op
   bool operator==(const Occupant&) const = default;
 };
 
@@ -44,23 +44,23 @@ struct Autopsy {
   Bytes needed;                     ///< bytes of the occupants that the op needs
   Eviction eviction;
   std::vector<Remedy> remedies;         ///< all remedies that were tried: the cheapest first, those that failed last
-  std::optional<Bytes> least_capacity;  ///< the least with which the same pool and policy end well, see autopsy_of()
+  std::optional<Bytes> least_capacity;  ///< the least with which the same pool and policy end well; none: not found
 };
 
 /// The address range of `wanted` bytes in [0, end) that is cheapest to empty: it has the fewest bytes in use; among
-/// equals, the latest next use; then the lowest address. `occupants` are in order of address and do not overlap.
-/// O(n log n).
+/// equals, the latest next use; then the lowest address. It has no occupant that is needed. `occupants` are in order of
+/// address and do not overlap. O(n log n).
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
 
-/// A cheap eviction if addresses do not matter: the smallest buffer of at least `missing` bytes; if there is none, the
-/// largest buffer and, for the rest of the bytes, the same again.
+/// A cheap eviction of buffers that are not needed, if addresses do not matter: the smallest buffer of at least
+/// `missing` bytes; if there is none, the largest buffer and, for the rest of the bytes, the same again.
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 
-/// Analyses a run that was out of memory. Tries a few other pools and policies at its capacity, and searches for the
-/// least capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). For large traces, it
-/// tries fewer policies and does not search for the capacity. Deterministic.
+/// Analyses a run that was out of memory or infeasible. Tries a few other pools and policies at its capacity, and
+/// searches for the least capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). For
+/// traces of more than 20,000 ops, it tries fewer policies and does not search for the capacity. Deterministic.
 /// @param history  history of the run up to its end
-/// @return  none if the run was not out of memory
+/// @return  none if the run ended in another way
 std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);
 
 }  // namespace tidepool

@@ -91,7 +91,7 @@ struct History {
   /// Totals::peak.
   std::vector<MemoryPoint> memory;
   std::vector<ReservedSegment> segments;       ///< in the order of their beginnings
-  std::vector<Nanos> iterations;               ///< begin of each iteration but the first
+  std::vector<Nanos> iterations;               ///< beginning of each iteration but the first
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: compute's wait for its copies
   Nanos begin, end;
   bool counted = false;  ///< the trace has no durations: times count runs, allocs and frees

@@ -12,7 +12,7 @@ namespace tidepool {
 /// The same ops several times in a row: copy c begins with op `first` + c * `period`.
 struct Repeat {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::uint32_t first = 0, period = 0, copies = 0;  ///< ops
+  std::uint32_t first = 0, period = 0, copies = 0;  ///< the first op, ops of a copy, and number of copies
   std::uint32_t outer = kNone;                      ///< index of the repeat whose first copy this one is in
   std::uint32_t last() const { return first + period * copies; }
   bool operator==(const Repeat&) const = default;

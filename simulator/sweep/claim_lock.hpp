@@ -22,7 +22,7 @@ class ClaimLock {
 
   /// The position of the locked byte, drawn at random. It identifies this holder in the table of claims.
   std::int64_t holder() const { return holder_; }
-  /// Whether another live process holds the lock on this byte.
+  /// Whether another ClaimLock, of any live process, holds the lock on this byte.
   bool is_held(std::int64_t holder) const;
 
  private:

@@ -118,6 +118,7 @@ class Database {
   void query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
              const std::function<void(std::span<const Value> values)>& row) const;
 
+  /// Checks the whole file for damage.
   /// @throws InputError  "r.sqlite: damaged: ...; expected a whole database of sweep results"
   void check() const;
 

@@ -10,7 +10,7 @@ namespace tidepool {
 
 struct MergeCount {
   std::int64_t added = 0;  ///< runs that `into` did not have
-  std::int64_t known = 0;  ///< runs that it had, with the same result
+  std::int64_t known = 0;  ///< all other runs of `sources`: `into` had them already
 };
 
 /// Adds every run, measurement and request of `sources` to `into`; each source is checked for damage first. The result

@@ -16,6 +16,7 @@ class RemainingTime {
  public:
   explicit RemainingTime(int threads) : threads_{threads} {}
 
+  /// One more run of this kind will begin.
   void expect(const std::string& kind) { ++kinds_[kind].waiting; }
   /// Undoes one expect().
   void forget(const std::string& kind) { --kinds_[kind].waiting; }

@@ -19,9 +19,9 @@ struct Scenario {
   Nanos unlimited;   ///< time of the step in this scenario without a memory limit
 };
 
-/// The first scenario is as planned. In the second, all links are slower by `by`. Four more have random noise: each
-/// op's duration is multiplied by its own number from [1 - by, 1 + by], and each direction of each link is slower by
-/// its own share from [0, by]. Deterministic for a seed.
+/// The first scenario is as planned. In the second, all links are slower by the share `by`. Four more have random
+/// noise: each op's duration is multiplied by its own number from [1 - by, 1 + by], and each direction of each link is
+/// slower by its own share from [0, by]. Deterministic for a seed.
 /// @param by  in [0, 1)
 std::vector<Scenario> scenarios_around(const Trace& trace, const RunSpec& spec, double by, std::uint64_t seed);
 

@@ -30,7 +30,7 @@ SweepOrder parse_order(const std::string& json);
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
 /// Loads the traces, from paths that begin in the current folder, and their grids. If several files contain the same
-/// step, it is taken once. Fills `order.hashes`, or compares the traces with them.
+/// step, it is taken once. Fills `order.hashes` if they are empty; otherwise compares the traces with them.
 /// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...",  or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);
 

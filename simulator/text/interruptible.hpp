@@ -6,7 +6,8 @@
 
 namespace tidepool {
 
-/// While an object lives, the first Ctrl-C (or SIGTERM) asks the work to stop, and a second one ends the program.
+/// While an object lives, the first Ctrl-C or SIGTERM asks the work to stop, and a second one of the same kind ends the
+/// program.
 /// SIGXFSZ is ignored, so that a file at its size limit gives a write error. One object at a time.
 class Interruptible {
  public:
@@ -15,7 +16,7 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  /// Becomes true when the work is asked to stop.
+  /// Becomes true when the work is asked to stop, and stays true.
   static const std::atomic<bool>& asked();
   /// The exit code after an interruption, as a shell reports the signal: 130 after Ctrl-C, 143 after SIGTERM. Else 0.
   static int code();
