@@ -10,10 +10,10 @@
 
 namespace tidepool {
 
-/// Versions that rely on the costs of classes. A version notes a level for each class: it relies on a cost of at
-/// least this level. When a class's cost falls, the class calls the versions that noted a higher level; no other
-/// version needs to look at the class. A class keeps its notes in a heap, the highest level first. O(log n) per note
-/// and per call.
+/// Versions that rely on the costs of classes (see EvictedClasses). For each class that a version relies on, it notes
+/// a level: it relies on a cost of at least this level. When a class's cost falls, only the versions that noted a
+/// higher level are visited. The notes of a class are kept in a heap, the highest level first. Cost: O(log notes) for
+/// each note that is added or removed, amortised.
 class ClassLevels {
  public:
   void start(std::size_t versions) {
@@ -50,8 +50,8 @@ class ClassLevels {
     }
   }
 
-  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that noted the class with fewer
-  /// notes, and forgets its notes, since the version may rely on both classes. So a version is called O(log n) times.
+  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that noted the one of the two
+  /// classes that has fewer notes, and forgets all notes of this version, since it may rely on both classes.
   template <class Visit>
   void unite(std::uint32_t from, std::uint32_t into, Visit visit) {
     if (heaps_[from].notes.size() > heaps_[into].notes.size()) std::swap(heaps_[from], heaps_[into]);

@@ -17,7 +17,7 @@ struct Stretch {
   Bytes size;
   double cost = 0;    ///< cost of evicting its version; 0 if it is free
   VersionId version;  ///< none if it is free
-  bool fixed = false;
+  bool fixed = false;  ///< taken by a version that must stay
 };
 
 /// Stretches [first, last) of a list, none of them fixed.
@@ -27,11 +27,11 @@ struct Window {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// Calls visit(Window) for every minimal window of at least `need`, in order of its end. A window is minimal if it is
-/// too small without its first stretch, and without its last. `cost` is the sum over its stretches. A window of free
-/// stretches only is left out: the pool would have used it. One pass, O(stretches).
-/// @param shrink_at_end  false: the window that ends with the last stretch is not shrunk from the left; the scan ends
-///                       there, as in OneFlow's EvictAndFindPieceOnce
+/// Calls visit(Window) for every window of at least `need` bytes that is too small without its last stretch: in the
+/// order of their ends, the longest window of each end first. `need` > 0. Window::cost is the sum over its stretches. A
+/// window of free stretches only is left out: the pool would have used it. One pass, O(stretches).
+/// @param shrink_at_end  false: of the windows that end with the last stretch of the list, only the longest is visited,
+///                       as in OneFlow's EvictAndFindPieceOnce
 template <class Visit>
 void for_each_window(const std::vector<Stretch>& stretches, Bytes need, bool shrink_at_end, Visit visit) {
   std::size_t first = 0;

@@ -16,10 +16,10 @@ namespace tidepool {
 /// Classes of evicted versions. An evicted version makes a class with its own cost, which is then united with the
 /// classes of its absent neighbours; costs add up. When a version is recomputed, its cost is subtracted from its class,
 /// and the version leaves it, but the class is not split. So the cost of a class may be too high or too low. Outputs of
-/// the op that is about to run count as absent, with a class of cost 0. This is a Cost for DropLeastCost.
-/// O(neighbours whose class changed) per eviction and recomputation.
+/// the op that is about to run count as absent, with a class of cost 0. With bounds, this is a Cost for DropLeastCost.
+/// About O(neighbours) per eviction and recomputation.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
-/// @tparam kWithBounds  whether at_least() is used
+/// @tparam kWithBounds  whether at_least() and touched() are used
 template <bool kWithBounds>
 class EvictedClasses {
  public:
@@ -88,8 +88,9 @@ class EvictedClasses {
     return at_least(view, v);
   }
 
-  /// A lower bound of of(). It is exact until a class next to the version becomes cheaper; then it is lower by an
-  /// amount that doubles with each further fall until of() is called.
+  /// A lower bound of of(). It is exact until a class next to the version becomes cheaper. From then until of() is
+  /// called, it counts each class at less than its cost. The difference at least doubles each time that a class becomes
+  /// cheaper than it was counted.
   Nanos at_least(const View& view, VersionId v) {
     Place& place = places_[v.index()];
     if (kBounds) levels_.forget(v);

@@ -28,7 +28,8 @@ class EvictedRegions {
   void start(const View& view);
   /// `op` begins to wait for the inputs of its first run. O(uses of the op), or more if it views an absent version.
   void begun(const View& view, OpId op);
-  /// O(1), but O(uses in and around the region of parents) if outputs of a waiting op count already.
+  /// O(1), but O(uses in and around the region of parents) if the outputs of a waiting op count already among the
+  /// children of `v`.
   void dropped(const View& view, VersionId v);
   /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op).
   void computed(const View& view, std::span<const VersionId> versions);
@@ -64,8 +65,8 @@ class EvictedRegions {
   static Side other(Side side) { return side == Side::kParents ? Side::kChildren : Side::kParents; }
 
   /// Calls inside(v) for every absent version that can be reached from `bases` through absent versions, and at_edge(v)
-  /// for every resident version next to these, each once. Only edges of ops below `end` count. Ends when inside(v)
-  /// returns false.
+  /// for every resident version next to these or to a base; each once, and none for a base. Only edges of ops below
+  /// `end` count. Ends when inside(v) returns false; inside(v) may return nothing.
   template <class Inside, class AtEdge>
   void walk(const Trace& trace, Side side, std::span<const VersionId> bases, std::uint32_t end, Inside inside,
             AtEdge at_edge);

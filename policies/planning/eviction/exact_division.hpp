@@ -10,7 +10,7 @@
 namespace tidepool {
 
 /// The double nearest to numerator / denominator (ties to even), as Python divides integers. Denominator > 0 and below
-/// 2^126. One hardware division if both are at most 2^53, otherwise about 60 steps of long division.
+/// 2^126. One hardware division if neither is above 2^53 in magnitude, otherwise 54 steps of long division.
 inline double quotient(std::int64_t numerator, Int128 denominator) {
   __extension__ using Wide = unsigned __int128;
   const std::uint64_t whole =

@@ -8,9 +8,9 @@
 
 namespace tidepool {
 
-/// Key: the version whose next reader comes last in the program (Belady's rule). A version that outlives the step
-/// counts as read after the last op; one that is never read again comes first. Ties: the one that became evictable
-/// last.
+/// Key: the version whose next reader comes last in the program (Belady's rule). A version that no later op reads
+/// counts as read after the last op if its buffer outlives the step; otherwise it comes first of all. Ties: the one
+/// that became evictable last.
 struct FurthestFirst {
   static constexpr const char* kScore = "next reader, op";
   std::uint32_t next = 0;

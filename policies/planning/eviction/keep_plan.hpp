@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// Instants (ops in program order), each with a set of versions. Up to the first instant the first set is kept; from
-/// there to the second instant the second set; and so on. After the last instant any version may be evicted.
+/// Instants (ops in program order), each with a set of versions. The set of an instant is kept after the previous
+/// instant (or from the first op on) up to and including its own. After the last instant any version may be evicted.
 struct KeepPlan {
   struct Instant {
     std::uint32_t op = 0;

@@ -26,20 +26,21 @@ struct NextUseFormula {
 
 /// Makes room by dropping the droppable version v with the least
 ///   cost(v) / (size(v) * distance(v) ^ power)
-/// Cost, in ns: of v alone; or of v and all absent versions that v is recomputed from; or also of those recomputed from
-/// v.
+/// Cost, in ns: of v alone; or of v and all absent versions that v is recomputed from; or of these and all absent
+/// versions that are recomputed from v.
 /// Distance, in ns: 1 plus the time of the ops, each run once, from the waiting op to the next op that reads v or an
 /// absent version recomputed from v. A version that is never used again is cheapest. Ties: the version that became
-/// evictable last; among versions of cost 0, the one that became evictable first. Regions are those of the true graph,
-/// even while an op waits for its inputs: EvictedRegions::begun() is not called.
+/// evictable last; among versions whose quotient is 0, the one that became evictable first. Regions are those of the
+/// true graph, even while an op waits for its inputs: EvictedRegions::begun() is not called.
 ///
-/// If swapping is allowed and is cheaper, or v cannot be recomputed, v is swapped out. Its cost is then the time of the
-/// swap-out (none if the host has a copy) and of the swap-in. A region continues through versions that are only on the
-/// host; at most about 30 versions of the region count.
+/// If swapping is allowed, v is swapped out if that is cheaper or if v cannot be recomputed, unless the program no
+/// longer needs v. Its cost is then the time of the swap-out (none if the host has a copy) and of the swap-in. A region
+/// continues through versions that are only on the host; at most 33 versions of each of the two regions count.
 ///
 /// The index holds lower bounds of the quotient: the cost counts only the versions visited so far, and the distance may
 /// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate
-/// with a known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
+/// with a known value comes before it. At worst O(uses) per candidate at each eviction, much less if few regions must
+/// be walked.
 class DropByNextUse final : public Policy, public Explainer {
  public:
   /// By version: a factor of its cost.

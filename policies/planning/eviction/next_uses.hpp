@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The future uses of every version: the ops that read it or a view of it. O(ops) to construct.
+/// The future uses of every version: the ops that read it or a view of it. O(ops + versions) to construct.
 class NextUses {
  public:
   static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
@@ -21,8 +21,8 @@ class NextUses {
     for (const VersionId v : trace.outputs()) is_output_[trace.root(v).index()] = true;
   }
 
-  /// The first op from `op` on that reads `v`. Without one, the number of ops if `v` is an output, else kNever.
-  /// O(log readers).
+  /// The first op from `op` on that reads the root version `v`. Without one, the number of ops if `v` is an output,
+  /// else kNever. O(log readers).
   std::uint32_t next(VersionId v, std::uint32_t op) const {
     const auto readers = trace_->readers(v);
     const auto found = std::lower_bound(readers.begin(), readers.end(), OpId{op});

@@ -14,8 +14,8 @@ struct Piece {
   VersionId version;
 };
 
-/// The places of all versions in address order. Updated from View::drain_changes in
-/// O(places + changes * log changes).
+/// The places of all resident versions in address order. The caller notes the versions of View::drain_changes; then
+/// in_order() takes O(places + changes * log changes).
 class Pieces {
  public:
   void reset(const View& view) {
@@ -31,6 +31,7 @@ class Pieces {
     changed_.push_back(v);
   }
 
+  /// Valid until the next call.
   const std::vector<Piece>& in_order(const View& view) {
     std::erase_if(pieces_, [&](const Piece& piece) { return is_changed_[piece.version.index()]; });
     const auto old = static_cast<std::ptrdiff_t>(pieces_.size());

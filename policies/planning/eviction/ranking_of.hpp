@@ -11,7 +11,7 @@
 namespace tidepool {
 
 /// The candidates of a tournament over versions, in its order.
-/// @tparam Key  the key that candidates compare: kScore, its meaning and unit; score(), its value
+/// @tparam Key  the key that candidates compare: score() is its value, kScore the meaning and unit of that
 /// @param known  known(slot): whether the score is exact; false: it is a lower bound
 template <class Key, class Known>
 Ranking ranking_of(const Tournament<Key>& index, Known known) {

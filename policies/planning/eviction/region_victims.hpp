@@ -1,4 +1,4 @@
-// Policies that drop the version with the least cost, including the cost of its evicted neighbours.
+// Policies that drop the version with the least cost, including the cost of its evicted regions.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace tidepool {
 /// `kSides`. The index holds lower bounds: at first, a version's own cost. While the first candidate has only a bound,
 /// its regions are found; it is the victim if it is still first with its true cost. Once these searches have cost as
 /// much as computing new bounds for all versions, the new bounds are computed, at most once per eviction.
-/// O(uses) per eviction at worst, much less if few regions must be found.
-/// @tparam Index  as for DropLeastCost; only the cost may be a bound, not the other parts of its order
+/// At worst O(uses) per candidate at each eviction, much less if few regions must be found.
+/// @tparam Index  as for DropLeastCost; of the values that set() gets, only the cost may be a lower bound
 template <class Index, EvictedRegions::Side... kSides>
 class DropLeastRegion final : public Policy, public Explainer {
  public:

@@ -29,6 +29,7 @@ class StalenessIndex {
 
   /// Makes `slots` empty slots and begins at time 0.
   void reset(std::size_t slots);
+  /// Fills a slot, or changes its candidate. `order` decides ties; no two candidates have the same.
   void set(std::uint32_t slot, Nanos cost, Bytes size, Nanos last_access, std::uint32_t order);
   void clear(std::uint32_t slot);
   /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
@@ -37,7 +38,7 @@ class StalenessIndex {
   /// O(slots log slots).
   /// @param known  known(slot): whether the cost is exact; false: it is a lower bound
   Ranking ranking(Nanos now, const std::function<bool(std::uint32_t)>& known);
-  /// Number of evaluations of lines.
+  /// Number of comparisons of two lines in nodes of the tree so far.
   std::int64_t evaluations() const { return evaluations_; }
 
  private:

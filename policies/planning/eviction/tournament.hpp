@@ -8,8 +8,9 @@
 
 namespace tidepool {
 
-/// A tournament tree over slots 0, 1, 2, ...: each slot is empty or has a key; winner() is the slot whose key comes
-/// before all others by `Key::before(const Key&)`, a strict total order. set() and clear() are O(log n), winner() O(1).
+/// A tournament tree over slots 0, 1, 2, ...: each slot is empty or has a key. winner() is the slot whose key comes
+/// first by `Key::before(const Key&)`, a strict weak order; of equal keys, the lowest slot; kNone if all slots are
+/// empty. set() and clear() are O(log n), winner() O(1).
 template <class Key>
 class Tournament {
  public:

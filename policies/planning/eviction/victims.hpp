@@ -8,10 +8,11 @@
 
 namespace tidepool {
 
-/// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is read when the version's state
-/// changes, so it may depend on that state but not on time. The index is brought up to date only when room is needed.
+/// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is made when the index is brought
+/// up to date after a change of the version's state, so it may depend on that state but not on time. The index is
+/// brought up to date only when room is needed.
 /// `Key::kScore` names the number that keys compare, and `key.score()` is that number, to explain a choice.
-/// @tparam kVerb  kDrop (only versions that can be recomputed) or kSwapOut (any version)
+/// @tparam kVerb  kDrop (only droppable versions, see View::droppable()) or kSwapOut (any evictable version)
 template <class Key, Verb kVerb = Verb::kDrop>
 class EvictLeast : public Policy, public Explainer {
  public:

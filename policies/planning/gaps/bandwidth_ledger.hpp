@@ -15,15 +15,16 @@ namespace tidepool {
 /// Source: the bandwidth estimation of G10 (Zhang et al., MICRO 2023; its code, src/analysis.cc).
 class BandwidthLedger {
  public:
-  /// @param circle  of at least one slot; only its times are copied
+  /// @param circle  of at least one slot; only its start times are read, here
   BandwidthLedger(const StepCircle& circle, BytesPerSecond rate);
 
   /// The slot in which the last of `size` bytes moves, if they move from slot `from` on.
   std::size_t ends(std::size_t from, Bytes size) const;
-  /// The last slot in which `size` bytes must begin to move if all have moved when slot `before` begins.
+  /// The latest slot in which `size` bytes can begin to move so that all have moved when slot `before` begins.
   std::size_t begins(std::size_t before, Bytes size) const;
   /// Reserves the bandwidth of `size` bytes from slot `from` on.
   void reserve(std::size_t from, Bytes size);
+  /// Bytes of a slot that are not reserved.
   Bytes left(std::size_t slot) const { return before_[slot + 1] - before_[slot]; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// Weights of DOA, AOA, WDOA and SWDOA, each from -1 to 1.
+/// Weights of DOA, AOA, WDOA and SWDOA (see GapScore), each from -1 to 1.
 using ScoreWeights = std::array<double, 4>;
 
 /// AutoSwap's combination of its scores (Zhang et al., arXiv 1903.06631, section 4.2): the weighted sum of all four,
@@ -26,9 +26,9 @@ class CombinedScore {
   std::array<std::vector<double>, 4> standardised_;
 };
 
-/// The tried weights with the least `cost`. First each of the four scores alone is tried, then `evaluations` points of
-/// DIRECT-L (Gablonsky and Kelley, Journal of Global Optimization 21, 2001, in NLopt), in place of the paper's Bayesian
-/// optimisation. Deterministic. Ends as soon as the cost is at most `enough`.
+/// The tried weights with the least `cost`. First each of the four scores alone is tried, then at most `evaluations`
+/// points of DIRECT-L (Gablonsky and Kelley, Journal of Global Optimization 21, 2001, in NLopt), in place of the
+/// paper's Bayesian optimisation. Deterministic. Ends as soon as a cost is at most `enough`.
 ScoreWeights tune_weights(const std::function<double(const ScoreWeights&)>& cost, int evaluations, double enough);
 
 }  // namespace tidepool

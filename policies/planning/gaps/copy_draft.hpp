@@ -27,7 +27,7 @@ class CopyDraft {
   }
   /// Makes the program wait until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
-  /// Frees `v` on the device once its copy has ended. Issues the copy now if there is none.
+  /// Frees `v` on the device once its copy to the host has ended. If there is no copy, issues it before `op`.
   void release(std::uint32_t op, VersionId v) {
     const Action keeps{.verb = Verb::kSwapIn, .before = OpId{op}, .subject = v.value()};
     if (const auto kept = kept_.find(v);
@@ -38,6 +38,7 @@ class CopyDraft {
   /// Copies `v` back to the device.
   void copy_back(std::uint32_t op, VersionId v) { add(Verb::kSwapIn, op, v); }
 
+  /// The collected copies, sorted by op. The draft may not be used afterwards.
   std::vector<Action> take() {
     std::erase_if(actions_, [](const Action& action) { return !action.before.valid(); });
     std::stable_sort(actions_.begin(), actions_.end(),

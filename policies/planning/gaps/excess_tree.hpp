@@ -13,8 +13,8 @@
 namespace tidepool {
 
 /// Live bytes by slot, as in LoadArea, compared with limits. Bytes are subtracted and never added back. So a slot that
-/// is below its limit is not visited again, and slots that never exceed it are left out. All operations are O(log
-/// slots), take() amortised over the slots.
+/// no longer exceeds its limit is not visited again, and slots that never exceed it are left out. All operations are
+/// O(log slots), take() amortised over the slots.
 class ExcessTree {
  public:
   enum class Asked : std::uint8_t { kWhether, kHowMuch };

@@ -26,7 +26,8 @@ struct Gap {
   /// Op that makes the content of `out`; kBefore: no op of this step; kUnchanged: no op of any step.
   std::uint32_t made = kBefore;
 
-  /// If `out` is changed later in the step and outlives it: its last version, and the op that makes it.
+  /// If `out` is an initial version that is changed later in the step, and its buffer outlives the step: the last
+  /// version of the buffer, and the op that makes it.
   VersionId renewed = {};
   std::uint32_t renewed_by = 0;
 
@@ -39,12 +40,12 @@ struct Gap {
 /// A buffer that exists before and after the step continues itself. A buffer that is born in the step and outlives it
 /// is paired with one of the same size that existed before and ends in the step: the first continues as the second in
 /// the next iteration. Pairs are made in the order of release and due op. Content that is overwritten without being
-/// read makes no gap; neither does the time after the last op. Versions that the assumptions pin are in no gap.
+/// read makes no gap; neither does content that the last op uses. Versions that the assumptions pin are in no gap.
 std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume = {});
 
 /// The gaps of the run of `spec`. For repeated iterations: all of find_gaps(). For a step that is run once, a gap that
-/// crosses the boundary has its content on the host at the start; at the end of the step, its content stays on the
-/// device if all fits into the capacity.
+/// crosses the boundary has its content on the host at the start. Its content leaves the device at the end of the step
+/// only if the load exceeds the capacity in a slot after its release.
 std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCircle& circle, const RunSpec& spec);
 
 /// Earliest start of a gap's swap-out: the end of the op that releases it.

@@ -9,10 +9,11 @@
 
 namespace tidepool {
 
-/// Live bytes by slot, integrated over time. Selected gaps are absent from the slot after their release to the slot
-/// before their due op, as if copies took no time. All operations are O(log slots).
+/// Live bytes by slot, integrated over time. The bytes of each gap given to take() are absent from the slot after its
+/// release to the slot before its due op, as if copies took no time. All operations are O(log slots).
 class LoadArea {
  public:
+  /// @param circle  must outlive this
   explicit LoadArea(const StepCircle& circle);
 
   /// Subtracts the gap's bytes from its slots.

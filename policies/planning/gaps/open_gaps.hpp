@@ -10,11 +10,12 @@
 
 namespace tidepool {
 
-/// Gaps ranked by preference, found by their slots. A gap is open until it is closed. The nodes of a segment tree list
-/// the gaps that cover all of the node's slots. O(gaps log slots) memory.
+/// Gaps ranked by preference, found by their slots. A gap is open until it is closed. Each node of a segment tree lists
+/// gaps that cover all of the node's slots. O(gaps log slots) memory.
 class OpenGaps {
  public:
-  /// @param order  the gaps, preferred first
+  /// @param gaps   must outlive this, and so must `order`
+  /// @param order  indices into `gaps`, preferred first; the rank of a gap is its position in this list
   /// @param slots  number of slots of the step
   OpenGaps(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& order, std::size_t slots);
 

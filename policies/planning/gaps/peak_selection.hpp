@@ -8,9 +8,9 @@
 
 namespace tidepool {
 
-/// For the slot that is furthest above its limit, picks the cheapest gap that contains it. Repeats until no slot is
-/// above its limit, or no gap contains the slot. Every pick is needed at a peak, so no copy is spent on slots that
-/// other picks relieve anyway.
+/// For the slot that is furthest above its limit, picks the cheapest gap that contains it; without such a gap, the slot
+/// is given up. Repeats until no other slot is above its limit. Every pick is needed at a peak, so no copy is spent on
+/// slots that other picks relieve anyway.
 ///
 /// A pick frees all bytes of its buffer, so the picks together free more than is needed. Therefore picks whose copies
 /// make ops wait are tried again, the most expensive first. Such a pick is given up if the others are enough without

@@ -29,6 +29,7 @@ struct BlockLog {
 
 /// Reads events such as "Malloc 0x2f38ba0 9437184 1234", and loads, one number in each line.
 /// @throws InputError  "vec_block.csv:7: 'Malloc 0x1'; expected an event, a block, a size and a time"
+///                     "load.csv:7: 'x'; expected a number of bytes"
 ///                     "load.csv: 9515 loads for 9516 events"
 ///                     "vec_block.csv: 9515 events; expected three iterations of equal length"
 BlockLog read_block_log(const Input& events, const Input& loads);
@@ -38,10 +39,10 @@ BlockLog read_block_log(const Input& events, const Input& loads);
 /// the last bit.
 ///
 /// The program differs from its paper in five ways. DOA ignores the swap-in. WDOA adds the load at the *number of the
-/// candidate* instead of the load at each event, so it ranks by length. The placing of swap-ins compares with the clock
-/// of the previous iteration, so hardly any copy waits for another. A swap-out that would exceed the limit ends early
-/// and its bytes are subtracted twice there. A swap-in that does not fit has its bytes subtracted at the place where it
-/// would have been, instead of added later.
+/// candidate* instead of the load at each event, so it is this load times the number of events. The placing of swap-ins
+/// compares with the clock of the previous iteration, so hardly any copy waits for another. A swap-out that would
+/// exceed the limit ends early, and its bytes are subtracted twice at the event where it would have ended. A swap-in
+/// that does not fit is delayed in the load, even beyond its due event, but not on the lane.
 /// @param limits  bytes
 std::vector<double> published_overheads(const BlockLog& log, GapScore score, const std::vector<double>& limits);
 

@@ -15,8 +15,8 @@ struct RealisedStep {
   /// Start times of the ops without their waits for swap-ins, since a better plan avoids these waits. The load is that
   /// of a step without a plan.
   StepCircle circle;
-  /// By op: whether a copy issued before the op belongs to a sequence of copies without a pause whose end an op waited
-  /// for. More bytes in such a sequence lengthen the step. For swap-outs, and for swap-ins.
+  /// By op: whether the lane was busy when the op started, and stayed busy until an op waited for it. More bytes on the
+  /// lane in such a time lengthen the step. One list for the lane of swap-outs, one for that of swap-ins.
   std::vector<bool> exposed_out, exposed_in;
 };
 

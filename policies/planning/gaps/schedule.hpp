@@ -14,9 +14,10 @@ namespace tidepool {
 /// with the earliest release.
 enum class CopyOut : std::uint8_t { kAtRelease, kWhenFree };
 
-/// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. Its
-/// swap-out is issued at the release or, if `copy` is not 0, before that op: an earlier one, and the version stays on
-/// the device until the release; or a later one, which copies Gap::renewed for the next iteration.
+/// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. If `copy`
+/// is 0, its swap-out is issued at the release. Otherwise, a copy to the host is issued before op `copy`, and the
+/// version leaves the device at the release. Up to the release, Gap::out is copied; after it, Gap::renewed, for the
+/// next iteration.
 struct PlannedGap {
   std::uint32_t gap = 0;
   std::uint32_t issue = 0;
@@ -25,10 +26,10 @@ struct PlannedGap {
 };
 
 /// Tidepool's own schedule: swap-ins as late as possible, in the periodic steady state. Each swap-in ends when it is
-/// due or when the next one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs
-/// are assumed to take no time. The schedule is made twice around the circle, since swap-ins due early in the step may
-/// begin at the end of the step before. A slot whose load after the selection exceeds `limit` counts as full. The plan
-/// is in the order of due ops, last first. O(slots + gaps log gaps + gaps log slots).
+/// due or when the next one on the lane must begin. If it does not fit into the memory in between, it begins later, and
+/// ends too late. Swap-outs are assumed to take no time. If swap-ins due early in the step begin at the end of the step
+/// before, the schedule is made a second time around the circle. A slot whose load after the selection exceeds `limit`
+/// counts as full. The plan is in the order of due ops, last first. O(slots + gaps log gaps + gaps log slots).
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 
@@ -45,7 +46,8 @@ Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
                                    const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
 
-/// The gaps whose swap-out ends early enough for a swap-in before the due op. Others would only keep the lane busy.
+/// The selected gaps without those whose swap-out ends too late for a swap-in before the due op: these would only keep
+/// the lane busy.
 std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
                                          const std::vector<std::uint32_t>& selected, const Machine& machine,
                                          CopyOut copies);
@@ -65,8 +67,9 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
                                                 const std::vector<std::uint32_t>& selected, const Machine& machine,
                                                 Bytes limit);
 
-/// The actions of a plan, sorted, with swap-outs before swap-ins at the same op. If a gap crosses the boundary, its
-/// content is on the host when the step begins.
+/// The actions of a plan, sorted, with swap-outs before swap-ins at the same op. Only the swap-in that keeps a version
+/// on the device during its early swap-out follows that directly. If a gap crosses the boundary and its swap-in is
+/// issued after it, its content is on the host when the step begins.
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops);
 
 }  // namespace tidepool

@@ -12,7 +12,7 @@ namespace tidepool {
 
 /// Issues each swap-in as soon as memory has room for its bytes from then on, in the order of due ops. Swap-outs begin
 /// at the release and are assumed to take no time. No gap may cross the boundary.
-/// @param load   by slot: live bytes without the absent gaps
+/// @param load   by slot: live bytes without the content of the swapped gaps
 /// @param limit  of the load
 /// @param from   the first op that a swap-in may be issued before
 /// @return  the plan in the order of due ops. O(slots of all gaps).

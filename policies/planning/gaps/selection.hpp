@@ -34,9 +34,9 @@ struct Selection {
   bool fits = false;                ///< whether the remaining load is within all limits
 };
 
-/// Picks gaps by descending score (ties: the first in the list) until the load is within all `limits`. Skips gaps
-/// without a slot above its limit. Only gaps with `allowed[i]` are considered; empty: all. O(slots +
-/// gaps log gaps + gaps log slots).
+/// Picks gaps by descending score (ties: the first in the list) until the load is within all `limits`. Skips gaps in
+/// which no slot is above its limit after the earlier picks. Only gaps with `allowed[i]` are considered; empty: all.
+/// O(slots + gaps log gaps + gaps log slots).
 Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& scores,
                           const SlotLimits& limits, const std::vector<bool>& allowed = {});
 

@@ -14,15 +14,16 @@ namespace tidepool {
 /// slots serves the sizes above the previous class's slot, up to its own slot.
 class SlotDemand {
  public:
-  /// @param granule  sizes are rounded up to its multiples
+  /// @param trace    must outlive this
+  /// @param granule  sizes are rounded up to its multiples; a size of 0, to one granule
   SlotDemand(const Trace& trace, const Assumptions& assume, Bytes granule);
 
   /// Distinct, in ascending order.
   const std::vector<Bytes>& sizes() const { return sizes_; }
-  /// By class: the most buffers that one op uses. A pool needs at least as many slots.
+  /// By class: the most buffers that one op uses. A pool needs at least as many slots. Each size must fit a class.
   std::vector<std::uint32_t> least(const SlotClasses& classes) const;
   /// By class and op: the most buffers that are live between the end of the previous op and the end of the op. A number
-  /// is stored as Bytes, 1 B for each buffer.
+  /// is stored as Bytes, 1 B for each buffer. Each size must fit a class.
   std::vector<std::vector<Bytes>> live(const SlotClasses& classes) const;
 
  private:

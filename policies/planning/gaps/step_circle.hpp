@@ -25,9 +25,9 @@ struct StepCircle {
   Bytes peak() const;
 };
 
-/// The time from which live bytes count for an op: the end of the previous op, or the time at which that op has freed
-/// the versions that no op reads any more. With the later time, a swap-in may be planned into memory that becomes free
-/// only a moment later.
+/// The time from which live bytes count for an op: the end of the previous op, or the later time at which the buffers
+/// that the program frees after the previous op are free. With the later time, a swap-in may be planned into memory
+/// that becomes free only a moment later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
 /// @param dead   versions that are dropped after their last op; they are not live from then on

@@ -55,7 +55,8 @@ std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false,
              std::optional<Nanos> matters_to = {});
 
-/// An overhead limit for runs that matter only if their overhead is less than `factor` times that of `best`.
+/// The RunSpec::overhead_limit for runs that matter only if their overhead is less than `factor` times that of `best`.
+/// It is that of `spec` if `best` did not end well, or if only the end of a run shows its time.
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);
 
 /// A lower bound of the rerun time if all of these gaps are dropped: each producer of their content, once.
@@ -80,8 +81,9 @@ class Trials {
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
          std::vector<Action> always = {});
 
-  /// Judges the plan. A plan equal to the previous one is not run again. A plan that must lose by its drops (see
-  /// must_lose()) is not run either: it gets the result of a run at the time limit.
+  /// Judges the plan. A plan equal to the previous one is not run again, and is no further try. A plan that must lose
+  /// by its drops (see must_lose()) is not run either, but is a try: it gets the result of a run at the time limit. The
+  /// result is valid until the next call.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
   /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take too long. May be
   /// wrong if the host has a copy of a dropped version from an earlier gap.
@@ -91,6 +93,7 @@ class Trials {
   std::int64_t left() const { return tries_; }
   /// Whether the best draft has no overhead.
   bool free() const;
+  /// Number of tries and of calls of realise() so far.
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
   const GapDraft& best_draft() const { return best_; }
@@ -100,9 +103,9 @@ class Trials {
   }
   /// New trials of the same kind with `tries` tries.
   Trials part(std::int64_t tries) const { return {trace_, spec_, tries, on_demand_, keep_, always_}; }
-  /// Takes over the best draft of such trials, if it is better, and counts their tries.
+  /// Takes over the best draft of such trials, if it is better, and their kept drafts. Each of part.judged() is a try.
   void take(const Trials& part);
-  /// A run of a draft with its realised plan; does not count as a try.
+  /// A run of a draft with its realised plan; does not lower left().
   Result realise(GapDraft draft);
   /// The settings of the run that judges drafts.
   const RunSpec& spec() const { return spec_; }
@@ -127,7 +130,8 @@ class Trials {
 };
 
 /// Selects and schedules in turns: the limits of a selection are lowered by the bytes under way of the previous one.
-/// Ends when a selection repeats or no longer fits, after `rounds`, or when the trials are over.
+/// Ends when the limits repeat or a selection no longer fits, after `rounds`, or when the trials are over.
+/// @param slack   bytes of the capacity that selections leave free
 /// @param select  picks gaps for limits
 void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,
                 Bytes capacity, Bytes slack, int rounds, CopyOut copies,

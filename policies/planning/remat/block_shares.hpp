@@ -19,8 +19,8 @@ struct BlockLoad {
 struct BlockLimits {
   Bytes budget;   ///< for all memory except that from before the step
   Bytes head;     ///< most bytes alive at once during ops outside of all blocks
-  Bytes to_host;  ///< limit of one block's copies: the bytes that the link carries during the mean block's forward ops
-  Bytes to_device;  ///< the same for swap-ins during backward ops
+  Bytes to_host;    ///< limit of one block's swap-outs: what the link carries during an average block's forward ops
+  Bytes to_device;  ///< limit of one block's swap-ins: what the link carries during an average block's backward ops
   Bytes host;       ///< limit of all blocks' bytes on the host together
 };
 
@@ -34,6 +34,7 @@ struct BlockShares {
 ///   - During the head, the budget holds the kept activations of all blocks, and the head's bytes.
 ///   - A block keeps at least its fixed part, the last block offloads nothing, and copies keep to their limits.
 /// Several choices may be equally good. None if no shares satisfy this. A linear program of 3 variables for each block.
+/// @param blocks  in forward order
 /// Source: torchtitan, experiments/graph_trainer/auto_sac_offload_solver.py, plan_outer (with one rank and
 /// OFFLOAD_TIME_PRICE 0).
 std::optional<std::vector<BlockShares>> share_out(const std::vector<BlockLoad>& blocks, const BlockLimits& limits);
@@ -48,10 +49,10 @@ struct BlockOp {
   bool offloadable = true;  ///< may be copied to the host
 };
 
-/// Gives each op of a block a fate. Ops are ranked by time per byte. The most expensive ops are offloaded while they
-/// fit the share to offload. Then the cheapest ops are recomputed while they fit the share to recompute, and further
-/// ops while more than the share to keep is kept; the last of these may be larger than the rest. All other ops are
-/// kept. O(n log n). Source: the same file, build_inner_greedy.
+/// Gives each op of a block a fate. Ops are ranked by time per byte. The most expensive offloadable ops are offloaded,
+/// then the cheapest ops are recomputed, each within its share; an op that does not fit is passed over. If more than
+/// the share to keep is left then, further ops are recomputed; the last of these may free more than is needed. All
+/// other ops are kept. O(n log n). Source: the same file, build_inner_greedy.
 std::vector<Fate> follow_shares(const std::vector<BlockOp>& ops, const BlockShares& shares);
 
 }  // namespace tidepool

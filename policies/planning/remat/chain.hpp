@@ -27,7 +27,8 @@ struct Stage {
   Nanos again;                       ///< forward again: only the ops that make its output
   Bytes output;                      ///< the input of the next stage
   Bytes sweep_peak;                  ///< most bytes during forward that keeps nothing: its output, without its input
-  Bytes gradient;                    ///< live when its backward step begins, without values of this or earlier stages
+  Bytes gradient;                    ///< bytes live when its backward step begins, besides values of this and earlier
+                                     ///< stages
   std::vector<StageOption> options;  ///< at least one
 };
 
@@ -41,9 +42,9 @@ struct Chain {
 };
 
 enum class ChainVerb : std::uint8_t {
-  kSweep,       ///< forward; keeps nothing, and drops its input unless the stage before saved it
-  kCheckpoint,  ///< forward; keeps its input
-  kSave,        ///< forward; keeps its input and the values that `option` saves
+  kSweep,       ///< forward; keeps only its output: drops its input unless the stage before saved it
+  kCheckpoint,  ///< forward; keeps its input and its output
+  kSave,        ///< forward; keeps its input and, with its output, the values that `option` saves
   kBackward,    ///< the backward step; drops its saved values, and its input unless the stage before saved it
 };
 
@@ -63,8 +64,8 @@ struct ChainCost {
   bool operator==(const ChainCost&) const = default;
 };
 
-/// Time and memory of a sequence, found by executing it. None if a step lacks its input or the saved values of its
-/// stage, or if a stage has no backward step. O(steps).
+/// Time and memory of a sequence, found by executing it. None if a step is impossible (it lacks its input or the saved
+/// values of its stage, saves twice, or is out of order), or if a stage has no backward step. O(steps).
 std::optional<ChainCost> cost_of(const Chain& chain, const ChainSequence& sequence);
 
 /// The sequence that saves everything, each stage with its first option.

@@ -55,12 +55,14 @@ inline std::size_t count_of(const std::string& owner, const Options& options, co
   return static_cast<std::size_t>(value);
 }
 
-/// Keeps the better of two orders. An order that fits is better than one that does not. If neither fits, the one with
-/// the lower peak is better; otherwise the faster one.
+/// Keeps the best of the offered orders. An order that fits is better than one that does not. If neither of two orders
+/// fits, the one with the lower peak is better; if both fit or the peaks are equal, the faster one.
 class BestOrder {
  public:
+  /// @param chain  must outlive this
   BestOrder(const Chain& chain, Bytes room) : chain_{chain}, room_{room} {}
 
+  /// @param sequence  one that cost_of() can execute
   void offer(ChainSequence sequence) {
     const ChainCost cost = *cost_of(chain_, sequence);
     if (!sequence_.empty() && !better(cost, cost_)) return;

@@ -79,7 +79,7 @@ struct KeepSolution {
 
 /// Solves the integer program, in variables S, R and FREE as in the paper (equations 1 to 8). U is a variable of each
 /// node, and FREE is bounded by each of its hazards, which is a stronger relaxation than a bound by their sum. O(n^2 +
-/// n edges) variables.
+/// n * edges) variables.
 /// With a second place, POET's S^SD, M^in and M^out are added. A value is then kept only if it was kept, recomputed or
 /// copied back while the previous node ran; only values with a copy are copied back, and only kept values are copied
 /// out. In a block, nodes before `first_planned` keep every value.

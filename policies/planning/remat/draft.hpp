@@ -13,7 +13,7 @@
 namespace tidepool {
 
 /// The actions of a static planner: kDrop and kRun, sorted by `before`. They are issued op by op, since a drop can
-/// only be checked when it is due: a version that no op could recompute stays.
+/// only be checked when it is due: it is left out if the version is pinned, is no longer wanted or could not come back.
 class Draft {
  public:
   Draft() = default;
