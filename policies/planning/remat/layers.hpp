@@ -45,14 +45,15 @@ struct Layers {
   LayerKind heavy() const;
 };
 
-/// Finds the layers. If ops have module names, a layer is a sequence of forward ops of one module (ops without a module
-/// count as one). Otherwise a layer ends before an op that reads a kept version of the layer, as in kernel libraries;
-/// versions below a thousandth of all kept bytes are ignored. Kinds are inferred from op and module names.
+/// Finds the layers. If any forward op has a module name, a layer is a sequence of forward ops of one module
+/// (successive ops without a module count as one module). Otherwise a layer ends before an op that reads a kept version
+/// of the layer, as in kernel libraries; versions below a thousandth of all kept bytes are ignored. Kinds are inferred
+/// from op and module names.
 ///
 /// Backward ops are assigned in their order. An op belongs to the last layer whose forward ops make or read all of its
 /// inputs from the forward phase and from before the step, but not to a later layer than the previous op. An op without
-/// such inputs belongs to the layer of the previous op. The loss is part of the last layers. O(uses + backward ops *
-/// layers that share their inputs).
+/// such inputs, or without such a layer, belongs to the layer of the previous op. The loss is part of the last layers.
+/// O(uses + backward ops * layers that share their inputs).
 Layers find_layers(const Trace& trace);
 
 }  // namespace tidepool

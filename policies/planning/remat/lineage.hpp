@@ -13,15 +13,15 @@ namespace tidepool {
 /// that is freed or dropped at that time is recomputed too.
 class Lineage {
  public:
-  /// O(uses) to construct.
+  /// O(uses). `trace` must outlive this.
   explicit Lineage(const Trace& trace);
 
-  /// Makes `v` absent before the ops in (release, due), or resident again.
+  /// Makes `v` absent before the ops in (release, due). keep() undoes this.
   void drop(VersionId v, std::uint32_t release, std::uint32_t due);
   void keep(VersionId v) { due_[v.index()] = release_[v.index()] = 0; }
 
-  /// Time of the ops that must run again to have `v` before `op`, each once. None if `v` cannot be recomputed, since an
-  /// absent input is a source's output or from before the step. O(reruns and their uses).
+  /// Time of the ops that must run again to have `v` before `op`, each once. None if `v` cannot be recomputed, since it
+  /// or an absent input is a source's output or from before the step. O(reruns and their uses).
   std::optional<Nanos> time(VersionId v, std::uint32_t op);
 
  private:

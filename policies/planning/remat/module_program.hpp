@@ -45,11 +45,11 @@ struct ModuleChoice {
 
 /// The choice with the least recomputation whose peak is at most `budget`, if parameters and their gradients are
 /// divided among `shards` devices. None if the search finds none. During the backward of a module, bytes that another
-/// module gave up count as absent if the other module's call returned earlier. The search ends after `nodes` of branch
-/// and bound with the best choice known; most models need fewer than the default. Bytes given up
-/// count from all outputs of the module's ops. So a checkpointed module gives up at least the outputs that would not be
-/// saved without checkpointing. Source: PyTorch 2.15,
-/// torch/distributed/_tools/sac_ilp.py, sac_milp (there, with a gap of 5 % and a time limit).
+/// module gave up count as absent if the other module's call returned earlier. The search ends after `nodes` nodes of
+/// branch and bound with the best choice known; most models need fewer than the default. The share that is given up is
+/// one of all outputs of the module's ops. So a checkpointed module gives up at least the outputs that would not be
+/// saved without checkpointing. Source: PyTorch 2.15, torch/distributed/_tools/sac_ilp.py, sac_milp (there, with a gap
+/// of 5 % and a time limit).
 std::optional<ModuleChoice> choose_modules(const ModelStats& model, Bytes budget, std::int64_t shards,
                                            int nodes = 1'000);
 

@@ -21,10 +21,10 @@ struct CalledModule {
 /// trace has no module names.
 std::vector<CalledModule> called_modules(const Trace& trace);
 
-/// The forward ops of one call, as ops of the trace and as a region. In the region sizes are rounded up to 512 bytes; a
-/// buffer that an op updates in place counts as its output again; and the last op that is neither a view nor in place
-/// costs nothing, since the call hands its output on. Random ops are kept if only parameters come into the call.
-/// Source: PyTorch 2.15, torch/distributed/_tools/sac_estimator.py.
+/// The forward ops of one call, as ops of the trace and as a region. In the region, sizes are rounded up to 512 bytes;
+/// a buffer that an op updates in place counts as its output again; and the last op that is neither a view nor in place
+/// has 0 bytes, since the call hands its output on. Random ops are kept if only parameters come into the call. Source:
+/// PyTorch 2.15, torch/distributed/_tools/sac_estimator.py.
 struct CallRegion {
   SelectiveRegion region;
   std::vector<OpId> ops;
@@ -33,8 +33,8 @@ struct CallRegion {
 CallRegion region_of(const Trace& trace, const ModuleCall& call);
 
 /// Share of time that runs again by share of bytes that are given up, in the order of order_of(). Two lines, or one
-/// for at most three points, are fitted to a curve that lies above the greedy one. Source: the same,
-/// _get_sac_tradeoff_pwlf_stats.
+/// for at most three points, are fitted to a curve that lies above the greedy one. Empty if the region has no bytes or
+/// takes no time. Source: the same, _get_sac_tradeoff_pwlf_stats.
 std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region);
 
 /// Statistics of the modules in the first pass. Activations are the outputs of forward. An output of backward is a

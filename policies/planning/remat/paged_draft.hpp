@@ -18,8 +18,9 @@ struct PagedActions {
 /// The base of static planners that copy: plan() returns the copies, and drops and runs are issued when they are due.
 class PagedPolicy : public DraftPolicy {
  protected:
-  /// @param actions_of  actions_of(early): the actions if swap-ins are requested early, or late
-  /// @return  the copies of the better actions; their drops and runs are issued from now on
+  /// @param actions_of  actions_of(early): the actions if swap-ins are requested early (true) or late (false)
+  /// @return  the copies of the better actions (early ones unless late ones are better); their drops and runs are
+  ///          issued from now on
   template <class ActionsOf>
   std::vector<Action> follow_better(const Trace& trace, const RunSpec& spec, const ActionsOf& actions_of) {
     const auto run = [&](bool early) { return judge(trace, spec, std::make_unique<Paged>(actions_of(early))); };

@@ -31,19 +31,21 @@ struct JointNode {
 };
 using JointGraph = std::vector<JointNode>;
 
+/// kTable is knapsack_by_shares(), as in PyTorch.
 enum class KnapsackSolver : std::uint8_t { kTable, kGreedy, kExact };
 
 struct Partition {
   std::vector<std::uint32_t> kept = {};  ///< nodes, in order
-  bool asked_solver = false;             ///< false: the first cut was within the budget
+  bool asked_solver = false;             ///< false: a cut was within the budget without a knapsack
   std::size_t items = 0;                 ///< number of items from which the solver chose
   std::size_t kept_items = 0;
   Bytes bytes = {};  ///< of `kept`
 };
 
 /// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which only cheap ops run
-/// again). For a budget in between, a knapsack by runtime chooses further values to recompute: of the bytes that the
-/// minimum cut keeps beyond the inputs, at most this share is kept. A few maximum flows. Source: PyTorch 2.15,
+/// again). For a budget in between, cuts after which more ops run again are tried. If none is within the budget, a
+/// knapsack by runtime chooses further values to recompute: of the bytes that the minimum cut keeps beyond the inputs,
+/// about this share is kept. A few maximum flows. Source: PyTorch 2.15,
 /// torch/_functorch/partitioners.py, choose_saved_values_set and solve_min_cut.
 class Partitioner {
  public:

@@ -20,11 +20,13 @@ std::int64_t revolve_sweeps(std::size_t stages, std::size_t slots);
 ChainSequence revolve(std::size_t stages, std::size_t slots);
 
 /// Checkpoints at the inputs of the stages `starts` (ascending; stage 0 is always a checkpoint). One sweep keeps these
-/// and the whole last segment. Then each segment runs again from its checkpoint, is kept whole, and is reversed.
+/// and the whole last segment, which is reversed. Then each other segment, from back to front, runs again from its
+/// checkpoint, is kept whole, and is reversed.
 ChainSequence in_segments(std::size_t stages, const std::vector<std::size_t>& starts);
 
-/// As in_segments(), with `checkpoints` checkpoints at equal distances; but each segment is divided again in the same
-/// way, down to single stages. Paper: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4.4.
+/// As in_segments(), with `checkpoints` checkpoints (at least 1) at equal distances; but each segment is divided again
+/// in the same way, down to single stages. Paper: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016,
+/// section 4.4.
 ChainSequence in_nested_segments(std::size_t stages, std::size_t checkpoints);
 
 }  // namespace tidepool

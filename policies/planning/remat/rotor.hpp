@@ -31,7 +31,7 @@ class Rotor {
   std::optional<Nanos> time(Bytes capacity) const;
   /// A sequence that takes time(capacity).
   std::optional<ChainSequence> sequence(Bytes capacity) const;
-  /// The least capacity that has a sequence; none if even `most` is too small.
+  /// The least capacity, in whole slots, that has a sequence; none if even `most`, rounded up to them, is too small.
   std::optional<Bytes> least_capacity() const;
 
  private:
