@@ -11,7 +11,8 @@ namespace tidepool {
 
 inline constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
-/// A version that the forward phase makes, that is read later or is an output of the step, and that can be recomputed.
+/// A version that the forward phase makes, that is used after this phase or is an output of the step, and that can be
+/// recomputed.
 struct Saved {
   VersionId version;
   std::uint32_t made = 0;          ///< op
@@ -19,10 +20,11 @@ struct Saved {
   std::uint32_t first_again = 0;   ///< first op after the forward phase that uses it; the number of ops if none does
 };
 
-/// The first op marked as backward; if none is marked, the op after the one with the most live bytes.
+/// The first op marked as backward; if none is marked, the op after the one with the most live bytes (the number of ops
+/// if that is the last op).
 std::uint32_t first_backward_op(const Trace& trace);
 
-/// By op: live bytes while it runs if nothing is ever dropped; initial versions count from the start.
+/// By op: live bytes while it runs if nothing is ever dropped; buffers from before the step count from the start.
 std::vector<Bytes> live_bytes(const Trace& trace);
 
 /// By op: the fewest bytes live between the previous op and this one.

@@ -12,10 +12,10 @@ namespace tidepool {
 
 /// The way in which a segment is run again.
 enum class Regain : std::uint8_t {
-  kOnce,   ///< all layers up to a version run when the version is first needed; recomputed versions stay until they
+  kOnce,   ///< all its layers up to a version run when the version is first needed; recomputed versions stay until they
            ///< have been used (speed-centric): m runs for m layers, all of their outputs at once
-  kEvery,  ///< it runs for every layer that needs one of its versions; only versions that this layer needs stay
-           ///< (memory-centric): m (m + 1) / 2 runs, one output at once
+  kEvery,  ///< the segment runs for every layer that needs one of its versions; only versions that this layer needs
+           ///< stay (memory-centric): m (m + 1) / 2 runs, one output at once
 };
 
 /// The layers between two checkpoint layers. Checkpoint layers keep their outputs.
@@ -25,9 +25,9 @@ struct Segment {
   Regain regain = Regain::kOnce;
 };
 
-/// The segments between layers of the kind `checkpoint`. Two kinds of versions are not dropped: those below a
-/// thousandth of all kept bytes, and those that several layers read forward (the start of a branch that joins later:
-/// without it, a segment after the join would be rerun from before the branch).
+/// The segments between layers of the kind `checkpoint`, each with Regain::kOnce. Two kinds of versions are not
+/// dropped: those below a thousandth of all kept bytes, and those that several later layers read forward (the start of
+/// a branch that joins later: without it, a segment after the join would be rerun from before the branch).
 std::vector<Segment> find_segments(const Trace& trace, const Layers& layers, LayerKind checkpoint);
 
 /// The most bytes that the backward ops of one layer use, without buffers from before the step.

@@ -47,8 +47,7 @@ SelectiveOrder order_of(const SelectiveRegion& region);
 
 /// By op, whether to keep its outputs. Groups are given up in the order of order_of() until the remaining bytes are
 /// within the limit, or no group is left. Bytes that are never given up count twice. O(n log n).
-/// Source: PyTorch, pull request 140410,
-/// get_greedy_checkpointing_policy_per_module.
+/// Source: PyTorch, pull request 140410, get_greedy_checkpointing_policy_per_module.
 std::vector<bool> keep_greedily(const SelectiveRegion& region, Bytes limit);
 
 /// The bytes that a budget between 0 and 1 allows: that share of the bytes that all ops make, rounded up.

@@ -15,7 +15,7 @@ namespace tidepool {
 /// The integer programs of a stage.
 struct StagePrograms {
   std::size_t groups;  ///< most groups of its values; see condense_stage()
-  int saves;           ///< number of budgets of the bytes that it keeps, at least 2
+  int saves;           ///< number of budgets of the bytes that the stage keeps, at least 2
   int peaks;           ///< number of budgets of the bytes that its backward step uses; each goes with each of `saves`
   int nodes;           ///< nodes of branch and bound, at most, for each program
 };

@@ -36,8 +36,9 @@ struct TraceChain {
 };
 
 /// Cuts the forward phase where a single version connects the ops before with the ops after (articulation points),
-/// provided that the backward phase reads that version too, so that it stays. Versions from before the step, sources,
-/// and versions below a thousandth of all saved bytes (masks, statistics) connect stages freely and are always kept.
+/// provided that an op after the forward phase uses that version too, so that it stays. Versions from before the step,
+/// outputs of sources, and versions below a thousandth of all saved bytes (masks, statistics) connect stages freely and
+/// are always kept.
 /// Neighbours with the fewest saved bytes are merged until there are at most `most` stages. Times are sums of
 /// durations, sizes are sums of bytes without addresses. Each stage has one option, which keeps everything.
 /// O(uses + ops * log(ops)).

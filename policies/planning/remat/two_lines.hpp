@@ -16,8 +16,8 @@ struct StraightLine {
 };
 
 /// The continuous function of at most `pieces` (1 or 2) straight pieces with the least sum of squared differences, left
-/// piece first. `points` have increasing x; a single point gets slope 0. O(n^2). Method: Hudson, "Fitting Segmented
-/// Curves Whose Join Points Have to be Estimated", JASA 61, 1966: the pieces meet between two points, at the
+/// piece first. There is at least one point; x increases; a single point gets slope 0. O(n^2). Method: Hudson, "Fitting
+/// Segmented Curves Whose Join Points Have to be Estimated", JASA 61, 1966: the pieces meet between two points, at the
 /// intersection of their own fits, or else at a point.
 std::vector<StraightLine> fit_lines(const std::vector<CurvePoint>& points, std::size_t pieces);
 

@@ -12,16 +12,17 @@ namespace tidepool {
 struct BfcConfig {
   bool allow_growth = true;           ///< regions as needed; otherwise the whole limit from the start
   bool garbage_collection = false;    ///< free regions are released before a request fails
-  double fragmentation_fraction = 0;  ///< share of the limit: larger rests are always split off; 0: 128 MiB
+  double fragmentation_fraction = 0;  ///< share of the limit: rests of at least so much are split off; 0: 128 MiB
 };
 
 /// Sizes are multiples of 256 B. A request gets the smallest free chunk that fits, lowest address among equals: the
 /// allocator's bins, one for each power of two from 256 B on, only narrow this search. A chunk that is at least twice
-/// as large, or larger by 128 MiB, is split, and the request takes the low part; otherwise it gets the whole chunk.
+/// as large, or larger by at least 128 MiB (or the fragmentation_fraction), is split, and the request takes the low
+/// part; otherwise it gets the whole chunk.
 /// Free chunks merge with free neighbours at once, never across regions (its sub-allocator for cudaMalloc does not
 /// support that).
 ///
-/// A miss extends the memory by a region: at first 2 MiB, or twice as much until the request fits. The size of the next
+/// A miss extends the memory by a region: at first 2 MiB, doubled until the request fits. The size of the next
 /// region doubles after each region that was not enlarged for its request. A region is at most the rest of the limit;
 /// when the device refuses it, 0.9 of it is tried, as long as the request fits. Source: openxla/xla,
 /// xla/tsl/framework/bfc_allocator.cc at 00df9ee, without spatial partitioning, timestamps and waiting for other

@@ -42,8 +42,11 @@ class CudaAsync {
   CudaAsync(const CudaAsyncConfig& config, const Trace& trace, Device& device, Bytes limit);
 
   std::optional<Block> malloc(const Request& request);
+  /// Frees a block without pending uses: it can serve any stream at once.
   void free(Bytes address);
+  /// Frees a block in the order of the departure's stream, or after all streams that have used it.
   void free_async(Bytes address, const Departure& departure);
+  /// The host has waited for the device until `now`.
   void synchronized(Nanos now);
   Bytes largest_hole() const;
 

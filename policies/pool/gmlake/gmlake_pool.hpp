@@ -18,7 +18,7 @@ struct GmLakeConfig {
   double reuse_limit = 10;                   ///< a stitched block serves requests of at least its size divided by this
   int defragment_level = 0;                  ///< stitch 0: at once; 1: if the device refuses; 2: if it refuses
                                              ///< even after cached blocks were released
-  Bytes auto_gc{std::int64_t{1'000} << 30};  ///< limit of stitched blocks' addresses; above it free ones are dropped
+  Bytes auto_gc{std::int64_t{1'000} << 30};  ///< if stitched blocks are larger in total, free ones are dropped
 };
 
 /// Small requests (up to 1 MiB) are served as PyTorch does. Large ones are multiples of 2 MiB, the page of the device,
@@ -26,12 +26,12 @@ struct GmLakeConfig {
 ///   1. the smallest free block of its stream that fits, lowest address among equals; else
 ///   2. the smallest stitched block of its stream all of whose pages are free, if it is at most reuse_limit times as
 ///      large; the request takes its first pages, and the blocks of these pages are split where the use ends; else
-///   3. from fragment_limit on, a new stitched block: addresses that show the pages of free blocks, largest first, the
-///      last one in part; there must be two free blocks at least; else
-///   4. a segment of 20 MiB, or of its own size from 10 MiB on; when the device refuses, 3. if that was not tried yet,
-///      then all whole free segments are released, and 4. and 3. are tried once more.
-/// Stitched blocks stay when they are freed, and so do the blocks that their pages belong to. Giving a segment back
-/// drops the stitched blocks that show it. Source: intelligent-machine-learning/glake,
+///   3. from fragment_limit on (at defragment_level 0), a new stitched block: addresses that show the pages of its
+///      stream's free blocks, largest first, the last one in part; there must be two free blocks at least; else
+///   4. a segment of 20 MiB, or of its own size from 10 MiB on; when the device refuses, 3. (unless defragment_level is
+///      2); then all whole free segments are released, and 4. and 3. are tried once more.
+/// A stitched block stays when it is freed; its pages become free. Giving a segment back drops the stitched blocks that
+/// show it; one in use is dropped when this use ends. Source: intelligent-machine-learning/glake,
 /// GMLake/src/CUDACachingAllocator.cpp and GMLake/include/cuda_vmm_allocator.h at 392d840, with the defaults of its
 /// settings. PyTorch's own options are left out.
 class GmLake {
@@ -46,6 +46,7 @@ class GmLake {
   bool free(Bytes address, Nanos done);
   /// Frees the block when the streams that have used it no longer do; see CachingAllocator.
   void free_after(Bytes address, std::span<const StreamUse> uses, Nanos done);
+  /// Frees the blocks of free_after() whose streams no longer use them at `now`.
   void poll(Nanos now);
   /// Waits for the events of free_after() and releases all whole free segments.
   void release_cached_blocks();
