@@ -6,7 +6,7 @@
 namespace tidepool {
 
 /// The same trace with kinds for buffers of unknown kind, inferred from the phases in which they are used. A trace
-/// that lacks forward or backward ops stays as it is. The rules:
+/// that lacks forward or backward ops stays as it is. The first of these rules that fits a buffer gives its kind:
 /// - parameter: older than the trace or outlives it, used in the forward pass and in the optimizer;
 /// - optimizer state: older than the trace or outlives it, used in the optimizer only;
 /// - gradient: used first in the backward pass, and used in the optimizer;

@@ -11,8 +11,8 @@
 namespace tidepool {
 
 /// Appends buffers, ops and steps in the order in which they happened and keeps track of versions.
-/// Misuse that a file can cause (free without alloc, use after free, negative size) throws InputError without a
-/// position; the caller knows the line and adds it with InputError::at.
+/// Misuse that a file can cause (free without alloc, use after free, negative size or duration) throws InputError
+/// without a position; the caller knows the line and adds it with InputError::at.
 class TraceBuilder {
  public:
   /// @param streams  names of the streams to begin with; at least one
@@ -20,7 +20,7 @@ class TraceBuilder {
 
   /// The id of a text; equal texts share one id.
   StringId text(std::string_view value);
-  /// The id of a stream by name.
+  /// The id of the stream with this name, which is added if it is new.
   StreamId stream(std::string_view name);
 
   /// A buffer that existed before the trace began. `spec.born_before` is set here.
@@ -42,7 +42,7 @@ class TraceBuilder {
   };
   /// An op runs now. Several touches of one buffer by one op are allowed; reads see the content before the op.
   /// @return the version or view that each touch made, none for reads
-  /// @throws InputError  "op N uses buffer M, which is not allocated"
+  /// @throws InputError  "op N uses buffer M, which is not allocated", "op N: duration is -5; expected at least 0"
   std::vector<VersionId> run(Op spec, const std::vector<Touch>& touches);
 
   /// The program drops its last reference to a version that was overwritten in place.
@@ -53,12 +53,13 @@ class TraceBuilder {
 
   /// The current version of a buffer; none if the trace has allocated it and no op has written or read it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }
-  /// The same, but a buffer that no op has written gets an initial version now.
+  /// The same, but a buffer without a version gets an initial one now.
   VersionId content(BufferId id);
   /// Whether a buffer is allocated now.
   bool live(BufferId id) const { return id.index() < live_.size() && live_[id.index()]; }
   /// The trace so far; its `outlives` are not set yet.
   const TraceData& so_far() const { return data_; }
+  /// The last op so far; none if there is none.
   OpId last_op() const { return OpId{data_.ops.size() - 1}; }
   Losses& losses() { return data_.losses; }
   std::map<std::string, std::string>& meta() { return data_.meta; }
@@ -69,6 +70,7 @@ class TraceBuilder {
   void only_given_outputs() { outputs_given_ = true; }
 
   /// Ends the trace; buffers still allocated outlive it. The builder is empty afterwards.
+  /// @throws InputError  as the constructor of Trace
   Trace finish();
 
  private:

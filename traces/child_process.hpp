@@ -18,10 +18,10 @@ struct ChildOptions {
   /// Called in the child before it becomes the command. Signals that end or interrupt programs are blocked while this
   /// function and `begun` run.
   std::function<void()> in_child = {};
-  std::function<void(pid_t)> begun = {};  ///< called in this process after the fork
+  std::function<void(pid_t)> begun = {};  ///< called in this process after the fork, with the id of the child
 };
 
-/// Starts a command, found in PATH.
+/// Starts a command, found in PATH. @return  the id of its process
 /// @throws InputError  "train.py: cannot be run: Permission denied"
 pid_t start_child(const std::vector<std::string>& command, const ChildOptions& options);
 

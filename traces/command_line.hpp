@@ -42,7 +42,7 @@ class CommandOption {
 /// "!--no-color" for a flag that clears its variable. Variables must live until the command line is parsed.
 class CommandLine {
  public:
-  /// @param behind_dashes  words of the command line behind its first --
+  /// @param behind_dashes  number of words of the command line behind its first --
   explicit CommandLine(CLI::App& app, std::size_t behind_dashes = 0) : app_{&app}, behind_dashes_{behind_dashes} {}
 
   CommandOption add_option(const std::string& names, std::string& variable, const std::string& meaning) const;

@@ -21,6 +21,7 @@ class PickleWriter {
   void flag(bool value) { out_ += value ? '\x88' : '\x89'; }
   /// Writes a text; of equal texts, all but the first are references to the first.
   void text(std::string_view value);
+  /// Writes a tuple of two numbers.
   void pair(std::int64_t first, std::int64_t second);
 
   void entry(std::string_view key, std::int64_t value) { text(key), whole(value); }

@@ -13,7 +13,7 @@ namespace tidepool {
 
 enum class RecordedAction : std::uint8_t { kAlloc, kFree, kSegmentAlloc, kSegmentFree, kSegmentMap, kSegmentUnmap };
 
-/// Device memory that was allocated or freed, in program order.
+/// One allocation or free of device memory.
 struct RecordedBlock {
   RecordedAction action = RecordedAction::kAlloc;
   Nanos time;
@@ -51,10 +51,12 @@ struct Recording {
 };
 
 /// The recording in a trace. Missing times are made up and keep the order: an op starts when its stream is free, is
-/// launched when it starts, and memory is allocated and freed 1 ns after the step before.
+/// launched when it starts, and memory is allocated and freed 1 ns after the step before. A recorded launch that is not
+/// later than the step before is moved to 1 ns after that.
 Recording recording_of(const Trace& trace);
 
-/// Blocks that are live at the end, by address: existing and allocated ones, without those that were freed.
+/// Blocks that are live at the end, by device and address: existing and allocated ones, without those that were freed.
+/// Addresses must be known.
 std::vector<RecordedBlock> live_at_end(const Recording& recording);
 
 /// The number of a lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane.

@@ -44,7 +44,8 @@ class ColumnWriter {
   void number(const char*, const Records& records, Field field) {
     for (const auto& record : records) put(to_bits(field(record)));
   }
-  /// The difference to the record before (zigzag LEB128), for the records with the field: those with has(record).
+  /// The difference to the previous record with the field (zigzag LEB128), for the records with the field: those with
+  /// has(record).
   template <class Records, class Has, class Field>
   void delta_if(const char*, const Records& records, Has has, Field field) {
     std::uint64_t last = 0;
@@ -140,6 +141,7 @@ class ColumnReader {
     number(what, records, end);
     for (auto& record : records) begin(record) = 0;
   }
+  /// The next number (LEB128).
   std::uint64_t get(const char* what) { return get(next_, what); }
   /// The next `size` bytes as they are.
   std::string_view take(std::size_t size, const char* what) {

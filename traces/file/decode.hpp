@@ -27,7 +27,7 @@ class Decoder {
   bool has_chunk() const { return chunks_ > 0; }
   /// The whole trace; call after the end frame.
   TraceData finish();
-  /// A trace that ends with the last whole chunk.
+  /// A trace that ends with the last whole chunk; call if has_chunk().
   /// @param why  the reason, for the trace's meta
   TraceData recover(const std::string& why);
 

@@ -8,7 +8,8 @@
 
 namespace tidepool::file {
 
-/// It has a byte beyond ASCII and both kinds of line end, so that damage by a transfer as text is detected.
+/// The first bytes of a file. They have a byte beyond ASCII and both kinds of line end, so that damage by a transfer as
+/// text is detected.
 inline constexpr std::string_view kMagic{"\x89TIDE\r\n\x1a", 8};
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kFileHeader = 16;  ///< magic, u32 version, u32 zero

@@ -26,7 +26,7 @@ struct DtrInstruction {
   };
 
   Kind kind = Kind::kCall;
-  std::uint32_t line = 0;
+  std::uint32_t line = 0;    ///< number of its line in the log, from 1
   std::uint32_t op = 0;      ///< kCall, kMutate: the operator, an index into DtrLog::names
   std::int64_t time_ns = 0;  ///< kCall, kMutate: measured
   Range args;                ///< kCall, kMutate: names read, in order, with repetitions

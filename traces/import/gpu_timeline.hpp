@@ -1,5 +1,5 @@
 // GPU activity as profilers record it, and its conversion to a trace. Shared by the importers of Nsight Systems'
-// reports and of Tidepool's own captures.
+// reports and of Tidepool's own captures. All times of a timeline are ns on one clock.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct GpuCall {
   bool random = false;
 };
 
-/// A kernel, copy, memset, or a whole CUDA graph where its parts were not recorded. Times are ns on one clock.
+/// A kernel, copy, memset, or a whole CUDA graph where its parts were not recorded.
 struct GpuOp {
   OpKind kind = OpKind::kKernel;
   std::string_view name;
@@ -76,7 +76,7 @@ struct GpuMemory {
 /// An event that was recorded on a stream, or a wait. If a wait names a stream and an event, the stream waits for the
 /// event. If it names only one of them, the host waits for that one; if neither, the host waits for the context.
 struct GpuSync {
-  bool records = false;
+  bool records = false;   ///< an event was recorded; false: a wait
   std::int64_t time = 0;  ///< time at which the host recorded the event, made a stream wait, or ended its wait
   GpuStream stream;       ///< stream -1 = none
   std::int64_t event = -1;

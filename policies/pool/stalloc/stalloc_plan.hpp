@@ -19,11 +19,12 @@ namespace tidepool {
 ///   - Before the blocks of a size are placed, six rehearsals change their order. In a rehearsal, a layer may take
 ///     blocks that other layers have taken. Then the positions (in the order) of blocks that no layer took move to the
 ///     front, as if these positions were numbers of blocks.
-///   - A block of a new layer counts as alive one position before its birth, and as ended at its last position, so that
-///     a block that ends there does not fit below it.
+///   - A block of a new layer counts as alive from one position before its birth, so that a smaller block that ends at
+///     this position does not fit into the layer. It counts as ended at its last position.
 /// Here the recorded step stands for STAlloc's iterations 0 and 1. STAlloc's other algorithm, `group`, needs
 /// micro-batches and is left out. Blocks with idle intervals keep their memory during these. Fixed blocks lie below all
-/// layers. Alignments are those of the instance (STAlloc: 512 B). Planning takes O(layers * blocks) intersections.
+/// layers. Alignments are those of the instance (STAlloc: 512 B). Planning tries O(layers * blocks) times to fit a
+/// block into a layer.
 ///
 /// Source: Huang et al., "STAlloc: Enhancing Memory Efficiency in Large-Scale Model Training with Spatio-Temporal
 /// Planning", EuroSys 2026 (arXiv 2507.16274).
