@@ -17,17 +17,18 @@ class JsonWalk {
   /// @param input  outlives the walk and the texts that it returns
   explicit JsonWalk(const Input& input) : file_{input.path()}, text_{input.bytes()} {}
 
-  /// Steps to the next member of the top-level object; the caller then takes its value by value() or next_element().
+  /// Steps to the next member of the top-level object; the caller then takes its value, by value() or by next_element()
+  /// until this returns false. @return  whether there is such a member
   /// @throws InputError  "t.json:byte 812: the JSON ends early; expected a complete file",
   ///                     "t.json:byte 0: '['; expected '{'"
   bool next_member();
-  /// The member's name, as it is written.
+  /// The member's name as it is written, with escapes.
   std::string_view key() const { return key_; }
   bool is_array() const { return text_[at_] == '['; }
   /// The member's value as text.
   std::string_view value() { return skip(); }
 
-  /// Steps to the next element of the member's value, which is an array.
+  /// Steps to the next element of the member's value, which is an array. @return  whether there is one
   bool next_element();
   std::string_view element() const { return element_; }
 

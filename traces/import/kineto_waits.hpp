@@ -13,7 +13,8 @@
 namespace tidepool {
 
 /// Follows the ops in the order in which the host issues them, and infers which ops a wait was for. All results agree
-/// with the recorded times.
+/// with the recorded times. For waits of the host, an op that ended up to 2 us later counts as ended, since times are
+/// rounded.
 class KinetoWaits {
  public:
   /// A stream of a device.
@@ -33,8 +34,9 @@ class KinetoWaits {
   /// ended when the activity started, unless `stream` waits for that op already.
   std::vector<OpId> before(std::int64_t thread, Stream stream, Nanos start);
 
+  /// A thread launched an op on a stream; the op ended at `end`.
   void issued(std::int64_t thread, Stream stream, OpId op, Nanos end);
-  /// The op that was issued last to a stream.
+  /// The op that was issued last to a stream, and the latest end of the stream's ops. There must be one.
   OpId last(Stream stream) const { return ops_.at(stream).back().op; }
   Nanos last_end(Stream stream) const { return ops_.at(stream).back().end; }
 

@@ -22,6 +22,7 @@ class LaunchUses {
   /// The buffer that is at an address now.
   using Find = std::function<std::optional<BufferId>(std::int64_t address)>;
 
+  /// @param timeline  must outlive this
   explicit LaunchUses(const GpuTimeline& timeline);
 
   /// The uses of `op`, the next one in program order. Addresses without a buffer are counted in the losses, except

@@ -18,8 +18,8 @@ struct NsysCall {
 };
 
 struct NsysReport {
-  std::unordered_map<std::int64_t, std::string> strings;
-  std::set<std::string> graph_names;
+  std::unordered_map<std::int64_t, std::string> strings;  ///< by id; `timeline` refers to these texts
+  std::set<std::string> graph_names;                      ///< and to these
   GpuTimeline timeline;
   bool has_memory = false;  ///< memory was recorded
   std::string version;      ///< of the exporting program, "" if not recorded
@@ -27,8 +27,9 @@ struct NsysReport {
 };
 
 /// Reads the tables KERNEL, MEMCPY, MEMSET, GRAPH_TRACE, RUNTIME, SYNCHRONIZATION and CUDA_EVENT of
-/// CUPTI_ACTIVITY_KIND_..., CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS, StringIds, and the names of GPU and version.
-/// Other tables are not read: they hold environment variables and paths.
+/// CUPTI_ACTIVITY_KIND_..., CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS and StringIds, the GPU's name from
+/// TARGET_INFO_GPU and the version from EXPORT_META_DATA or META_DATA_EXPORT. Other tables are not read: they hold
+/// environment variables and paths.
 /// @throws InputError  "x.sqlite: T: row 5: what we saw; what we expected"
 NsysReport parse_nsys_report(const Input& input);
 

@@ -30,7 +30,7 @@ class Pickle {
   double real(PickleId id) const;
   /// kText: a part of the bytes. Python's byte strings are texts too.
   std::string_view text(PickleId id) const { return bytes_.substr(values_[id].payload, values_[id].count); }
-  /// kTuple, kList: elements; kDict: keys and values.
+  /// kTuple, kList: number of elements; kDict: of keys and values together.
   std::size_t size(PickleId id) const { return values_[id].count; }
 
   /// Calls visit(element) for each element of a tuple or list, in order.

@@ -27,7 +27,7 @@ struct SqliteColumn {
   bool required = true;
 };
 
-/// One row of a table. Columns are numbered as in the list of wanted columns.
+/// One row of a table, valid while it is visited. Columns are numbered as in the list of wanted columns.
 class SqliteRow {
  public:
   bool null(std::size_t column) const;
@@ -55,8 +55,9 @@ class SqliteRow {
   std::int64_t number_ = 0;  // counts from 1
 };
 
-/// Reads plain tables only: no views, virtual tables or triggers. Stops if a file needs more work than a sound file of
-/// its size can. The bytes are not changed. They are copied only if their header says that there is a write-ahead log.
+/// Reads plain tables only: no views, virtual tables or triggers. Refuses a file that needs more work than a sound file
+/// of its size can. The bytes are not changed. They are copied only if their header says that there is a write-ahead
+/// log.
 class SqliteTables {
  public:
   /// @param input  must outlive this object

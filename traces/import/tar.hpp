@@ -14,6 +14,7 @@ struct TarFile {
   std::string_view bytes;  ///< a part of the archive's bytes
 };
 
+/// Whether a file that begins with `head`, at least 512 bytes, is a tar archive.
 bool is_tar(std::string_view head);
 
 /// The regular files. Folders, links and headers of extensions are left out.
