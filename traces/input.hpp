@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Bytes at the front of an input from which its form is recognised.
+/// Number of bytes at the front of an input from which its form is recognised.
 inline constexpr std::size_t kSniffBytes = 4096;
 
 /// The most bytes that a compressed file may have when decompressed, unless kMaxInputVariable in the environment (which

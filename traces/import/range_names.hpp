@@ -12,12 +12,12 @@ namespace tidepool {
 /// contain one of the words forward, fwd, backward, bwd, optimizer or optim, in any case, and no word of another phase.
 std::optional<Phase> phase_named(std::string_view name);
 
-/// Whether a range counts iterations: its name has step, iter, iteration or batch, in any case, and a number behind it,
-/// as in "Warm-up Step 1", "iter_12" and "ProfilerStep#3".
+/// Whether a range counts iterations: its name has step, iter, iteration or batch, in any case, and a number behind it
+/// (only blanks and _-#:= may stand between), as in "Warm-up Step 1", "iter_12" and "ProfilerStep#3".
 bool names_iteration(std::string_view name);
 
-/// Whether a range is named by a module path: at least two identifiers joined by dots, as in
-/// "encoder.layer.0.attention".
+/// Whether a range is named by a module path: an identifier and at least one more identifier or number, joined by dots,
+/// as in "encoder.layer.0.attention".
 bool names_module(std::string_view name);
 
 }  // namespace tidepool

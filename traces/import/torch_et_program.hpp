@@ -25,7 +25,7 @@ struct EtProgram {
     std::size_t life = 0;
     Access access = Access::kRead;
     Evidence evidence = Evidence::kSchema;
-    std::int64_t bytes = 0;  ///< of the largest tensor
+    std::int64_t bytes = 0;  ///< of the call's largest tensor in it
   };
   struct Call {
     std::size_t node = 0;
@@ -39,8 +39,8 @@ struct EtProgram {
   std::vector<bool> runs;            ///< by node
 };
 
-/// Finds the device program. An operator is an op if it writes a storage that no operator called by it writes: then it
-/// launches kernels itself.
+/// Finds the device program. An operator with a tensor on the device is an op if it copies a number to the host, or if
+/// it writes a storage that no operator inside it writes: then it launches kernels itself.
 /// @param only  the one device to look at
 EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only);
 

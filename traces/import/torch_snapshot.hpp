@@ -44,7 +44,7 @@ struct SnapshotSegment {
   bool small = false;  ///< of the pool for requests up to 1 MiB
   bool expandable = false;
   SnapshotPool pool;
-  std::vector<SnapshotBlock> blocks;  ///< in address order, without gaps between neighbours of a native segment
+  std::vector<SnapshotBlock> blocks;  ///< in address order; without gaps between them unless `expandable`
 };
 
 enum class SnapshotAction : std::uint8_t {

@@ -28,9 +28,10 @@ struct BlockUse {
 /// none. Blocks in use for at least half of the job are grouped by their number of updates; blocks of a few numbers do
 /// not count. A block that is first read after it is first written, such as the optimizer's state, has one update less
 /// than the weights, since its writes before that read are no update. So a block with n updates is in the groups of n
-/// and of n + 1. Of the groups with at least two blocks and a thousandth of the bytes of all these blocks, the one with
-/// most bytes gives the steps. If there is no such group, uses of unknown access count as writes (of a fused
-/// optimizer), and the group must have a tenth of the bytes.
+/// and of n + 1; with fewer than two updates, it is in none. Of the groups with at least two blocks and a thousandth of
+/// the bytes of all these blocks, the one with most bytes gives the steps. If there is no such group, uses of unknown
+/// access count as writes (of a fused optimizer), and the group must have a tenth of the bytes.
+/// @param ops          number of ops
 /// @param uses         in the order of ops
 /// @param block_bytes  by block
 std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse> uses,

@@ -113,7 +113,7 @@ class Machine:
         self.from_host()
 
     def from_host(self):
-        """Puts the new inputs of an iteration on the host; at the start, everything that exists before."""
+        """Puts the new inputs of an iteration on the host; for the first iteration, everything that exists before."""
         for buffer, version in self.step.first.items():
             if self.step.before[buffer] and (self.iteration == 0 or buffer in self.step.freed):
                 self.places[version].on_host = True
@@ -161,7 +161,7 @@ class Machine:
             place.filled, place.on_host = True, False
 
     def begins_with(self, action):
-        """Whether an action gives a place to content from before the step; the first actions of an iteration do."""
+        """Whether an action gives a place to an initial version, as the first actions of an iteration do."""
         version = action.get("version")
         return action.get("do") == "alloc" and version in range(len(self.places)) and self.step.initial[version]
 
@@ -260,7 +260,7 @@ class Machine:
         place.ready = place.last_use = self.ops
 
     def end_iteration(self):
-        """Buffers that outlive the step become initial; all others are gone."""
+        """The last content of a buffer that exists before and after the step becomes its initial one; the rest is gone."""
         if self.next_op != len(self.step.reads):
             raise Wrong(f"op {self.next_op} has not run")
         for version in self.step.outputs:
@@ -305,7 +305,7 @@ def iterations(actions):
 
 
 def check(row, step, plan):
-    """@raises Wrong  with the action, if the plan is impossible or takes another time than the row says"""
+    """@raises Wrong  if the plan is impossible (with the action), or if the row's baseline, cycle, time or bound is wrong"""
     if row["baseline_ns"] != sum(step.duration):
         raise Wrong(f"the ops take {sum(step.duration)} ns; the row says {row['baseline_ns']} ns")
     machine = Machine(step, row["machine"], row["capacity_bytes"])
