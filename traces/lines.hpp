@@ -19,9 +19,10 @@ namespace tidepool {
 class Lines {
  public:
   /// @param file  for messages
+  /// @param text  must outlive this
   Lines(std::string file, std::string_view text) : file_{std::move(file)}, rest_{text} {}
 
-  /// Steps to the next line, if there is one.
+  /// Steps to the next line. @return  whether there is one
   bool next() {
     if (rest_.empty()) return false;
     const std::size_t end = rest_.find('\n');
@@ -52,7 +53,7 @@ class Lines {
   std::uint32_t number_ = 0;
 };
 
-/// The whole text as a whole number, decimal, or hexadecimal after "0x".
+/// The whole text as a whole number, decimal, or hexadecimal after "0x"; none if it is no such number of 64 bits.
 inline std::optional<std::int64_t> parse_whole(std::string_view text) {
   const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   if (hexadecimal) text.remove_prefix(2);
@@ -64,7 +65,7 @@ inline std::optional<std::int64_t> parse_whole(std::string_view text) {
   return value;
 }
 
-/// A text of unknown origin, cut to a length for messages. Characters that do not print become '?'.
+/// A text of unknown origin for messages, cut after 60 bytes. Bytes that are not printable ASCII become '?'.
 inline std::string excerpt(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   std::string shown{text.substr(0, kLongest)};

@@ -13,8 +13,8 @@ namespace tidepool {
 /// no such op.
 OpId first_op(const Trace& trace, BufferId id);
 
-/// first_op(). For a buffer that no op uses, such as a workspace, the op that it was allocated for; this search is
-/// linear in the steps.
+/// first_op(). For a buffer without it, such as a workspace that no op names, the op that it was allocated for, or
+/// none; this search is linear in the steps.
 OpId op_it_is_for(const Trace& trace, BufferId id);
 
 /// op_it_is_for() of each buffer, for callers that name many of them. Linear in the trace.

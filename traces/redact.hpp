@@ -9,7 +9,7 @@
 namespace tidepool {
 
 /// The text with folders taken from paths ("/home/ada/net/train.py(12): step" becomes "train.py(12): step"), and with
-/// mail addresses and "user@host.domain" taken out. Names of operators and kernels stay as they are.
+/// "..." in place of mail addresses and "user@host.domain". Names of operators and kernels stay as they are.
 std::string redacted(std::string_view text);
 
 /// The same trace with redacted texts, and without the recorded command line and environment

@@ -86,7 +86,7 @@ struct Version {
 /// The evidence that an op uses a buffer, best first. A report never hides a guess.
 enum class Evidence : std::uint8_t {
   kSchema,        ///< the framework's op schema
-  kCopy,          ///< direction of a copy or memset
+  kCopy,          ///< the direction of a copy, or a memset
   kConst,         ///< const-qualified kernel parameter
   kInstrumented,  ///< binary instrumentation
   kParameter,     ///< a pointer found among the launch parameters
@@ -195,7 +195,7 @@ class Trace {
     return version(id).kind == VersionKind::kView ? Bytes{} : buffer(version(id).buffer).size;
   }
 
-  /// The first content of a buffer: its initial version, or else the version that the first op writes.
+  /// The first content of a buffer: its initial version, or else the version that the first op on it makes.
   VersionId first_version(BufferId id) const { return first_version_[id.index()]; }
   /// Ops that read a version or a view of it, in program order, each once.
   std::span<const OpId> readers(VersionId root) const { return slice(readers_, reader_start_, root.index()); }

@@ -260,7 +260,7 @@ class Machine:
         place.ready = place.last_use = self.ops
 
     def end_iteration(self):
-        """The last content of a buffer that exists before and after the step becomes its initial one; the rest is gone."""
+        """Last content of buffers that exist before and after the step becomes initial; all other content is gone."""
         if self.next_op != len(self.step.reads):
             raise Wrong(f"op {self.next_op} has not run")
         for version in self.step.outputs:
@@ -305,7 +305,7 @@ def iterations(actions):
 
 
 def check(row, step, plan):
-    """@raises Wrong  if the plan is impossible (with the action), or if the row's baseline, cycle, time or bound is wrong"""
+    """@raises Wrong  if the plan is impossible (with the action), or a number of the row (time, bound, ...) is wrong"""
     if row["baseline_ns"] != sum(step.duration):
         raise Wrong(f"the ops take {sum(step.duration)} ns; the row says {row['baseline_ns']} ns")
     machine = Machine(step, row["machine"], row["capacity_bytes"])

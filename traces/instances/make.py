@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = HERE / "instances.json"
 
-LINKS = {  # 10^9 B/s in each direction; each copy takes 10 us more; copies in the other direction do not slow it down
+LINKS = {  # 10^9 B/s in each direction; each copy takes 10 us more; the directions do not slow each other down
     "12GB": 12, "25GB": 25, "50GB": 50,
 }
 SYNTHETIC = {

@@ -13,7 +13,8 @@ class JobFields {
  public:
   using Json = nlohmann::json;
 
-  /// @param where  path of the object for messages, as in "ranks[1]"; "" = the whole file
+  /// @param object  must outlive this
+  /// @param where   path of the object for messages, as in "ranks[1]"; "" = the whole file
   /// @throws InputError  "job.json: ranks[1]: unknown key 'strat_ns', did you mean 'start_ns'?; known: ..."
   JobFields(const Json& object, std::string file, std::string where, const std::vector<std::string>& known);
 

@@ -24,8 +24,8 @@ bool holds_several_files(const std::string& path);
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
 
-/// Adds the buffers of each rank from its execution trace, one for each rank in a folder or a tar archive. The first
-/// number in the file's name is the number of the rank.
+/// Sorts the profiles by rank, and adds the buffers of each rank from its execution trace, one for each rank in a
+/// folder or a tar archive. The first number in the file's name is the number of the rank.
 /// @param path  where the profiles are, for messages
 /// @param with  where the execution traces are
 /// @throws InputError  as join_ranks(), about the numbers of the ranks

@@ -61,7 +61,7 @@ class JsonFields {
   std::vector<std::string_view> asked_;
 };
 
-/// One row of an array of arrays, as in ["read", 7]; places count from 0.
+/// One row of an array of arrays, as in ["read", 7]; places count from 0, and must be below size().
 class JsonRow {
  public:
   JsonRow(const simdjson::dom::array& array, std::string_view key) : array_{array}, key_{key} {}

@@ -46,7 +46,9 @@ class StepWriter {
   void op(std::string_view name, double flops, const std::vector<Touch>& touches);
   /// Sets the module of later ops.
   void module(const std::string& path);
+  /// Sets the phase of later ops, and marks its begin.
   void phase(Phase phase);
+  /// Marks the begin of the iteration.
   void iteration();
 
   Trace finish() { return builder_.finish(); }

@@ -15,8 +15,8 @@ namespace tidepool {
 /// An address range: free, or taken by a version that may be evicted at a cost, or by a version that must stay.
 struct Stretch {
   Bytes size;
-  double cost = 0;    ///< cost of evicting its version; 0 if it is free
-  VersionId version;  ///< none if it is free
+  double cost = 0;     ///< cost of evicting its version; 0 if it is free
+  VersionId version;   ///< none if it is free
   bool fixed = false;  ///< taken by a version that must stay
 };
 

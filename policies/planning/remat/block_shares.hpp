@@ -17,8 +17,8 @@ struct BlockLoad {
 };
 
 struct BlockLimits {
-  Bytes budget;   ///< for all memory except that from before the step
-  Bytes head;     ///< most bytes alive at once during ops outside of all blocks
+  Bytes budget;     ///< for all memory except that from before the step
+  Bytes head;       ///< most bytes alive at once during ops outside of all blocks
   Bytes to_host;    ///< limit of one block's swap-outs: what the link carries during an average block's forward ops
   Bytes to_device;  ///< limit of one block's swap-ins: what the link carries during an average block's backward ops
   Bytes host;       ///< limit of all blocks' bytes on the host together
