@@ -67,9 +67,9 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
                                                 const std::vector<std::uint32_t>& selected, const Machine& machine,
                                                 Bytes limit);
 
-/// The actions of a plan, sorted, with swap-outs before swap-ins at the same op. Only the swap-in that keeps a version
-/// on the device during its early swap-out follows that directly. If a gap crosses the boundary and its swap-in is
-/// issued after it, its content is on the host when the step begins.
+/// The actions of a plan, sorted, with swap-outs before swap-ins at the same op; but a swap-in that keeps a version on
+/// the device during its early swap-out directly follows this swap-out. If a gap crosses the boundary and its swap-in
+/// is issued after the boundary, its content is on the host when the step begins.
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops);
 
 }  // namespace tidepool
