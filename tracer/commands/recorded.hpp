@@ -9,16 +9,17 @@ namespace tidepool {
 
 /// Contents of a folder RUN.raw after the job has ended.
 struct Recorded {
-  bool files = false;           ///< any process wrote a file
+  bool files = false;           ///< a process made a raw file, even one without a complete header
   bool hooked = false;          ///< PyTorch's hook was loaded into a process
-  bool work = false;            ///< a kernel, a copy or an op is recorded
+  bool work = false;            ///< a kernel, a copy, a memset or an op is recorded
   bool steps = false;           ///< the hook recorded ops of training steps
-  bool several_ranks = false;   ///< processes of several ranks of a job wrote files
+  bool several_ranks = false;   ///< the files are of a job of several ranks
   std::size_t whole_steps = 0;  ///< complete iterations that the hook recorded, in the process with the most
-  std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"
+  std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
 };
 
-/// Reads the folder. Files without a complete header are ignored.
+/// Reads the folder; all members keep their defaults if it does not exist. A file
+/// without a complete header only sets `files`.
 /// @throws InputError  for a damaged file
 Recorded look_at_recorded(const std::filesystem::path& raw);
 

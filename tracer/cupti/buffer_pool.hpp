@@ -8,7 +8,7 @@
 
 namespace tidepool::cupti {
 
-/// Buffers of one size. take() and give() may be called by any thread.
+/// Buffers of one size, which the pool owns until its own end. Any thread may call the functions.
 class BufferPool {
  public:
   /// @param bytes  size of each buffer
@@ -25,6 +25,7 @@ class BufferPool {
   /// Returns a buffer, of which the first `used` bytes were written, to the pool.
   void give(std::uint8_t* buffer, std::size_t used);
   std::size_t bytes() const { return bytes_; }
+  /// The number of calls of take() that returned nullptr.
   std::uint64_t refused() const;
 
  private:

@@ -14,7 +14,8 @@ enum class DriverCall : std::uint8_t {
   kLaunchCooperative,
   kLaunchKernelEx,
   kGraphLaunch,
-  // Allocation and release of memory. They tell the scan of launches what is live; the file has CUPTI's memory records.
+  // Allocation and release of memory. From these calls, the scan of launches knows the live memory; they are not
+  // written to the file, which has CUPTI's own records of memory.
   kAlloc,
   kAllocPitch,
   kAllocHost,

@@ -12,7 +12,8 @@ namespace tidepool::cupti {
 class IterationWindow {
  public:
   /// @param skip        iterations before the first that is recorded
-  /// @param iterations  the number of recorded iterations; 0 = all after the skipped ones
+  /// @param iterations  the number of recorded iterations; 0 = all after the skipped ones. If both parameters are 0,
+  ///                    calls before the first iteration are in the window too
   IterationWindow(std::uint64_t skip, std::uint64_t iterations) : skip_{skip}, iterations_{iterations} {
     if (skip == 0 && iterations == 0) first_ = kAlways;
   }
@@ -38,7 +39,7 @@ class IterationWindow {
   }
   bool begun() const { return first_ != 0; }
   bool ended() const { return end_ != 0; }
-  std::uint64_t boundaries() const { return seen_; }
+  std::uint64_t boundaries() const { return seen_; }  ///< iterations that have begun
 
  private:
   static constexpr std::uint64_t kSet = 1ULL << 32, kAlways = 1ULL << 33;  ///< above the 32 bits of an id

@@ -16,7 +16,7 @@ struct LiveRange {
   bool operator==(const LiveRange&) const = default;
 };
 
-/// Disjoint ranges in address order. A look-up takes O(log ranges) and reads only a dense array of addresses. Adding
+/// Disjoint ranges in address order. A look-up is a binary search, O(log ranges), in a dense array of addresses. Adding
 /// and removing take O(ranges), which is fast for the hundreds to thousands of device allocations of a job. Not
 /// thread-safe: callers must lock.
 class LiveRanges {
@@ -26,10 +26,11 @@ class LiveRanges {
   std::size_t add(std::uint64_t begin, std::uint64_t bytes, bool before_trace = false);
   /// Ends the range that begins at `begin`. @return the range; none if no range begins there
   std::optional<LiveRange> remove(std::uint64_t begin);
-  /// Ends the ranges in [begin, begin + bytes): one unmapping may end several mappings. @return their number
+  /// Ends the ranges that lie wholly in [begin, begin + bytes): one unmapping may end several mappings. @return their
+  /// number
   std::size_t remove_within(std::uint64_t begin, std::uint64_t bytes);
 
-  /// @return the range that holds `address`, or nullptr
+  /// @return the range that holds `address`, valid until the ranges change; nullptr if there is none
   const LiveRange* find(std::uint64_t address) const;
   std::size_t size() const { return ranges_.size(); }
 

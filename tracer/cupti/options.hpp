@@ -29,7 +29,7 @@ struct RecorderOptions {
   std::string cupti;                          ///< path of libcupti; empty: see CuptiLibrary::load()
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration
-  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this text
+  std::string iteration_kernel;               ///< as does a kernel whose name contains this text; empty: none does
   bool torch = false;                         ///< only PyTorch's hook marks the begins of iterations
   int signal = 0;                             ///< starts and stops the recording; 0 = none
   bool wait = false;                          ///< nothing is recorded before the first signal
@@ -37,7 +37,7 @@ struct RecorderOptions {
   bool resolve = true;                        ///< ask the driver about the memory of unknown pointers
   bool detach = true;                         ///< CUPTI leaves the process when the recording has ended
   std::uint32_t flush_limit_ms = 5000;        ///< the longest wait for CUPTI at the end of the job
-  std::string problem;                        ///< message about a wrong variable, whose default is used; or ""
+  std::string problem;                        ///< message about the last wrong variable; each keeps its default
 };
 
 /// Reads the variables. Never throws: a job is not ended for a mistyped number.

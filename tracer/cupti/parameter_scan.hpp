@@ -42,10 +42,11 @@ struct FoundPointer {
   bool operator==(const FoundPointer&) const = default;
 };
 
-/// Tests every aligned word of every parameter. A word outside all live ranges is reported (as not live) only if it
-/// could be a device address: the caller may ask the driver about it, and so find memory that was allocated before the
-/// recording. O(words log ranges). Not found: pointers in device memory (arrays of pointers), unaligned pointers,
-/// pointers in constant memory. Wrongly found: integers that equal an address in use.
+/// Tests every aligned word of eight bytes of every parameter. A word outside all live ranges is reported (as not live)
+/// only if it could be a device address and is no whole parameter that is declared as a value: the caller may ask the
+/// driver about it, and so find memory that was allocated before the recording. O(words log ranges). Not found:
+/// pointers in device memory (arrays of pointers), unaligned pointers, pointers in constant memory. Wrongly found:
+/// integers that equal an address in use.
 class ParameterScan {
  public:
   /// @param values  the argument of cuLaunchKernel: one host pointer for each parameter

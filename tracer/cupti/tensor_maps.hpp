@@ -11,8 +11,9 @@ namespace tidepool::cupti {
 
 constexpr std::size_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
 
-/// Descriptors that the driver encoded, found by their bytes when a launch passes one by value. When there are too many
-/// for an ordinary program, the oldest half is forgotten. Not thread-safe: callers must lock.
+/// Descriptors that the driver encoded, found by their bytes when a launch passes one by value. At most 65,536 are
+/// kept, more than an ordinary program has: beyond that, the oldest half is forgotten. Not thread-safe: callers must
+/// lock.
 class TensorMaps {
  public:
   void add(const std::byte* descriptor, std::uint64_t address);

@@ -12,7 +12,7 @@
 
 namespace tidepool::cupti {
 
-/// Access of a kernel to the buffer of a pointer among its parameters.
+/// Access of a kernel to the buffer of a pointer among its parameters; kNone: the launch does not use the pointer.
 enum class Role : std::uint8_t { kUnknown, kNone, kRead, kWrite, kReadWrite };
 
 /// A kernel whose parameters follow a convention of PyTorch.
@@ -30,14 +30,15 @@ class TorchKernel {
   /// @return none for any other kernel, and if the parameters do not have the size of the layout
   static std::optional<TorchKernel> recognise(std::string_view mangled, const KernelLayout& layout);
 
-  /// The roles of pointers found in the parameters of one launch of `blocks` blocks, in the same order.
+  /// The roles of the pointers `found` in the parameters of one launch of `blocks` blocks, in the same order.
+  /// @param values  the argument of cuLaunchKernel, not null: one host pointer for each parameter
   std::vector<Role> roles(std::span<const FoundPointer> found, const void* const* values, std::uint32_t blocks) const;
 
  private:
   struct Lists {
     std::uint32_t depth = 0, room = 0;  ///< number of lists, and the most tensors in each
-    std::uint32_t states = 0;           ///< begin of the addresses of the optimizer's step counters; 0: none
-    std::uint32_t block_to_tensor = 0;  ///< begin of the table of each block's tensor
+    std::uint32_t states = 0;           ///< byte at which the addresses of the step counters begin; 0: none
+    std::uint32_t block_to_tensor = 0;  ///< byte at which the table of each block's tensor begins
     std::uint32_t index_bytes = 0, most_blocks = 0;
     std::uint32_t read = 0;                ///< the number of lists that are read; 0 and no `written`: not known
     std::optional<std::uint32_t> written;  ///< index of the list that is written

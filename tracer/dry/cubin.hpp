@@ -17,12 +17,12 @@ struct KernelBinary {
   std::uint32_t registers = 0;     ///< of a thread; 0: not stated
   std::uint32_t shared_bytes = 0;  ///< static shared memory of a block
   std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not stated
-  int capability = 0;              ///< of the device that it was compiled for, 86 for 8.6; 0: not stated
+  int capability = 0;              ///< of the device that it was compiled for, 86 for 8.6; read_cubin() leaves 0
 };
 
 struct Cubin {
   std::vector<std::byte> bytes;
-  int capability = 0;
+  int capability = 0;  ///< of the device that it was compiled for, 86 for 8.6; 0: there is no cubin
 };
 
 /// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. The format of .nv.info sections follows the output of
@@ -31,7 +31,7 @@ std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin)
 
 /// The cubin that a device of compute capability `major`.`minor` would load from a fat binary (the container that nvcc
 /// embeds): of the same major version, the one with the largest minor version that is not above `minor`. Empty if there
-/// is none. Decompresses LZ4 (CUDA before 12.8) and zstd.
+/// is none, or if it is damaged or has more than 128 MiB. Decompresses LZ4 (CUDA before 12.8) and zstd.
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
 /// The same for a fat binary of known length, such as one from a file: no read goes beyond the end.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);

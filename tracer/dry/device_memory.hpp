@@ -27,21 +27,23 @@ struct DeviceRange {
   std::uint64_t address = 0, bytes = 0;
 };
 
-/// Device memory backed by one reservation of host addresses, so that copies from and to it really work; a page costs
-/// host memory only once something is written to it. Thread safe. All sizes in bytes.
+/// Device memory backed by one reservation of host addresses, so that copies from and to it really work; a page of the
+/// host is taken only once something is written to it. Thread safe. All sizes in bytes.
 ///
 /// Memory is counted as a device counts it: in whole pages of 2 MiB. Requests of less than a page share pages; larger
-/// requests get pages of their own. Addresses are the same in every run in which the host has the address range free.
+/// requests get pages of their own. The same requests get the same addresses in every run in which the host has the
+/// address range free.
 class DeviceMemory {
  public:
-  /// @param capacity  bytes that programs can allocate, without those that the driver's context keeps
+  /// @param capacity  bytes that programs can allocate, without those that the driver's context keeps; rounded
+  ///                  down to whole pages
   /// @throws std::system_error if the host refuses the address range
   explicit DeviceMemory(std::uint64_t capacity, Placement placement = Placement::kLowestFirst);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// As cudaMalloc. @return  the address; none if the device is out of memory
+  /// As cudaMalloc. @return  the address; none for 0 bytes, or if the device is out of memory
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
   /// As cudaFree. @return  false if no allocation begins at the address
   bool free(std::uint64_t address);
@@ -55,14 +57,14 @@ class DeviceMemory {
   bool map(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle);
   bool unmap(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> handle_at(
-      std::uint64_t address);  ///< of the mapped memory; its number of references grows by one
+      std::uint64_t address);  ///< of the memory mapped there, which gets one more reference; none: no memory
 
   /// The live allocation or mapping that holds `address`.
   std::optional<DeviceRange> find(std::uint64_t address) const;
   /// Whether `address` is one of the device's, live or not.
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
   std::uint64_t capacity() const { return capacity_; }
-  std::uint64_t in_use() const;
+  std::uint64_t in_use() const;  ///< bytes of the capacity that are taken, in whole pages
   /// Locks the memory: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
@@ -93,10 +95,10 @@ class DeviceMemory {
 };
 
 /// Copies `bytes`. With `to_device`, the destination lies in a DeviceMemory; in copies of 64 KiB or more, whole pages
-/// of zeros are then given back to the host instead of written, so a copy of unwritten memory takes no host memory. The
-/// ranges must be equal or disjoint.
+/// of the host that would hold zeros are then given back instead of written, so a copy of unwritten memory takes hardly
+/// any host memory. The ranges must be equal or disjoint.
 void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device);
-/// Fills device memory with one byte. For zeros, whole pages are given back to the host.
+/// Fills device memory with one byte. For 8 KiB of zeros or more, whole pages of the host are given back instead.
 void fill_bytes(void* to, unsigned char value, std::size_t bytes);
 
 }  // namespace tidepool::dry

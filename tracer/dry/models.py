@@ -71,7 +71,7 @@ def train(name, folder):
 
 
 def row(program, name):
-    """Runs one model and returns its row."""
+    """Runs one model and returns its row; if the run failed, a row with the last line that it wrote to stderr."""
     def answer(*arguments):
         printed = subprocess.run([program, *arguments, "--json"], check=True, capture_output=True, text=True).stdout
         return json.loads(printed.splitlines()[-1])

@@ -12,8 +12,8 @@ namespace tidepool::dry {
 int most_threads(const KernelBinary& kernel);
 
 /// Resident blocks of `threads` threads with `shared_bytes` of dynamic shared memory: the least of the numbers that
-/// threads, registers (in units of 256 for a warp), shared memory and the limit on blocks allow. CUDA C++ Programming
-/// Guide, "Occupancy".
+/// threads, registers (in units of 256 for a warp), shared memory and the limit on blocks allow. 0 if the kernel cannot
+/// be launched so. CUDA C++ Programming Guide, "Occupancy".
 int blocks_per_multiprocessor(const DevicePreset& device, const KernelBinary& kernel, int threads,
                               std::size_t shared_bytes);
 

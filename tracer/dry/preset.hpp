@@ -21,13 +21,13 @@ struct DevicePreset {
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
   int bus_bits = 0;
   double bytes_per_second = 0;       ///< of device memory
-  double flops = 0;                  ///< of dense 16-bit matrix products with tensor cores
-  double flops_single = 0;           ///< of single precision without tensor cores
+  double flops = 0;                  ///< per second, of dense 16-bit matrix products with tensor cores
+  double flops_single = 0;           ///< per second, of single precision without tensor cores
   double link_bytes_per_second = 0;  ///< to another device of the machine, in one direction: NVLink, or else PCIe
 };
 
-/// Bytes per second of the device's link to the host, in one direction: PCIe of the fifth generation since compute
-/// capability 9.0, before that of the fourth.
+/// Bytes per second of the device's link to the host, in one direction. It is taken to be PCIe of the fifth generation
+/// for devices of compute capability 9.0 or later, and of the fourth for older ones.
 double host_link(const DevicePreset& preset);
 
 std::span<const DevicePreset> device_presets();

@@ -24,7 +24,8 @@ struct SizeReduction {
 /// The operator of PyTorch's reduction of 64-bit integers, by the kernel's mangled name; nothing for other kernels.
 std::optional<SizeReduction::Operator> size_operator(std::string_view mangled);
 
-/// A launch of such a kernel; nothing if it has several results or more than 4096 numbers.
+/// The reduction by a launch of such a kernel; nothing if it has several results, more than 4096 numbers, or a
+/// parameter of another layout.
 /// Layout of its one parameter: struct ReduceOp in ATen/native/cuda/Reduce.cuh.
 std::optional<SizeReduction> size_reduction(SizeReduction::Operator what, const cupti::KernelLayout& layout,
                                             const void* const* arguments);

@@ -7,11 +7,11 @@
 
 namespace tidepool::dry {
 
-/// Places memory as two real devices under Linux did. A request that fits into a hole gets the lowest such hole. Any
-/// other request gets whole chunks of 32 MiB, the highest free ones, and the rest of its last chunk becomes a hole. The
-/// rule follows the histories of PyTorch's allocator on these devices (an H100, and one without a name): most segments
-/// in new chunks lay right below the previous segment, and most other segments lay in the lowest hole. O(holes +
-/// chunks) per take.
+/// Places memory as two real devices under Linux did. A request that fits into a hole from its begin on gets
+/// the lowest such hole. Any other request gets adjacent whole chunks of 32 MiB, the highest free ones, and the rest of
+/// its last chunk becomes a hole. The rule follows the histories of PyTorch's allocator on these devices (an H100, and
+/// one without a name): most segments in new chunks lay right below the previous segment, and most other segments lay
+/// in the lowest hole. O(holes + chunks) per take.
 class TopDown final : public AddressSpace {
  public:
   static constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;

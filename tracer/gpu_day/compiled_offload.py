@@ -4,9 +4,9 @@ with it.
 
     compiled_offload.py [--offload] [--device cuda] [--small] [--iterations 8]
 
-In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON:
-the number of iterations, the marked bytes, the median time in ms of the iterations after the first two, and the peaks
-of PyTorch's allocator in bytes.
+With --offload, the input of the activation function is marked to be offloaded in half of the blocks. The last line
+printed is JSON: the number of iterations, the marked bytes, and, of the iterations after the first two, the median time
+in ms and the peaks of PyTorch's allocator in bytes.
 """
 
 import argparse
@@ -34,7 +34,8 @@ class Block(nn.Module):
 
 
 def marking(wide, count, marked):
-    """A partition function that marks the first `count` products of this width, and adds their bytes to `marked`."""
+    """A partition function that marks the results of the first `count` products (addmm) that are `wide` numbers wide, and
+    appends their bytes to `marked`."""
 
     def partition(joint, inputs, *, num_fwd_outputs, **rest):
         left = count

@@ -4,8 +4,9 @@
 
 The schema's storages are those that the operator reads and writes by its schema. The recorder's storages are those to
 which a parameter of the operator's launches points. Precision is the share of the recorder's storages that are the
-schema's; recall is the share of the schema's storages that are the recorder's. Pointers to memory of no tensor
-(workspaces, tables) are counted apart.
+schema's; recall is the share of the schema's storages that are the recorder's. An address in a
+tensor that the operator does not use counts as one storage. Pointers to memory of no tensor (workspaces, tables) are
+counted apart.
 """
 
 import bisect
@@ -63,7 +64,7 @@ class Tensors:
     """PyTorch's allocations, found by an address and a time."""
 
     def __init__(self, records):
-        self._at = collections.defaultdict(list)  # address: [begin, end, size], by begin
+        self._at = collections.defaultdict(list)  # address: list of [begin, end, size], by begin
         for record in sorted(records, key=lambda record: record["time"]):
             spans = self._at[record["address"]]
             if record["action"] in BEGINS and not (spans and spans[-1][1] is None):

@@ -20,7 +20,7 @@ _TYPES = {kind: namedtuple(name, fields) for kind, (name, fields, _) in _FORMS.i
 
 def read(path):
     """Records of the kinds above by name, with texts, infos and the uses of each launch: {"memory": [...], ...,
-    "text": {1: "..."}, "uses": [[...], ...]}."""
+    "text": {1: "..."}, "uses": [[...], ...]}. Reads up to the first chunk that is packed or cut off."""
     data = pathlib.Path(path).read_bytes()
     if data[:5] != b"TPRAW":
         raise ValueError(f"{path}: no raw capture")
@@ -55,6 +55,6 @@ def _read_chunk(data, at, end, found):
 
 
 def read_folder(folder):
-    """All files of a run, the largest first."""
+    """The records of all files that the injected recorder wrote in a run, the largest file first."""
     paths = sorted(pathlib.Path(folder).glob("*.cupti.raw"), key=lambda path: -path.stat().st_size)
     return [read(path) for path in paths]

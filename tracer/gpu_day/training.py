@@ -41,7 +41,8 @@ def iteration(number, device):
 
 def train(options, model, make_batch, make_loss):
     """make_batch(size, device) returns the batch that make_loss(model, batch) takes. The last line printed is JSON: the
-    median time of the settled iterations in ms, and the peaks of PyTorch's allocator in these iterations, in bytes."""
+    median time in ms of the iterations after the first SETTLED and, on a GPU, the peaks of PyTorch's allocator in them, in
+    bytes. If there are no more iterations than that, all count."""
     on_gpu = options.device.startswith("cuda")
     if options.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)

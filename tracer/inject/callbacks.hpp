@@ -15,7 +15,7 @@ struct Thread {
   std::uint32_t outer_correlation = 0;     ///< of the runtime call that contains the current call; 0 = none
   std::uint32_t inner_correlation = 0;     ///< of a runtime call inside the outer one; 0 = none
   std::uint32_t depth = 0;                 ///< calls with callbacks that the thread is in
-  std::vector<CUgraphNode> created_nodes;  ///< by the current driver call, if a graph captures the call
+  std::vector<CUgraphNode> created_nodes;  ///< nodes of graphs that the current driver call has created
   cupti::ParameterScan scan;               ///< a member, so that its memory is reused
 };
 

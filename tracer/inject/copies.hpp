@@ -12,7 +12,7 @@ namespace tidepool::inject {
 
 /// Appends the uses of a copy or memset, including those of host memory: an import ignores uses outside of device
 /// buffers. A strided use covers all bytes from its first to its last.
-/// @param parameters  the call's parameter struct; calls of a kind have the same layout
+/// @param parameters  the call's parameter struct; those of calls of one kind begin with the same fields
 void append_copy(cupti::DriverCall call, const void* parameters, std::vector<raw::BufferUse>& uses);
 
 /// The same for the nodes of graphs.

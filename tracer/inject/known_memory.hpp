@@ -1,4 +1,4 @@
-// The device memory that launches may use, shared by the job's threads.
+// The memory that launches may use: of devices, and pinned memory of the host.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tidepool::inject {
 
-/// Thread safe.
+/// One object for all threads of the job. Thread safe.
 class KnownMemory {
  public:
   void add(std::uint64_t begin, std::uint64_t bytes);
@@ -31,9 +31,9 @@ class KnownMemory {
     CUmemorytype type = {};      ///< of the memory, if `first`
     std::uint32_t device = ~0U;  ///< the device's ordinal; ~0: not known
   };
-  /// Asks the driver about the memory of an unknown address. Remembers 2^20 pages of 4 KiB without memory, and does not
-  /// ask about them again; then forgets all. May be called inside a callback: the driver's call has no callback itself.
-  /// @return whether the address is in memory, which is known from now on
+  /// Asks the driver about the memory of an unknown address. Does not ask again about a page of 4 KiB without memory;
+  /// when it has remembered 2^20 such pages, it forgets them all. May be called inside a callback: the driver's call
+  /// has no callback itself. @return whether the address is in memory, and the range, which is known from now on
   Answer resolve(const DriverLibrary& driver, std::uint64_t address);
 
  private:

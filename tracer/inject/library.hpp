@@ -47,9 +47,9 @@ struct CuptiLibrary {
   CUptiResult (*all_sync_records)(std::uint8_t) = nullptr;   ///< optional
   CUptiResult (*allocation_source)(std::uint8_t) = nullptr;  ///< optional
 
-  /// Loads the library: the named file, else the copy that the process has mapped already (two different copies in a
-  /// process crash), else that of the toolkit in CUDA_HOME, else the file that the loader finds by name, else that of
-  /// the toolkit in /usr/local/cuda.
+  /// Loads the library: the named file or, if `named` is null or empty, the copy that the process has mapped already
+  /// (two different copies in a process crash), else that of the toolkit in CUDA_HOME, else the file that the loader
+  /// finds by name, else that of the toolkit in /usr/local/cuda.
   /// @return "", or the reason of a failure for a message
   std::string load(const char* named);
   /// Sets `version`; 0 if CUPTI does not report it.

@@ -21,7 +21,8 @@ void say(std::string_view message);
 
 class Output {
  public:
-  /// Creates PID.cupti.raw in the folder (PID.2.cupti.raw after an exec of the same process).
+  /// Creates PID.cupti.raw in the folder (PID.2.cupti.raw after an exec of the same process). Makes the folder if
+  /// needed, but not those above it.
   /// @param time  now, on CUPTI's clock
   /// @return 0 or errno
   int open(const std::string& folder, std::int64_t time);

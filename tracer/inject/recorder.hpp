@@ -28,8 +28,9 @@ namespace tidepool::inject {
 /// One recorder for the process, never destroyed: threads of the job may call it until the process ends.
 ///
 /// CUPTI is started in cuInit, and later by a control thread. Only the control thread stops it, so that a CUPTI that
-/// hangs does not block the job. When the recording has ended, cuptiFinalize is called at the end of a call of the job
-/// while no other thread is in one, because an attached profiler would continue to slow the job down.
+/// hangs does not block the job. When the recording has ended, and if options.detach is set, cuptiFinalize is called at
+/// the end of a call of the job while no other thread is in one, because an attached profiler would continue to slow
+/// the job down.
 class Recorder {
  public:
   static Recorder& instance();

@@ -9,9 +9,11 @@
 namespace tidepool {
 
 /// Maps a file's clock to CLOCK_MONOTONIC_RAW, by straight lines between readings of both clocks. Before the first and
-/// after the last reading, both count as equally fast.
+/// after the last reading, both count as equally fast. Times of a file whose clock is CLOCK_MONOTONIC_RAW, or that has
+/// no readings, stay the same.
 class ClockFit {
  public:
+  /// @param log  must outlive this object
   explicit ClockFit(const raw::Log& log);
 
   /// @throws InputError  "x.raw: time 4611686018427387904; expected -2^61 to 2^61"

@@ -24,27 +24,28 @@ struct TimeSpan {
 class FrameworkCalls {
  public:
   /// Adds the calls and their uses to the timeline.
+  /// @param process  must outlive this object
   FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline);
 
   /// The operator that a launch belongs to, as an index into the timeline's calls; none if there is none.
   /// @param launch  the launch with this correlation id on the host; null: unknown
   std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
 
-  /// Adds operators as ops, for captures without records of the launched work. Durations are the recorder's estimates,
-  /// or those of the host's calls.
+  /// Adds the innermost operators as ops, for captures without records of the launched work. Durations are the
+  /// recorder's estimates, or those of the host's calls.
   void add_as_ops(GpuTimeline& timeline) const;
 
   /// The total time of all ops, and of those that are no collectives and that no innermost operator launched.
   struct Known {
     Nanos all, outside;
-    /// Whether operators launched most of the time of all ops, so that they can take the place of the ops.
+    /// Whether operators launched at least half of the time of all ops, so that they can take the place of the ops.
     bool most() const { return outside <= all - outside; }
   };
 
-  /// Replaces the ops from `first` on by innermost operators, if these launched most of their time. An operator's
-  /// duration is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their uses. Its place
-  /// in the order is that of its last launch, since its outputs are allocated by then. Collectives stay ops. Other ops
-  /// that no operator launched, and ops launched outside `time`, are left out.
+  /// Replaces the ops from `first` on by innermost operators, if these launched at least half of their time. An
+  /// operator's duration is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their
+  /// uses. Its place in the order is that of its last launch, since its outputs are allocated by then. Collectives stay
+  /// ops. Other ops that no operator launched, and ops launched outside `time`, are left out.
   Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:
@@ -52,7 +53,7 @@ class FrameworkCalls {
   struct Call {
     std::int64_t start = 0, end = 0;
     std::size_t index = 0;         ///< in the timeline
-    std::size_t around = kNoCall;  ///< position in the same list of the call that contains this one
+    std::size_t around = kNoCall;  ///< position of the call that contains this one, in the same list; kNoCall: none
     const raw::Log* log = nullptr;
     const raw::FrameworkOp* record = nullptr;
     std::optional<std::int64_t> estimate;  ///< ns

@@ -16,7 +16,7 @@ namespace tidepool {
 
 /// The kind of ops in a trace that is made from a capture.
 enum class LoweredOps {
-  kKernels,    ///< kernels, copies and memsets; operators if no launches were recorded
+  kKernels,    ///< kernels, copies and memsets; innermost operators if none of these was recorded
   kOperators,  ///< the framework's innermost operators; their times are the sums over their launches, or estimates
   /// Operators of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels if
   /// it recorded no complete iteration, or if operators launched less than half of the kernels' time.
@@ -46,10 +46,11 @@ struct LoweredRank {
   std::vector<RankCollective> collectives;
 };
 
-/// The files of one rank of a job.
+/// As lower(), for the files of one rank of a job.
 LoweredRank lower_rank(std::span<const raw::Log> logs, LoweredOps ops);
 
-/// The complete iterations [first, first + count) of a rank's trace. @throws InputError  as iterations()
+/// The complete iterations [first, first + count) of a rank's trace. @throws InputError  as iterations() of a
+/// trace
 LoweredRank iterations(LoweredRank rank, std::size_t first, std::size_t count);
 
 }  // namespace tidepool

@@ -15,6 +15,7 @@ namespace tidepool {
 /// - A tensor ends when the allocator gets its memory back (free_completed). In a file without such events, it ends
 /// when the program releases it (free_requested).
 /// - Host memory (pageable and pinned) and static variables of modules are left out.
+/// - If the process has a next program, all memory is freed where that begins.
 /// @param as_requested  whether a tensor has the size of its storage, if the framework's hook tells it; otherwise it
 /// has the recorded size. A dry run records that of the allocator's block, which may be up to 1 MiB larger
 std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested);

@@ -24,8 +24,8 @@ struct FittedLog {
 struct HostLaunch {
   std::int64_t time = 0;  ///< on the common clock
   std::uint32_t thread = 0;
-  const raw::WithUses<raw::Launch>* launch = nullptr;  ///< with its uses, if the recorder read its parameters
-  const raw::Log* log = nullptr;                       ///< the file with the uses
+  const raw::WithUses<raw::Launch>* launch = nullptr;  ///< with its uses; null if only the call was recorded
+  const raw::Log* log = nullptr;                       ///< the file with the uses; null if `launch` is
 };
 
 /// One run of a program in a process. A process that calls exec becomes another program, with other memory and handles.
@@ -43,13 +43,14 @@ struct ProcessLog {
   void index();
 
   GpuStream stream(std::uint32_t context, std::uint32_t stream) const;
+  /// @return null if no call with this id was recorded, and for 0
   const HostLaunch* launch(std::uint32_t correlation) const;
 };
 
 /// One log for each program of each process; processes are in the order of their first files. A program writes one file
 /// for each source, so a second file of a source belongs to the next program. So does a file that began after all of a
-/// program's files ended (last clock reading, memory event, launch, kernel or op), if a second file of one of these
-/// sources follows.
+/// program's files ended (last clock reading, memory event, launch, kernel or op), if a second file of one of the
+/// program's sources follows.
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
 
 /// Whether memory is certainly on the host, and so in no trace. Memory of an unknown kind may be on a device.

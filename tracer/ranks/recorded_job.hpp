@@ -20,7 +20,7 @@ std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, 
 
 struct RecordedJob {
   LoadedJob job;              ///< the caller sets the traces' paths and hashes
-  std::size_t unmatched = 0;  ///< collectives that are missing in the trace of some rank; they have become kernels
+  std::size_t unmatched = 0;  ///< collectives and messages that some rank's trace lacks; they have become kernels
 };
 
 /// Joins the ranks' traces. The n-th collective of a communicator is the same one on all its ranks, and so is the n-th

@@ -6,7 +6,7 @@
 
 namespace tidepool::raw {
 
-/// fields(record, f) calls f(name, field) for each field, in the order of the record.
+/// fields(record, f) calls f(name, field) for each field except `uses` of launches and operators, and reserved ones.
 template <class F>
 void fields(Info& r, F&& f) {
   f("key", r.key), f("value", r.value);

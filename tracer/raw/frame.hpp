@@ -12,14 +12,15 @@ inline constexpr char kMagic[8] = {'T', 'P', 'R', 'A', 'W', '\r', '\n', '\x1a'};
 inline constexpr std::uint16_t kFormatVersion = 1;
 inline constexpr std::uint32_t kChunkMark = 0x4b4e4843;  // "CHNK"
 inline constexpr std::uint32_t kMostChunk = 64u << 20;   ///< bytes of a chunk's records
-inline constexpr std::uint32_t kNoId = 0xffffffff;       ///< no device, context, stream or event
+inline constexpr std::uint32_t kNoId = 0xffffffff;       ///< no device, context, stream, event or peer
 
 /// The number of a text in the file; its String record comes before its first use.
 enum class Text : std::uint32_t { kEmpty = 0 };
 
 enum class Source : std::uint32_t { kUnknown, kCupti, kInterposer, kTorch, kJax, kTensorflow };
 
-/// The clock of a file's times: ns since 1970, ns since the machine started, or ns of cuptiGetTimestamp.
+/// The clock of a file's times, in ns: since 1970 (kRealtime), since the machine started (kMonotonicRaw), or as
+/// cuptiGetTimestamp counts (kCupti).
 enum class Clock : std::uint32_t { kUnknown, kRealtime, kMonotonicRaw, kCupti };
 
 /// The first bytes of a file. Only its last two numbers are overwritten later.
@@ -30,9 +31,9 @@ struct FileHeader {
   std::uint32_t process = 0;
   Source source = Source::kUnknown;
   Clock clock = Clock::kUnknown;
-  std::int64_t time = 0;  ///< on the file's clock, when the file was opened
-  std::int64_t realtime = 0;
-  std::int64_t monotonic_raw = 0;
+  std::int64_t time = 0;           ///< on the file's clock, when the file was opened
+  std::int64_t realtime = 0;       ///< the same moment on this clock
+  std::int64_t monotonic_raw = 0;  ///< the same moment on this clock
   std::uint64_t lost_records = 0;  ///< records that were not written (disk full, buffers full)
   std::uint64_t closed = 0;        ///< 1 = the recorder closed the file
 };

@@ -11,7 +11,7 @@ namespace tidepool::raw {
 /// Whether a file begins like a raw capture file of JSON lines.
 bool looks_raw_json(std::string_view head);
 
-/// Reads the lines up to the last line end. Bytes after it are a cut-off line and counted as a loss.
+/// Reads the lines up to the last line end. Bytes after it are a cut-off line, counted in Log::cut_off_bytes.
 /// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."
 Log read_raw_json(const Input& input);
 

@@ -48,6 +48,7 @@ struct Log {
   std::uint64_t cut_off_bytes = 0;    ///< of an incomplete chunk or line at the end of the file
   std::uint64_t unknown_records = 0;  ///< of kinds of a later version
 
+  /// "" for a number without a text.
   const std::string& text(Text id) const {
     const auto index = static_cast<std::size_t>(id);
     return texts[index < texts.size() ? index : 0];
@@ -56,6 +57,7 @@ struct Log {
     texts.push_back(std::move(text));
     return Text{static_cast<std::uint32_t>(texts.size() - 1)};
   }
+  /// Adds a record. The uses of a Launch or a FrameworkOp must be the last ones of `uses`.
   void add(const Info& r) { infos.push_back(r); }
   void add(const ClockReading& r) { clocks.push_back(r); }
   void add(const DeviceInfo& r) { devices.push_back(r); }

@@ -12,7 +12,8 @@ bool looks_raw(std::string_view head);
 /// Whether the bytes of a file have a complete header: a job may be killed before it has written the header.
 bool has_header(std::string_view bytes);
 
-/// Reads a raw capture file of either form. A cut-off end is not refused; its bytes are counted in the log.
+/// Reads a raw capture file of either form. A cut-off end after the header is not refused; its bytes are counted in the
+/// log.
 /// @throws InputError  "x.raw (chunk 3): checksum 0f..; the file says 1a.."
 /// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"
 /// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."

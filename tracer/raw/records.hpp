@@ -16,7 +16,7 @@ struct String {
   std::uint32_t length = 0;
 };
 
-/// A property of the run, by key: "gpu", "driver", "mode", "setting.NAME"; if the user asks, "command", "env.NAME".
+/// A property of the run, by a key such as "gpu" or "setting.NAME". FORMAT.md lists the keys.
 struct Info {
   static constexpr Kind kKind = Kind::kInfo;
   Text key = {};
@@ -99,6 +99,7 @@ struct Memory {
 
 enum class PoolOperation : std::uint8_t { kUnknown, kCreate, kDestroy, kTrim };
 
+/// A change of a pool for stream-ordered allocations of the driver. Sizes in bytes.
 struct MemoryPool {
   static constexpr Kind kKind = Kind::kPool;
   std::int64_t time = 0;
@@ -126,7 +127,7 @@ enum class Action : std::uint8_t {
   kSegmentUnmap,
   kOom,
   kSnapshot,
-  kExisting,         ///< a tensor that was there when the recording began
+  kExisting,         ///< a tensor from before, or a fact about a live one
   kSegmentExisting,  ///< a segment that was there when the recording began
 };
 
@@ -145,10 +146,10 @@ enum class Category : std::uint8_t {
 struct FrameworkMemory {
   static constexpr Kind kKind = Kind::kFrameworkMemory;
   std::int64_t time = 0;
-  std::uint64_t address = 0;  ///< kOom: bytes that were free on the device
-  std::uint64_t size = 0;     ///< tensors: as requested, or that of the block
-  std::uint64_t stream = 0;   ///< the framework's handle of the stream
-  std::int64_t pool_owner = 0;
+  std::uint64_t address = 0;    ///< kOom: bytes that were free on the device
+  std::uint64_t size = 0;       ///< tensors: as requested, or that of the block
+  std::uint64_t stream = 0;     ///< the framework's handle of the stream
+  std::int64_t pool_owner = 0;  ///< with pool_number: the pool of PyTorch's allocator; 0 and 0: the usual one
   std::int64_t pool_number = 0;
   std::uint32_t device = 0;
   std::uint32_t thread = 0;
@@ -263,8 +264,9 @@ struct BufferUse {
 inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< uses are missing: too many, or unreadable parameters
 inline constexpr std::uint32_t kNotScanned = 2;      ///< the parameters were not scanned
 
-/// A launch by the host, recorded at the driver's call, with the buffers among its parameters; the tail has `uses` of
-/// them. A record with a graph node and no correlation has the node's uses at each launch of the graph.
+/// A launch by the host, recorded at the driver's call, with the buffers among its parameters: the tail has them, and
+/// `uses` is their number. A record with a graph node and no correlation has the node's uses at each launch of the
+/// graph.
 struct Launch {
   static constexpr Kind kKind = Kind::kLaunch;
   std::int64_t start = 0;  ///< of the host's call
@@ -354,12 +356,12 @@ struct Range {
 
 enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 
-/// The work of an operator: it computes, copies to the host, or brings bytes from the host; or the host waits for a
-/// value.
+/// The work of an operator: it computes (kKernel), copies to the host (kCopy), brings bytes from the host (kSource), or
+/// lets the host wait for a value (kHostWait).
 enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
 
 /// A framework's operator. The launches of its thread from start to end belong to it, or to an operator that it calls.
-/// The tail has `uses` uses of storages.
+/// The tail has its uses of storages, and `uses` is their number.
 struct FrameworkOp {
   static constexpr Kind kKind = Kind::kFrameworkOp;
   std::int64_t start = 0;
@@ -399,7 +401,7 @@ struct Overhead {
 
 enum class LossKind : std::uint8_t {
   kUnknown,
-  kDroppedRecords,  ///< by the profiler; or ops of threads that a framework's hook does not record
+  kDroppedRecords,  ///< by the profiler; or ops of threads that a hook does not record
   kZeroTimestamps,
   kUnknownPointers,
   kUnmatchedFrees,

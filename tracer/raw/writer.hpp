@@ -15,9 +15,9 @@ namespace tidepool::raw {
 using Pack = std::size_t (*)(void* to, std::size_t capacity, const void* from, std::size_t bytes);
 
 struct WriterOptions {
-  std::size_t chunk_bytes = std::size_t{1} << 20;
+  std::size_t chunk_bytes = std::size_t{1} << 20;  ///< of a buffer; a larger record is lost
   std::size_t chunks = 8;              ///< buffers; while all of them wait for the disk, records are lost and counted
-  std::uint32_t flush_after_ms = 200;  ///< records are written after this time at the latest
+  std::uint32_t flush_after_ms = 200;  ///< records begin to be written after this time at the latest
   Pack pack = nullptr;                 ///< packs chunks as Packing::kZstd; nullptr: chunks stay plain
   /// Called once, on the writer's thread, with errno, if a write fails. The job runs on without recording.
   void (*on_failure)(int error) = nullptr;
@@ -52,8 +52,8 @@ class Writer {
     return append(Record::kKind, &record, sizeof record, uses.data(), uses.size_bytes());
   }
 
-  /// The number of a text, of which the first 32 KiB are kept; equal texts have the same number. kEmpty if all buffers
-  /// are full.
+  /// The number of a text, of which the first 32 KiB are kept; equal texts have the same number. kEmpty for the empty
+  /// text, and if the text is lost, as a record would be.
   Text text(std::string_view value) noexcept;
 
   /// Waits until all records appended before are written, up to a time limit. @return whether they are written

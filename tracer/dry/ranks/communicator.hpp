@@ -28,23 +28,25 @@ UniqueId new_unique_id();
 class Communicator {
  public:
   /// @param meeting  a folder that all ranks of the job share
-  /// @throws std::system_error
+  /// @throws std::system_error  if this rank's mailbox cannot be made there
   Communicator(const std::string& meeting, std::uint64_t id, std::uint32_t rank, std::uint32_t ranks);
 
   std::uint64_t id() const { return id_; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return ranks_; }
 
-  /// Each call counts: the number of this rank's next collective, or of its next message to or from a rank, from 0 on.
+  /// The number of this rank's next collective, or of its next message to or from a rank: 0 in the first call, one more
+  /// in each later call.
   std::uint64_t next_collective();
   std::uint64_t next_sent(std::uint32_t to);
   std::uint64_t next_received(std::uint32_t from);
 
-  /// Posts this rank's contribution to collective `number` for all ranks.
+  /// Posts this rank's contribution to collective `number` for all ranks. @throws std::system_error
   void contribute(std::uint64_t number, std::span<const std::byte> content);
-  /// Waits for the contributions of the ranks `from`, and returns them in this order. @throws MailboxError
+  /// Waits for the contributions of the ranks `from`, and returns them in this order. Each can be taken once.
+  /// @throws MailboxError
   std::vector<std::vector<std::byte>> contributions(std::uint64_t number, const std::vector<std::uint32_t>& from);
-  /// Posts this rank's message `number` for the rank `to`.
+  /// Posts this rank's message `number` for the rank `to`. @throws std::system_error
   void send(std::uint32_t to, std::uint64_t number, std::span<const std::byte> content);
   /// Waits for message `number` of the rank `from`. @throws MailboxError
   std::vector<std::byte> receive(std::uint32_t from, std::uint64_t number);

@@ -34,8 +34,8 @@ struct MailboxError : std::runtime_error {
 /// read. Posting never waits. Thread safe.
 class Mailbox {
  public:
-  /// Makes the folder, and this rank's file in it.
-  /// @param patience  the longest wait for a message of a process that still runs
+  /// Makes the folder, and in it this rank's file, which must not exist yet.
+  /// @param patience  the longest wait for a message, unless its sender's process ends before
   /// @throws std::system_error
   Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience = std::chrono::minutes{10});
   ~Mailbox();
@@ -45,7 +45,7 @@ class Mailbox {
   /// @throws std::system_error
   void post(const MessageTag& tag, std::span<const std::byte> content);
   /// Waits for a message of `from`, which may be this rank. Each message can be taken once.
-  /// @throws MailboxError  if the sender's process ended without sending it, or nothing comes in time
+  /// @throws MailboxError  if the sender's process ended without sending it, or it does not come in time
   std::vector<std::byte> take(std::uint32_t from, const MessageTag& tag);
 
  private:

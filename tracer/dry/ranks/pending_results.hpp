@@ -15,22 +15,23 @@ namespace tidepool::dry {
 using ResultNumbers = std::vector<std::uint64_t>;
 
 /// On a device, streams wait for other ranks; the host waits only when it waits for a stream. So a result is fetched
-/// when the host waits for it, when a copy or fill reads or overwrites its destination, or when a message is sent from
-/// there. Thread safe; one thread at a time fetches results.
+/// when the host waits for it, when a copy or fill reads or overwrites its destination, when a message is sent from
+/// there, or when a computation on sizes overwrites what it reads there. Thread safe; one thread at a time fetches
+/// results.
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)
   /// @return the number of the result
   std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch);
 
-  /// Adds the results that `on` depends on to those that `dependent` depends on.
+  /// Adds to `dependent` those of the results `on` that are still pending.
   void depend(ResultNumbers& dependent, const ResultNumbers& on);
   void depend(ResultNumbers& dependent, std::uint64_t on) { depend(dependent, ResultNumbers{on}); }
 
   /// Whether the destination of a pending result overlaps the range.
   bool belong(std::uint64_t address, std::uint64_t bytes);
 
-  /// Fetches results. Fetching one may fetch others.
+  /// Fetches all results, or those with these numbers. Fetching one may fetch others.
   void fetch_all();
   void fetch(const ResultNumbers& numbers);
   /// Fetches the results whose destination overlaps the range.

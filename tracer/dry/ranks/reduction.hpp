@@ -32,8 +32,8 @@ bool is_whole(Element type);
 /// Numbers of ncclRedOp_t.
 enum class Reduction : int { kSum, kProduct, kMax, kMin, kAverage };
 
-/// The reduction of the contributions of all ranks, which have the same size. Floats of 8 bits are not reduced: the
-/// result is the first contribution.
+/// The reduction of the contributions of all ranks: at least one, all of the same size. Floats of 8 bits are not
+/// reduced: the result is the first contribution.
 /// @param factor  multiplies every contribution before the reduction (ncclRedOpCreatePreMulSum)
 std::vector<std::byte> reduced(std::span<const std::vector<std::byte>> contributions, Element type, Reduction reduction,
                                double factor = 1);

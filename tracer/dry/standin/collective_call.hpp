@@ -30,13 +30,15 @@ struct CollectiveCall {
   bool exchanges = false;
   bool contributes = true;                                              ///< other ranks need this rank's input
   std::vector<std::uint32_t> from = {};                                 ///< ranks whose contributions make the output
-  std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< contributions of `from`, in their order
+  std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< makes the output of their contributions
 };
 
-/// The number of the call among the calls of its kind (raw::Collective::sequence).
+/// Counts the call. @return  its number, from 0, among the collectives of its communicator, the messages to its peer,
+/// or those from its peer (raw::Collective::sequence)
 std::uint64_t next_sequence(const CollectiveCall& call);
 
-/// Posts this rank's input for the other ranks, if values move. The output is written when the result is fetched.
+/// Posts this rank's input for the other ranks, if values move. The output is written when the result is fetched. The
+/// process ends with exit code 1 if the input cannot be posted, or if what it waits for does not come.
 /// @return  the number of the result in pending_results(); none if this rank receives no values
 std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t sequence);
 

@@ -22,7 +22,7 @@ Function* real_cudnn(const char* name) {
   return reinterpret_cast<Function*>(real_function("libcudnn.so", name));
 }
 
-/// Sizes of a tensor or filter; no dimensions if the descriptor cannot be read.
+/// Sizes and type (cudnnDataType_t) of a tensor or filter; no dimensions if the descriptor cannot be read.
 struct Extents {
   static constexpr int kMost = 8;
   std::array<int, kMost> sizes{};
@@ -30,6 +30,7 @@ struct Extents {
 
   bool sixteen_bits() const { return type == 2 || type == 9; }  // CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16
   bool doubles() const { return type == 1; }                    // CUDNN_DATA_DOUBLE
+  /// The product of the sizes from dimension `from` on; 0 if there are no dimensions.
   double elements(int from = 0) const {
     double product = dimensions > 0 ? 1 : 0;
     for (int i = from; i < dimensions; ++i) product *= sizes[static_cast<std::size_t>(i)];
@@ -39,8 +40,8 @@ struct Extents {
 Extents tensor_extents(const void* descriptor);
 Extents filter_extents(const void* descriptor);
 
-/// The access to a result whose new values are added to beta times its old content: a write if beta is zero, else a
-/// read and a write. beta is on the host: a double for tensors of doubles, else a float.
+/// The access to a result whose new values are added to beta times its old content: a write if beta is zero or
+/// null, else a read and a write. beta is on the host: a double for tensors of doubles, else a float.
 Access blended(const void* beta, const Extents& result);
 
 }  // namespace tidepool::dry

@@ -17,7 +17,7 @@ inline std::string device_list(int count) {
   return list;
 }
 
-/// The number of devices that CUDA_VISIBLE_DEVICES names, which a dry run always sets; 1 without it.
+/// The number of devices that CUDA_VISIBLE_DEVICES names, at most kMostDevices. A dry run always sets it; 1 without it.
 inline int device_count() {
   const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (list == nullptr) return 1;

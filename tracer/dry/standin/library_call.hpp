@@ -11,7 +11,7 @@ namespace tidepool::dry {
 
 enum class Access : unsigned char { kTouch, kRead, kWrite, kReadWrite };
 
-/// A pointer into device memory that a call uses; other pointers are ignored.
+/// A pointer that a call uses. A pointer that is in no live buffer of the device is ignored.
 struct Operand {
   const void* pointer = nullptr;
   Access access = Access::kTouch;
@@ -25,7 +25,7 @@ struct LibraryCall {
   bool tensor_cores = false;  ///< the products are of 16-bit numbers
 };
 
-/// Submits the call to the stream.
+/// Submits the call to the stream, a cudaStream_t.
 void call_library(void* stream, const LibraryCall& call);
 
 /// Whether a floating-point factor on the host, of `bytes` bytes, is zero of either sign.

@@ -28,6 +28,7 @@ struct Message {
 
 /// Issues a message, or keeps it for the end of the thread's group.
 void post(Message message);
+/// ncclGroupStart and ncclGroupEnd: groups nest, and the end of the outermost one issues the kept messages.
 Result begin_group();
 Result end_group();
 
@@ -46,7 +47,7 @@ std::optional<ReductionOperator> reduction_operator(int number);
 /// message.
 bool values_matter(Element type, std::size_t bytes);
 
-/// Remembers the reason of an error for ncclGetLastError. @return  `result`
+/// Remembers the reason of the thread's last error for ncclGetLastError. @return  `result`
 Result fail(Result result, const char* reason);
 const char* last_error();
 

@@ -42,7 +42,7 @@ struct Work {
   raw::CopyKind copy = raw::CopyKind::kUnknown;
   unsigned char value = 0;
 
-  std::optional<raw::Collective> collective = {};  ///< without its name and correlation
+  std::optional<raw::Collective> collective = {};  ///< ran() adds name and correlation
   std::string_view collective_name = {};
 };
 
@@ -51,13 +51,14 @@ struct Work {
 /// A buffer is an allocation of the program on the device until a framework reports its tensors. From then on, tensors
 /// are the buffers, and the allocations around them are not. Times are on CLOCK_MONOTONIC_RAW. Times of the host are
 /// measured; times of the device are estimates (see estimate()), as the file states. Any thread may call the functions.
-/// If the file cannot be made or written, one line on stderr says so, and nothing more is recorded.
+/// If the file cannot be made, one line on stderr says so and nothing is recorded. If it cannot be written later,
+/// nothing more is recorded, without a message.
 class Recorder {
  public:
   /// @param preset  must outlive the recorder
   explicit Recorder(const DevicePreset& preset) : preset_{preset} {}
 
-  /// The process has memory on one device: the device of the first call.
+  /// Whether the process may use a device. It has memory on one device only: that of the first call.
   /// @return  false for any other device
   bool uses_device(std::uint32_t device);
   int device();  ///< 0 before the first call of uses_device()
@@ -68,7 +69,7 @@ class Recorder {
   void tensor_allocated(std::uint64_t address, std::uint64_t bytes);
   void tensor_freed(std::uint64_t address);
 
-  /// The buffers of a launch or a library call, and its estimated time; ran() records it.
+  /// Work, with the buffers that it uses and its estimated time. Nothing is recorded before ran() is called.
   Work work_of(const Launch& launch, const void* const* arguments);
   Work work_of(const LibraryCall& call);
   Work work_of(const CollectiveCall& call);
@@ -78,10 +79,11 @@ class Recorder {
   /// Records that this process is now a rank of a communicator.
   void joined(std::uint64_t communicator, std::uint32_t rank, std::uint32_t ranks);
 
-  /// Runs `work` on `stream`: advances the stream's clock and records the work.
+  /// Advances the clock of `stream` by the estimated time of `work`, and records the work.
   void ran(Stream& stream, const Work& work);
   /// The event happens when the stream has ended all its work so far, but not before now.
   void event_recorded(Stream& stream, Event& event);
+  /// Later work of the stream does not begin before the event.
   void event_awaited(Stream& stream, const Event& event);
 
   /// Waits until all records are in the file, at most 5 s.

@@ -35,7 +35,8 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// A stream of the program. Its work is done when it is issued; the stream only keeps the clock of estimated times.
+/// A stream of the program. Its work is done when it is issued, except that results of other ranks may come later. The
+/// stream keeps the clock of estimated times.
 struct Stream {
   std::uint64_t id = 0;
   int priority = 0;
@@ -48,7 +49,7 @@ struct Stream {
 
 struct Event {
   std::uint64_t id = 0;
-  std::uint64_t time_ns = 0;
+  std::uint64_t time_ns = 0;        ///< estimated
   struct Graph* capture = nullptr;  ///< recorded while this graph was captured
   ResultNumbers results;            ///< results of other ranks that the event waits for
 };
@@ -56,17 +57,17 @@ struct Event {
 /// Captured work, in issue order.
 struct Graph {
   std::vector<std::function<void(Stream&)>> work;
-  std::unordered_set<Stream*> streams;
+  std::unordered_set<Stream*> streams;  ///< whose work is captured into it now
 };
 
 /// A kernel of the program, with the facts from its binary.
 struct Kernel {
   std::string name;  ///< mangled
   KernelBinary binary;
-  bool known = false;  ///< the layout was found
+  bool known = false;  ///< the binary was found
   std::optional<cupti::TorchKernel> torch;
-  std::optional<SizeReduction::Operator> sizes;
-  std::optional<SizeAddition::Operands> adds;
+  std::optional<SizeReduction::Operator> sizes;  ///< if it is PyTorch's reduction of sizes
+  std::optional<SizeAddition::Operands> adds;    ///< if it is PyTorch's addition to sizes
 };
 
 /// A kernel's computation on sizes: the ranges that it reads and the one that it writes.
@@ -97,16 +98,18 @@ class Standin {
   int devices() const { return devices_; }
   static int device();
   bool set_device(int device);  ///< false: there is no such device
-  /// Whether the calling thread's device is the process's device. Prints a message on stderr if not.
+  /// Whether the calling thread's device is the process's device, which is the thread's device in the first call. If
+  /// not, prints a message on stderr, once.
   bool owns_device();
 
   std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
   bool free(std::uint64_t address);
 
-  Stream& stream(void* handle);  ///< 0, 1 and 2 are the default streams
+  Stream& stream(void* handle);  ///< 0, 1 and 2 are the default stream
+  /// The caller owns the stream or the event.
   Stream* make_stream(unsigned flags, int priority);
-
   Event* make_event();
+
   /// Does work on a stream, or adds it to the graph that captures the stream.
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
@@ -122,6 +125,7 @@ class Standin {
   void register_variable(const void* host, std::size_t bytes);
   /// The kernel behind a host function or a kernel handle, which are the same here; null if it was never registered.
   const Kernel* kernel(const void* host);
+  /// The device address of a registered variable; null if it was never registered, or the device is out of memory.
   void* variable(const void* host);
 
  private:
@@ -150,7 +154,7 @@ class Standin {
       variables_;  ///< bytes and device address; 0 until it is asked for
 };
 
-/// Remembers `status` as the thread's last error if it is one, and returns it.
+/// Remembers `status`, unless it is kSuccess, as the thread's last error. @return  `status`
 Status done(Status status);
 Status last_error();
 Status take_last_error();

@@ -104,7 +104,7 @@ class Steps(unittest.TestCase):
         self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other), id(first)])
         self.assertEqual(self.ends, [id(other)])
 
-    def test_an_error_is_printed_and_does_not_reach_the_job(self):
+    def test_an_error_is_reported_and_does_not_reach_the_job(self):
         other = sgd()  # its groups would be compared with those of the first
         first = sgd(Refusing)
         first.register_step_post_hook(lambda *_: setattr(first, "refuses", True))
@@ -113,7 +113,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(other.param_groups[0]["params"][0].tolist(), [1, 1])
         self.assertEqual(first._groups[0]["params"][0].tolist(), [0.5, 0.5])
 
-    def test_an_error_ends_the_search_even_if_it_cannot_be_said(self):
+    def test_an_error_ends_the_search_even_if_reporting_it_fails(self):
         self.discovery._failed_hook = self.discovery._stepped_hook = mock.Mock(side_effect=BrokenPipeError)
         with self.assertRaises(BrokenPipeError):
             sgd().step()
@@ -122,7 +122,7 @@ class Steps(unittest.TestCase):
             closed.close()
             live._say(RuntimeError("no groups"))
 
-    def test_hooks_of_the_job_are_called_when_the_first_step_is_the_last_that_counts(self):
+    def test_hooks_of_the_job_are_called_in_a_step_that_ends_the_search(self):
         called = []
         self.discovery._stepped_hook = lambda _: self.discovery.stop()
         hook = register_optimizer_step_post_hook(lambda *_: called.append(1))  # after that of Discovery
@@ -143,13 +143,13 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.step(discriminator, generator), [0, 2])
         self.assertEqual(len(wrappers), 2)
 
-    def test_the_others_are_in_the_order_of_their_first_steps(self):
+    def test_the_other_optimizers_are_in_the_order_of_their_first_steps(self):
         made = [adam() for _ in range(8)]
         order = [made[index] for index in (5, 2, 7, 0, 3, 6, 1, 4)]
         self.step(*order, *made, *order)
         self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(each) for each in (order[-1], *order[:-1])])
 
-    def test_another_takes_the_place_of_one_that_the_job_drops(self):
+    def test_another_optimizer_takes_the_place_of_one_that_the_job_drops(self):
         other, last = adam(), adam()
         self.assertEqual(self.step(other, last, other, last), [0, 2, 0, 2])
         gone = weakref.ref(last)
@@ -164,7 +164,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.step(warm_up, main), [0, 1])
         self.assertEqual(self.step(main), [2])
 
-    def test_an_optimizer_that_steps_again_before_the_others_ends_iterations(self):
+    def test_iterations_end_with_an_optimizer_that_steps_twice_before_the_others_step(self):
         critic, generator = adam(), adam()
         self.assertEqual(self.step(critic), [0])
         self.assertEqual(self.step(critic), [1])

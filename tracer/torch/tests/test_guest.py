@@ -65,7 +65,7 @@ class Forks(unittest.TestCase):
 
 
 class Iterations(unittest.TestCase):
-    def test_a_step_begins_right_where_the_one_before_ended_so_that_no_op_of_another_process_is_between(self):
+    def test_an_iteration_begins_1_ns_after_the_end_of_the_one_before_so_that_no_op_is_between(self):
         file = Lines()
         _, guest = recorder(file)
         with guest:
@@ -104,7 +104,7 @@ class Loaders(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    def test_an_error_of_the_recorder_is_said_once_and_the_op_returns_what_it_returns(self):
+    def test_an_error_of_the_recorder_is_printed_once_and_ops_still_return_their_results(self):
         _, guest = recorder()
         said = io.StringIO()
         with guest, contextlib.redirect_stderr(said), mock.patch.object(guest, "run", side_effect=KeyError("addr")):
@@ -216,7 +216,7 @@ class OwnHistory(unittest.TestCase):
         addresses = [line.split("'address': ")[1].split(",")[0] for line in file.lines]
         self.assertEqual(addresses, ["1", "2", "3"])
 
-    def test_times_are_those_of_the_recording_however_the_clocks_drift(self):
+    def test_times_are_converted_to_the_recordings_clock_however_the_clocks_drift(self):
         # The clock since 1970 runs 1.001 times as fast as the other one, and is set back to 0 in the end.
         readings = [(1_000_000_000, 500), (1_001_001_000, 1_000_500), (1_002_002_000, 2_000_500), (0, 3_000_500)]
         file = Lines()

@@ -124,7 +124,7 @@ class Script(unittest.TestCase):
         self.assertEqual(names[:len(names) // 2], names[len(names) // 2:])
         self.assertEqual(names[:2], ["aten::addmm", "aten::relu"])
 
-    def test_every_use_is_of_memory_that_is_there_and_large_enough(self):
+    def test_every_use_is_of_a_whole_live_buffer(self):
         live = {}
         for record in self.records:
             if record.get("kind") == "framework_memory":
@@ -136,7 +136,7 @@ class Script(unittest.TestCase):
                 self.assertEqual(live[address], size)
                 self.assertIn(access, ("read", "write", "read_write"))
 
-    def test_ops_follow_each_other_and_end_after_they_begin(self):
+    def test_ops_end_in_order_and_not_before_they_begin(self):
         last = 0
         for op in self.of("framework_op"):
             self.assertLessEqual(op["start"], op["end"])

@@ -24,7 +24,7 @@ class Tied(nn.Module):
 
 
 class Branches(nn.Module):
-    """Backward visits the modules in an order that is not the reverse of forward's."""
+    """Two branches whose results are multiplied."""
 
     def __init__(self):
         super().__init__()

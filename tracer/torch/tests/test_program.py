@@ -137,7 +137,7 @@ class Files(unittest.TestCase):
         keys = [next(iter(line)) for line in program.lines()]
         self.assertEqual(keys, ["tidepool", "mark", "alloc", "run"])
 
-    def test_metadata_names_the_versions_and_says_that_times_are_estimated(self):
+    def test_metadata_names_model_device_and_version_and_says_that_times_are_estimated(self):
         meta = json.loads(json.dumps(next(record(two_layers, device="h200", name="m").lines())))["meta"]
         self.assertEqual(meta["source"], "torch")
         self.assertEqual(meta["model"], "m")

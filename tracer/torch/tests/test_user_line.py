@@ -88,7 +88,7 @@ class Files(unittest.TestCase):
                      "/tmp/ipykernel_71/4242.py"):
             self.assertTrue(is_user_code(file), file)
 
-    def test_python_pytorch_packages_and_generated_code_are_not(self):
+    def test_python_pytorch_packages_and_generated_code_are_not_user_code(self):
         for file in (torch.nn.__file__, unittest.__file__, sys.modules[UserLine.__module__].__file__, "<string>",
                      "<frozen importlib._bootstrap>", "/opt/env/lib/python3.9/site-packages/einops/einops.py",
                      "/usr/lib/python3/dist-packages/numpy/__init__.py", "/tmp/torchinductor_ada/xy/cxyz.py"):

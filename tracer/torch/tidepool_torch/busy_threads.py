@@ -6,8 +6,9 @@ import time
 
 
 def wait_for_threads(least, most):
-    """Returns when three checks in a row, 5 ms apart, found no other thread at work. One check is not enough: between two
-    steps of its work, a thread waits for the interpreter. Takes `least` to `most` seconds, plus the time of one check."""
+    """Returns when three checks in a row, 5 ms apart, found no other thread at work, or gives up. One check is not
+    enough: between two steps of its work, a thread waits for the interpreter. The first check is after `least` seconds, and
+    none begins later than `most` seconds after the call."""
     end = time.monotonic() + most
     time.sleep(least)
     quiet = 0

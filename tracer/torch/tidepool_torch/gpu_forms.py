@@ -41,7 +41,7 @@ def fake_copy(model):
 
 
 class GpuForms(TorchFunctionMode):
-    """Calls the GPU's forms of ops. Only for fake tensors: these forms have no kernels on the CPU."""
+    """Calls the GPU's forms of ops. Only for fake tensors: most of these forms have no kernel on the CPU."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         form = _FORMS.get(func, func)

@@ -29,7 +29,8 @@ from .threads import OtherThreads
 
 
 class LiveRecorder(Guest):
-    """Writes to a RawFile while entered, each iteration at its end. A Capture drops an incomplete one after them.
+    """Writes to a RawFile while entered, each iteration at its end. A Capture drops an incomplete iteration that follows
+    complete ones.
 
     times    the Device whose roofline prices each op, or None
     threads  the OtherThreads, or None

@@ -54,7 +54,7 @@ class Position:
 
     Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op
     belongs to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and
-    backward reads the number. Nodes that two iterations neither made nor read are forgotten, so that a long recording
+    backward reads the number. Nodes that the last two iterations neither made nor read are forgotten, so that a long recording
     takes no more memory than a short one; an op of a forgotten node has no module. A module that runs inside backward is
     a checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer
     work (clipping, updates, clearing gradients).

@@ -110,8 +110,8 @@ def _recurrent_flops(call):
 
 
 def moved_bytes(call):
-    """Bytes read and written, each tensor once; inputs of a normalisation twice. A table look-up reads only the rows
-    that it returns."""
+    """Bytes read and written: each tensor once, but one that is read and written, or that a normalisation is given, twice.
+    A table look-up reads only the rows that it returns."""
     if call.short_name in SHAPE_ONLY:
         return sum(distinct_bytes(tensor) for tensor in call.outputs)
     made = sum(distinct_bytes(tensor) for tensor in call.outputs if not _is_argument(call, tensor))

@@ -29,7 +29,7 @@ class Storages:
         return not self._on_gpu or tensor.device.type != "cpu"
 
     def known(self, tensor):
-        """The buffer of a tensor; None if its storage is unknown."""
+        """The buffer of a tensor; None if its storage is unknown, or was EMPTY and has bytes now."""
         storage = _storage(tensor)
         buffer = self._buffers.get(storage._cdata)
         return None if buffer is EMPTY and storage.nbytes() > 0 else buffer
@@ -46,7 +46,7 @@ class Storages:
         return buffer
 
     def add(self, tensor, kind="activation", name=""):
-        """Makes a buffer for a new storage."""
+        """Makes a buffer for a new storage. Returns it; HOST or EMPTY for a storage that is not recorded."""
         size = _storage(tensor).nbytes()
         if not self.on_device(tensor):
             return self._follow(tensor, HOST)
