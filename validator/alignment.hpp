@@ -12,10 +12,10 @@ namespace tidepool {
 inline constexpr Bytes kDeviceAlignment{256};
 
 /// The granule of the plan's pool: every offset of the pool is a multiple of it. It is the pool's option "alignment" if
-/// the pool has one, else PoolInfo::granule; never more than kDeviceAlignment.
+/// the pool has one, else PoolInfo::granule; kDeviceAlignment if that is 0 or more than kDeviceAlignment.
 Bytes granule_of(const RunSpec& spec);
 
-/// Checks that every place of the plan begins at a multiple of `granule`.
+/// Checks that every place of the plan that has an address begins at a multiple of `granule`.
 /// @throws PlanError  "alloc 7 before op 12: it begins at 513 B; expected a multiple of 256 B"
 void check_alignment(const PlanFile& file, Bytes granule);
 

@@ -20,7 +20,7 @@ struct ValidationOptions {
   bool threads = true;              ///< host: one per lane; without them, all tasks run in issue order
   double time_scale = 0;            ///< host: > 0: measure time, see HostTimingOptions
   bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
-  std::optional<Bytes> arena = {};  ///< most memory for compared content; larger plans are scaled down
+  std::optional<Bytes> arena = {};  ///< most memory for compared content; nothing: 256 MiB on the host, else no limit
   int repeat = 1;                   ///< number of runs that measure time
   bool detail = false;              ///< host: record times of ops and copies even if no time of the step is measured
   bool graph = false;               ///< cuda: everything as one CUDA graph
@@ -29,10 +29,10 @@ struct ValidationOptions {
 
 /// The outcome of executing a plan.
 struct Validation {
-  std::string outcome = "ok", message;  ///< "error" for a mistake of the plan, or a word of ExecutionOutcome; why
+  std::string outcome = "ok", message;  ///< "error" for a mistake of the plan, else to_text(ExecutionOutcome); why
   std::string device;                   ///< the device that executed it, if it has a name
-  /// Of all iterations (with cuda, without pinning and slow-down by copies). If the execution could not begin, those of
-  /// the plan file.
+  /// Of all iterations (with cuda, without pinning and slow-down by copies). If an execution could not begin or did
+  /// not end well, those of the plan file.
   Totals predicted;
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
@@ -51,7 +51,8 @@ class Validator {
   Validator(const Validator&) = delete;
   Validator& operator=(const Validator&) = delete;
 
-  /// Never throws for a mistake of a plan or an error of a device: these are outcomes.
+  /// Does not throw for a mistake of a plan or an error of a device: these are outcomes.
+  /// @throws InputError  on the host, for a plan that has more pieces than `arena` has words
   Validation validate(const Trace& trace, const PlanFile& file) const;
 
  private:

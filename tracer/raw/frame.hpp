@@ -32,8 +32,8 @@ struct FileHeader {
   Source source = Source::kUnknown;
   Clock clock = Clock::kUnknown;
   std::int64_t time = 0;           ///< on the file's clock, when the file was opened
-  std::int64_t realtime = 0;       ///< the same moment on this clock
-  std::int64_t monotonic_raw = 0;  ///< the same moment on this clock
+  std::int64_t realtime = 0;       ///< ns since 1970, at about the same moment
+  std::int64_t monotonic_raw = 0;  ///< on CLOCK_MONOTONIC_RAW, at about the same moment
   std::uint64_t lost_records = 0;  ///< records that were not written (disk full, buffers full)
   std::uint64_t closed = 0;        ///< 1 = the recorder closed the file
 };

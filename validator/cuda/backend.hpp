@@ -13,15 +13,15 @@
 namespace tidepool::cuda {
 
 struct RunOptions {
-  bool timed = false;              ///< record the times of every op and copy
+  bool timed = false;              ///< record the times of every op and copy; for a program without content
   bool graph = false;              ///< submit everything as one CUDA graph
   RunMemory* memory = nullptr;     ///< shared with earlier runs of the same plan; null: the run's own
   Nanos patience{60'000'000'000};  ///< the run is stuck if it takes this much longer than a generous estimate
 };
 
-/// Each op becomes kernels that together take the recorded duration. In a program with content, an op also compares
-/// every word that it reads, and writes words that depend on these, exactly as on the host backend. A program without
-/// content leaves out this work, which would disturb the timing.
+/// Each op becomes kernels that together take the recorded duration. In a run that is not timed, an op also compares
+/// every word that it reads, and writes words that depend on these, exactly as on the host backend. A timed run leaves
+/// out this work, which would disturb the timing.
 /// A refusal or failure of the device is an outcome with the failed call, not an exception. Every wait has a time
 /// limit. After kStuck, and after kDeviceError, the device cannot be used any more.
 /// @param trace    PlannedStep::trace() of the plan

@@ -24,9 +24,10 @@ class Gpu {
   const Driver& driver() const { return driver_; }
   const std::string& name() const { return name_; }
   Device device() const { return device_; }
-  unsigned processors() const { return processors_; }
+  unsigned processors() const { return processors_; }  ///< multiprocessors
   Bytes free_memory() const { return memory().first; }
   Bytes total_memory() const { return memory().second; }
+  /// @throws Error  if kernels.cu has no kernel of this name
   Function kernel(const char* name) const;
   /// "NVIDIA H100 80GB HBM3, driver for CUDA 13.0"
   std::string description() const;
@@ -46,7 +47,7 @@ class Gpu {
   mutable bool abandoned_ = false;
 };
 
-/// A handle and the function that releases it.
+/// A handle and the function that releases it, unless the GPU was abandoned. Must not outlive the GPU.
 template <class Handle>
 class Owned {
  public:
@@ -70,13 +71,15 @@ class Owned {
 Owned<Stream> make_stream(const Gpu& gpu);
 /// @param timed  whether the event records its time
 Owned<Event> make_event(const Gpu& gpu, bool timed);
+/// Memory of the device; null for a size of 0.
+/// @param what  its purpose, for the message
 /// @throws Error  "the device has no 12 GiB for the arena; 8 GiB of 80 GiB are free: cuMemAlloc_v2: ..."
 Owned<Address> allocate(const Gpu& gpu, Bytes size, const char* what);
-/// Pinned memory of the host, which kernels reach at the same address.
+/// Pinned memory of the host, which kernels reach at the same address; null for a size of 0.
 /// @throws Error  "the host has no 12 GiB of pinned memory for copies: cuMemHostAlloc: ..."
 Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size);
 
-/// Launches a kernel with these arguments.
+/// Launches a kernel with these arguments. Does not wait for its end. @throws Error  if the driver refuses it
 template <class... Args>
 void launch(const Gpu& gpu, Function kernel, unsigned blocks, unsigned threads, Stream stream, Args... args) {
   std::array<void*, sizeof...(Args)> pointers{&args...};

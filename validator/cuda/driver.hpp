@@ -110,6 +110,7 @@ class Driver {
   }
   /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
   std::string text(Status status) const;
+  /// @throws Error  "WHAT: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
   [[noreturn]] void fail(Status status, const std::string& what) const;
 
   const Call<unsigned> init{library_, "cuInit"};

@@ -7,7 +7,7 @@
 
 namespace tidepool::cuda {
 
-/// One piece of device memory and one of pinned host memory. A run that needs no more than the previous run uses the
+/// One piece of device memory and one of pinned host memory. A run that needs no more than an earlier run uses the
 /// same memory, since pinning gigabytes takes longer than many steps. The memory keeps its content between runs. A run
 /// that needs memory that was never written must use a new object.
 class RunMemory {

@@ -10,9 +10,9 @@
 
 namespace tidepool::cuda {
 
-/// A spin's duration counts from the latest end of its predecessors, which may be on other streams. So the time from
-/// that end to the kernel's begin is part of the duration. Kernels on separate streams stamp the ends of copies, so
-/// that no copy waits for such a kernel.
+/// The duration of an op counts from the latest end of its predecessors, which may be on other streams. So the time
+/// from that end to the kernel's begin is part of the duration. Kernels on separate streams stamp the ends of copies,
+/// so that no copy waits for such a kernel.
 class Spins {
  public:
   /// @param stamps  one Stamp for each step of the program, and one for the begin of the program
@@ -20,9 +20,10 @@ class Spins {
 
   /// Sets begin and end of a stamp to the time at which the stream reaches this call.
   void stamp(Stream stream, std::uint32_t number) { spin(stream, number, 0, 0, 0); }
-  /// Keeps the stream busy for `duration` ns from now on. The number is that of the stamp.
+  /// Keeps the stream busy for `duration` ns from the time at which it reaches this call. The number is that of the
+  /// stamp.
   void spin(Stream stream, std::uint32_t number, std::uint64_t duration) { spin(stream, number, 0, 0, duration); }
-  /// The same for an op. Its time counts from the ends of its predecessors, or from the begin of the program.
+  /// The same for an op, whose time counts from the latest end of its predecessors, or from the begin of the program.
   void spin_op(Stream stream, std::uint32_t step, std::uint64_t duration);
   /// Called after a copy was submitted to the stream: its end is stamped if ops count from it.
   void after_copy(Stream stream, const DeviceStep& step, std::uint32_t number);

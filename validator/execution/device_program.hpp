@@ -33,7 +33,7 @@ struct WordRange {
   std::size_t count = 0;    ///< words of the content; 0: an empty buffer
   std::size_t covered = 0;  ///< words over which it is repeated, at least `count`
   VersionId version = {};
-  VersionId recorded = {};  ///< the same version in the recorded step, see Reference
+  VersionId recorded = {};  ///< the same version in the recorded step, or none: see Reference
 };
 
 /// One task with its data that is known before the run.

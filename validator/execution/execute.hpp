@@ -73,15 +73,16 @@ struct ExecuteOptions {
 };
 
 /// Walks `plan` in issue order and submits every task with its waits. A task waits for the tasks that wrote its inputs,
-/// for the tasks that used the memory that it writes (for any version), for the orders of the trace and, if it is a
-/// swap-out or swap-in, for all earlier tasks on the stream of the op before which it was planned. A task waits only
-/// for tasks submitted before it, so the execution cannot deadlock. O(uses + lanes) per action, O(log n) per place.
-/// @return  largest sum of bytes of the versions that have places at one time, in issue order
+/// for the tasks that used the memory that it writes (for any version), for the orders of the trace, on a
+/// stream for the copies that the plan awaits and, if it is a swap-out or swap-in, for all earlier tasks on the stream
+/// of the op before which it was planned. A task waits only for tasks submitted before it, so the execution cannot
+/// deadlock. O(uses + lanes) per action, O(log n) per place, O(versions) per unmapping and iteration.
+/// @return  largest sum of bytes of the versions that have places on the device at one time, in issue order
 /// @throws PlanError  naming the action, for a plan that no memory could execute, as in
 ///                    "run op 5 before op 5: version 3 has no place to be read from"
 Bytes execute(const Trace& trace, const Plan& plan, const ExecuteOptions& options, Backend& backend);
 
-/// Refuses ids that the trace does not have, negative sizes and addresses beyond 2^62.
+/// Refuses ids that the trace does not have, views, negative sizes, and sizes and addresses from 2^62 on.
 /// @throws PlanError  naming the action
 void require_known(const Trace& trace, const Plan& plan);
 

@@ -65,7 +65,7 @@ struct TaskTime {
 enum class ExecutionOutcome : std::uint8_t {
   kOk,
   kCorrupt,
-  kStuck,        ///< no task ended for too long
+  kStuck,        ///< no task ended for too long (host), or the run took too long (cuda)
   kOutOfMemory,  ///< the device or the host refused memory
   kDeviceError,  ///< the device or its driver failed
 };
@@ -76,7 +76,7 @@ struct ExecutionReport {
   std::string message;  ///< why, unless ok
   Bytes corrupt = {};   ///< bytes read that differed from the expected ones
   std::optional<Corruption> first;
-  Bytes peak = {};  ///< largest sum of bytes of the versions that had places at one time
+  Bytes peak = {};  ///< largest sum of bytes of the versions that had places on the device at one time
   Bytes read = {};  ///< bytes compared
   Bytes unit = {};  ///< bytes that one word stood for, at most
   Nanos wall = {};

@@ -44,8 +44,8 @@ struct Expected {
 
   /// The first iteration. O(uses).
   static Expected first(const Trace& trace);
-  /// The next iteration. Buffers from before the trace keep their content if the trace does not free them; the others
-  /// get new content.
+  /// The next iteration. Buffers from before the trace keep their content if the trace does not free them; those that
+  /// it frees get new content.
   Expected next(const Trace& trace) const;
 
  private:

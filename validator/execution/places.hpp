@@ -26,7 +26,8 @@ using LaneNumbers = std::vector<std::uint32_t>;
 
 /// Every place of a plan, with the tasks that read and wrote it. A place may share addresses with earlier places: all
 /// tasks that used those addresses, including copies under way, must end before the new place is used. open() is O(log
-/// n), plus O(lanes) for each earlier place that it overlaps; the other functions are O(lanes).
+/// n), plus O(lanes) for each earlier place that it overlaps; open_within() is O(log n) plus the number of closed
+/// places in the range; the other functions are O(lanes).
 class Places {
  public:
   explicit Places(std::size_t lanes) : lanes_{lanes} {}
@@ -50,7 +51,7 @@ class Places {
   /// Records that task `by`, which has waited for before_writing(), wrote the place.
   void was_written(std::uint32_t place, Wait by);
 
-  /// An open place with an address in [offset, offset + size).
+  /// An open place with an address in [offset, offset + size); none if there is none.
   std::optional<std::uint32_t> open_within(Bytes offset, Bytes size) const;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// The predicted time of an op or a copy that nothing else slows down.
+/// The predicted time of an op or a copy that nothing else slows down; 0 for other tasks.
 Nanos predicted_time(const Trace& trace, const Machine& machine, const TaskTime& time);
 
 struct TaskComparison {
@@ -28,11 +28,11 @@ struct LaneComparison {
 
 struct TimeComparison {
   Nanos predicted, measured;              ///< of the step
-  double error = 0;                       ///< measured / predicted - 1
+  double error = 0;                       ///< measured / predicted - 1; 0 if 0 was predicted
   Nanos predicted_stall, measured_stall;  ///< total time in which compute lanes waited
   std::vector<LaneComparison> lanes;
   std::vector<TaskComparison> tasks;
-  std::optional<std::size_t> worst;  ///< index in `tasks`: the largest difference from the prediction
+  std::optional<std::size_t> worst;  ///< index in `tasks`: the largest difference; none without tasks
   /// Median of |measured / predicted - 1| over the copies; nothing without copies.
   std::optional<double> copy_error;
 };

@@ -14,12 +14,12 @@ struct HostOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
   bool threads = true;         ///< one per lane; without them, all tasks run in issue order
   Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down: one word for many bytes
-  Nanos patience = Nanos{60'000'000'000};  ///< the run is stuck if a lane waits and no task ends for so long
+  Nanos patience = Nanos{60'000'000'000};  ///< the run is stuck if a lane waits and no task ends for this time
   bool detail = false;                     ///< record the times of every op and copy
 
   /// Faults of a backend. Tests switch them on to show that the checks find them.
   struct Faults {
-    std::optional<Verb> ignore_waits_on = {};  ///< no task waits for kSwapOut, kSwapIn or kRun
+    std::optional<Verb> ignore_waits_on = {};  ///< kSwapOut, kSwapIn or kRun: no task waits for such tasks
     Nanos late_copies = {};                    ///< delay of the begin of copies to and from the host
     bool redraw = false;                       ///< reruns of random ops draw again
   } faults = {};

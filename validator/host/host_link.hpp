@@ -40,8 +40,8 @@ struct HostLinks {
 
   /// Pins the calling thread, which is about to copy, to the first core that it may use (copies out) or to the last one
   /// (copies in). Otherwise, schedulers may put both threads on one core. In Linux's numbering of cores, the first and
-  /// the last core are on different physical cores if the thread may use several. If the system refuses, the thread
-  /// stays where it is.
+  /// the last core are on different physical cores if the thread may use several physical cores. If the system refuses,
+  /// the thread stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

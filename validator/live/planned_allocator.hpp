@@ -43,13 +43,13 @@ class HeapMemory final : public MemorySource {
 class PlannedAllocator {
  public:
   struct Report {
-    LayoutPlaces::Counts places;  ///< beyond: always 0, since such requests get separate memory
-    std::int64_t resynchronised = 0;
-    std::int64_t outside = 0;        ///< requests with separate memory
-    Bytes outside_peak;              ///< largest sum of separate memory at one time
-    std::int64_t failed = 0;         ///< requests that the source had no memory for
-    std::int64_t unknown_frees = 0;  ///< frees of unknown addresses
-    Bytes arena;                     ///< 0 before the first request, or if the source refused it
+    LayoutPlaces::Counts places;      ///< beyond: always 0, since such requests get separate memory
+    std::int64_t resynchronised = 0;  ///< see LayoutPlaces::resynchronised()
+    std::int64_t outside = 0;         ///< requests with separate memory
+    Bytes outside_peak;               ///< largest sum of separate memory at one time
+    std::int64_t failed = 0;          ///< requests that the source had no memory for
+    std::int64_t unknown_frees = 0;   ///< frees of unknown addresses
+    Bytes arena;                      ///< its size, also before the first request; 0 if the source refused it
     bool operator==(const Report&) const = default;
   };
 
@@ -62,7 +62,8 @@ class PlannedAllocator {
 
   /// Null for a size of 0, and if there is no memory.
   void* allocate(Bytes size, LiveStream stream);
-  void free(void* memory);
+  void free(void* memory);  ///< ignores null
+  /// Work of `stream` uses the block that begins at `memory`, as Tensor.record_stream() reports it.
   void record_use(void* memory, LiveStream stream);
   Report report() const;
 

@@ -13,7 +13,7 @@ class PinnedMemory {
  public:
   void* allocate(std::size_t bytes);  ///< nullptr: the host has no more memory
   bool free(void* pointer);           ///< false: no range begins there
-  /// Registers a range of the program's own memory, and ends its registration. @return false: no range begins there
+  /// add() registers a range of the program's own memory. remove() ends this; false: no range begins there.
   void add(void* pointer, std::size_t bytes);
   bool remove(void* pointer);
   bool holds(const void* pointer) const;

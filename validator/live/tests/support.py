@@ -56,7 +56,8 @@ class Planned:
 
 
 def train(model, steps, plan=None, device=None):
-    """Trains a fresh network; with a plan, from the second step on. Returns losses, parameters and the report."""
+    """Trains a fresh network. A plan is followed from the second step on. Returns the losses, the parameters and buffers, and
+    the report (None without a plan)."""
     network, optimizer, step = models.make(model)
     losses = [step()]
     follower = None

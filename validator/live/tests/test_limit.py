@@ -84,7 +84,7 @@ class Peaks(unittest.TestCase):
         self.assertEqual(report["measured"], 3)
         self.assertEqual((report["allocated_peak_bytes"], report["reserved_peak_bytes"]), (900, 1 << 20))
 
-    def test_a_device_without_such_an_allocator_reports_none(self):
+    def test_a_device_whose_allocator_keeps_no_peaks_reports_none(self):
         self.assertNotIn("allocated_peak_bytes", self.report(HostDevice(), 5))
 
     def test_on_a_gpu_the_peaks_are_pytorchs_and_count_from_an_empty_cache(self):

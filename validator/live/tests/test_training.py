@@ -71,7 +71,7 @@ class Training(unittest.TestCase):
     def test_a_gpt_under_swapping_with_copies_as_late_as_they_may_be(self):
         self.check("gpt", "lru-swap", "0.8x", LazyDevice(), verbs=("swap_out", "drop", "swap_in"))
 
-    def test_a_gpt_under_both(self):
+    def test_a_gpt_under_swapping_and_recomputation(self):
         self.check("gpt", "tide", "0.6x", verbs=("swap_out", "drop", "swap_in", "run"))
 
 
@@ -289,7 +289,7 @@ class Deviations(unittest.TestCase):
         self.assertGreater(report["counts"]["swap_in"], 0)
         self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
 
-    def test_state_that_leaves_for_an_op_that_begins_no_step_is_as_its_update_left_it(self):
+    def test_state_that_leaves_at_a_false_begin_of_the_step_is_back_for_its_update(self):
         """A step that deviates calls the recorded step's first operator before the update. At that call, optimizer state
         leaves the device. The update of this state is not in the plan."""
         planned = Planned("gpt", "tide", "0.6x")
@@ -394,7 +394,7 @@ class SavedForForeignCode(unittest.TestCase):
 
         return layers, optimizer, step
 
-    def test_saved_tensors_have_their_content_when_such_code_asks_for_them(self):
+    def test_saved_tensors_have_their_content_when_code_reads_them_without_ops(self):
         planned = Planned(self.make, "lru-swap", "0.6x")
         self.addCleanup(planned.close)
         _, _, step = self.make()

@@ -11,8 +11,8 @@ KEPT = 1000  # iterations and deviations that are reported one by one
 
 
 class Report:
-    """Numbers of the iterations that ran as recorded. The first two of them show which tensors outlive a step; later
-    ones are measured (`steady`)."""
+    """Numbers of the iterations that ran as recorded. The first two of them, and the first two after unlearn(), show which
+    tensors outlive a step; the others are measured (`steady`)."""
 
     def __init__(self, plan):
         self._plan = plan
@@ -124,8 +124,7 @@ class Report:
         self._out_of_memory = used
 
     def content(self):
-        """The report as one dictionary. The time is a median, the peak the largest, both over the iterations after the
-        first two, which show which tensors outlive a step."""
+        """The report as one dictionary. The time is the median and the peak the largest of the measured iterations."""
         while self._pending:
             self._settle()
         content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
