@@ -18,8 +18,8 @@ struct Recorded {
   std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
 };
 
-/// Reads the folder; all members keep their defaults if it does not exist. A file
-/// without a complete header only sets `files`.
+/// Reads the folder; all members keep their defaults if it does not exist. A file without a complete header only sets
+/// `files`.
 /// @throws InputError  for a damaged file
 Recorded look_at_recorded(const std::filesystem::path& raw);
 

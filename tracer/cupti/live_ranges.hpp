@@ -1,4 +1,4 @@
-// The device memory that is allocated now, found by address in the recorder's launch callbacks.
+// The live ranges of device memory. The recorder's launch callbacks look addresses up in them.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct LiveRange {
 /// thread-safe: callers must lock.
 class LiveRanges {
  public:
-  /// Makes [begin, begin + bytes) live. Removes overlapping ranges: they were freed unseen (in another context, by
-  /// another process, before a late start). Empty ranges are ignored. @return the number of removed ranges
+  /// Makes [begin, begin + bytes) live. Removes overlapping ranges: they were freed unseen, or are segments in
+  /// which the new range is a tensor. Empty ranges are ignored. @return the number of removed ranges
   std::size_t add(std::uint64_t begin, std::uint64_t bytes, bool before_trace = false);
   /// Ends the range that begins at `begin`. @return the range; none if no range begins there
   std::optional<LiveRange> remove(std::uint64_t begin);

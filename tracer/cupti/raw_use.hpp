@@ -1,4 +1,4 @@
-// Record of a pointer among a kernel's parameters.
+// The raw record of a pointer among a kernel's parameters.
 #pragma once
 
 #include "tracer/cupti/parameter_scan.hpp"

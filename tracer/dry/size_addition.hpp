@@ -15,7 +15,7 @@ struct SizeAddition {
   enum class Operands : std::uint8_t { kNumber, kSizes };
   std::uint64_t from = 0, others = 0, to = 0;  ///< addresses; others is 0 if a number is added
   std::int64_t number = 0, factor = 1;         ///< the factor multiplies the number, or the other sizes
-  std::uint32_t count = 0;                     ///< of the sums
+  std::uint32_t count = 0;                     ///< number of sums
 
   static constexpr std::uint32_t kBytes = 8;  ///< of a size
   std::uint64_t bytes() const { return std::uint64_t{count} * kBytes; }

@@ -77,8 +77,8 @@ class Recorder {
   // callbacks.cpp.
   static void CUPTIAPI on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   void entered(Thread& thread, std::uint32_t correlation);
-  /// Called when a thread leaves a call. Detaches if that is wanted and no other thread is in a call. @return whether
-  /// CUPTI is detached now
+  /// Called when a thread leaves a call. Detaches CUPTI if that is wanted and no other thread is in a call. @return
+  /// whether this call has detached it
   bool left(Thread& thread);
   void on_runtime(const CUpti_CallbackData& data);
   void on_driver(cupti::DriverCall call, const CUpti_CallbackData& data);

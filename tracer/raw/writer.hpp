@@ -53,7 +53,7 @@ class Writer {
   }
 
   /// The number of a text, of which the first 32 KiB are kept; equal texts have the same number. kEmpty for the empty
-  /// text, and if the text is lost, as a record would be.
+  /// text, and if the text is lost because all buffers are full or the disk failed.
   Text text(std::string_view value) noexcept;
 
   /// Waits until all records appended before are written, up to a time limit. @return whether they are written

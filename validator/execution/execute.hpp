@@ -73,10 +73,10 @@ struct ExecuteOptions {
 };
 
 /// Walks `plan` in issue order and submits every task with its waits. A task waits for the tasks that wrote its inputs,
-/// for the tasks that used the memory that it writes (for any version), for the orders of the trace, on a
-/// stream for the copies that the plan awaits and, if it is a swap-out or swap-in, for all earlier tasks on the stream
-/// of the op before which it was planned. A task waits only for tasks submitted before it, so the execution cannot
-/// deadlock. O(uses + lanes) per action, O(log n) per place, O(versions) per unmapping and iteration.
+/// for the tasks that used the memory that it writes (for any version), and for the orders of the trace. A task on a
+/// stream also waits for the copies that the plan awaits there. A swap-out or swap-in also waits for all earlier tasks
+/// on the stream of the op before which it was planned. A task waits only for tasks submitted before it, so the
+/// execution cannot deadlock. O(uses + lanes) per action, O(log n) per place, O(versions) per unmapping and iteration.
 /// @return  largest sum of bytes of the versions that have places on the device at one time, in issue order
 /// @throws PlanError  naming the action, for a plan that no memory could execute, as in
 ///                    "run op 5 before op 5: version 3 has no place to be read from"

@@ -45,7 +45,8 @@ class Mailbox {
   /// @throws std::system_error
   void post(const MessageTag& tag, std::span<const std::byte> content);
   /// Waits for a message of `from`, which may be this rank. Each message can be taken once.
-  /// @throws MailboxError  if the sender's process ended without sending it, or it does not come in time
+  /// @throws MailboxError  if the sender's process ended without sending the message, or the message is not there in
+  /// time
   std::vector<std::byte> take(std::uint32_t from, const MessageTag& tag);
 
  private:

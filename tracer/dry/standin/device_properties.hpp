@@ -11,8 +11,8 @@ int runtime_version();
 /// Fills a cudaDeviceProp as CUDA 12 (if `version` is below 13000) or CUDA 13 lays it out.
 void write_properties(const DevicePreset& preset, int version, void* properties);
 
-/// The value of a cudaDeviceAttr or CUdevice_attribute, which share their numbers; 0 for all
-/// attributes that are not known here.
+/// The value of a cudaDeviceAttr or CUdevice_attribute, which share their numbers; 0 for all attributes
+/// that are not known here.
 int device_attribute(const DevicePreset& preset, int attribute);
 
 }  // namespace tidepool::dry

@@ -47,7 +47,7 @@ std::optional<ReductionOperator> reduction_operator(int number);
 /// message.
 bool values_matter(Element type, std::size_t bytes);
 
-/// Remembers the reason of the thread's last error for ncclGetLastError. @return  `result`
+/// Remembers `reason` as that of the thread's last error, for ncclGetLastError. @return  `result`
 Result fail(Result result, const char* reason);
 const char* last_error();
 

@@ -98,8 +98,8 @@ class Standin {
   int devices() const { return devices_; }
   static int device();
   bool set_device(int device);  ///< false: there is no such device
-  /// Whether the calling thread's device is the process's device, which is the thread's device in the first call. If
-  /// not, prints a message on stderr, once.
+  /// Whether the calling thread's device is the one on which the process has memory. The first call decides which one
+  /// that is. If the answer is no, a message is printed on stderr, once.
   bool owns_device();
 
   std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory

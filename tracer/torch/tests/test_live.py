@@ -100,7 +100,7 @@ class Script(unittest.TestCase):
     def of(self, kind):
         return [record for record in self.records if record.get("kind") == kind]
 
-    def test_the_script_computes_what_it_computes_without_a_recorder(self):
+    def test_the_script_computes_the_same_as_without_a_recorder(self):
         self.assertEqual((self.result.returncode, self.result.stderr), (0, ""))
         self.assertEqual(self.result.stdout, self.plain.stdout)
 
@@ -174,7 +174,7 @@ class Script(unittest.TestCase):
         self.assertEqual(lost, [("dropped_records", 2)] * 3)
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
-    def test_a_job_of_two_optimizers_is_recorded_when_both_have_made_their_state(self):
+    def test_a_job_of_two_optimizers_is_recorded_after_both_have_made_their_state(self):
         script = TWO.replace("STEPS", "4")
         plain, _, _ = run({}, script)
         result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1"}, script)

@@ -53,7 +53,7 @@ class Holders(unittest.TestCase):
         self.assertEqual(ops(program), ["exp", "exp"])
         self.assertEqual([op.uses[0] for op in program.ops()], [(held, "read") for held in program.existing])
 
-    def test_what_a_parameter_holds_has_its_name_and_kind(self):
+    def test_tensors_that_a_parameter_holds_have_its_name_and_kind(self):
         def make():
             model = nn.Module()
             model.weight = nn.Parameter(TwoTensor(torch.ones(4), torch.ones(4)))
@@ -84,7 +84,7 @@ class Content(unittest.TestCase):
         self.assertEqual(the_op(program, "empty").duration_ns, 0)
         self.assertEqual(impossible_steps(program), [])
 
-    def test_a_number_turned_into_a_tensor_stays_with_the_host_and_a_table_is_a_source(self):
+    def test_a_number_made_a_tensor_stays_on_the_host_and_a_list_of_numbers_is_a_source(self):
         program = forward(lambda: (lambda: (torch.tensor(1.0) + 1, torch.tensor([1.0, 2.0]).exp())))
         self.assertEqual(ops(program), ["lift_fresh", "exp"])
         self.assertEqual(the_op(program, "lift_fresh").kind, "source")
@@ -151,7 +151,7 @@ class Randomness(unittest.TestCase):
 
         self.assertEqual(ops(forward(inner)), ["_scaled_dot_product_flash_attention"])
 
-    def test_random_numbers_are_random_and_constants_are_not(self):
+    def test_ops_that_draw_random_numbers_are_random_and_constants_are_not(self):
         program = forward(lambda: (lambda: (torch.rand(4), torch.ones(4))))
         self.assertEqual([(short(op.name), op.random) for op in program.ops()], [("rand", True), ("ones", False)])
 

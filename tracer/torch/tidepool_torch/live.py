@@ -43,7 +43,7 @@ class LiveRecorder(Guest):
         self._times = times
         self._threads = threads
         self._told = {}  # live Buffer -> (kind, name) as last written
-        self._untold = None  # while kinds are searched: live buffers without a kind
+        self._untold = None  # while kinds are searched: buffers to write when their kinds are known
         self._name, self._started, self._ended = "", 0, 0  # of the current call
         self._texts = {}  # text -> as JSON
         self._complete = 0  # number of complete iterations

@@ -340,7 +340,7 @@ class Deviations(unittest.TestCase):
         lost = follower.report.content()["lost"]
         self.assertEqual([(each["expected"], each["saw"]) for each in lost], [("aten::relu_", "aten::relu_ of other sizes")])
 
-    def test_after_eight_strange_iterations_nothing_is_followed_any_more(self):
+    def test_after_eight_strange_iterations_the_plan_is_not_followed_any_more(self):
         planned = Planned("mlp", "dtr", "0.6x")
         self.addCleanup(planned.close)
         network, optimizer, _ = models.make("mlp")

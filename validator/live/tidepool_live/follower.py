@@ -52,7 +52,7 @@ class Follower(Guest):
         self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
         self._becomes = {}  # trace buffer that outlives an iteration -> its trace buffer in the next iteration
         self._became, self._lasting = {}, {}  # _becomes and _numbers at the end of the last whole iteration
-        self._named = []  # live buffers from before the first step: of models and optimizers
+        self._named = []  # live buffers of models and optimizers from before the first followed step
         self._unused = {}  # those that no op of the step uses -> trace buffer
         self._issued = 0  # actions before ops [0, _issued) are done
         self._call = self._state = self._substitutes = None

@@ -19,7 +19,7 @@ class Report:
         self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
-        self._first_between = ""  # the first op between the two steps that have this peak between them
+        self._first_between = ""  # the first op between the two steps between which this peak was measured
         self._staying, self._most_staying = {}, 0  # trace buffer -> bytes, in this iteration; the largest sum
         self._allocator_peaks, self._peaks_started = collections.Counter(), False
         self._count = self._learnt = 0
