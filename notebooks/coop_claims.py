@@ -29,7 +29,8 @@ def sweep(program, traces, capacities, threads):
 
 
 def least_memory(rows, overhead):
-    """The least capacity, in ideal peaks, of a run that succeeds within an overhead; None if no run does."""
+    """The least capacity, in ideal peaks, of a run that succeeds within an overhead. Search time does not count. None if no
+    run does."""
     fitting = [row["capacity_bytes"] / row["ideal_peak_bytes"] for row in rows if row["outcome"] == "ok"
                and row["makespan_ns"] - row["search_ns"] <= (1 + overhead) * row["baseline_ns"]]
     return min(fitting, default=None)

@@ -60,7 +60,7 @@ def slope(points):
 
 
 def run_model(arguments, model, depths, options, planners):
-    """By planner: (layers, ops, measurement) of every depth; prints a table."""
+    """Prints a table. Returns, by planner, (layers, ops, measurement) of each depth at which it was run and succeeded."""
     results = {name: [] for name in planners}
     print(f"{model}-like, {arguments.capacity} of the peak on {arguments.machine}, pool {arguments.pool}")
     print(f"{'layers':>8}{'ops':>9}" + "".join(f"{name + ': s':>18}{'plans':>7}{'overhead':>10}{'gap':>8}" for name in planners))

@@ -21,10 +21,11 @@ it, whichever is longer.
   GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
          share is near 1, since real kernels waste less of the last wave than this model
   other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer)
-  links  all-reduces as measured, two in each pass of a layer; between stages the bytes at 150 GB/s
-  ends   logits and loss on the last stage, embedding on the first, gradients over the data-parallel group, the tied
-         embedding between first and last stage, Adam over a GPU's parameters (40 bytes each), a constant for each
-         micro-batch on a stage
+  links  all-reduces as measured, two in a layer's forward pass and four in its backward pass (which runs the forward
+         pass again); between stages the bytes at 150 GB/s
+  ends   logits and loss on the last stage, gradients over the data-parallel group, the tied embedding between first and
+         last stage, Adam over a GPU's parameters (40 bytes each), a constant for each micro-batch on a stage (schedule,
+         embedding)
 
 With any pp, an iteration has global_batch / (dp * micro_batch) micro-batches, whose gradients are accumulated.
 """

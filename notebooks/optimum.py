@@ -37,7 +37,7 @@ def fastest(runs):
 
 
 def gap(bound, run):
-    """How far a run may be above the optimum, as a share of the bound; None if the run failed."""
+    """How far a run may be above the optimum, as a share of the bound; None if the run failed or no plan exists."""
     return run["makespan_ns"] / bound["bound_ns"] - 1 if run["outcome"] == "ok" and bound["feasible"] else None
 
 
@@ -64,7 +64,8 @@ def table(found):
 
 
 def by_policy(found):
-    """A dict for each policy: at how many points it ends well, is close to the optimum, and how long it searches."""
+    """A dict for each policy: at how many points it ends well, is close to the optimum, and how long it searches. Points
+    at which no plan exists do not count."""
     lines = []
     for name in dict.fromkeys(name for _, runs in found.values() for name in runs):
         mine = [(point, bound, runs[name]) for point, (bound, runs) in found.items() if name in runs and bound["feasible"]]

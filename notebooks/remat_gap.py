@@ -3,9 +3,9 @@
 
     notebooks/remat_gap.py --program build/tidepool LOG... [--assume simrd] [--pool ideal]
 
-Prints, for each fraction of the peak, the geometric mean of (overhead - 1) / (bound - 1) over the logs on which the
-policy succeeds, the number of these logs, and the number of logs for which a plan may exist. 1 is perfect. Steps with a
-bound below 1.0001 are left out.
+Prints, for each policy and each fraction of the peak, the geometric mean of the policy's overhead divided by that of the
+bound, over the logs on which the policy succeeds; the number of these logs; and the number of logs for which a plan may
+exist. A mean of 1 is perfect. Logs whose bound is less than 0.01 % above the step's time are left out of all three.
 """
 
 import argparse

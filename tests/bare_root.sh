@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The README's commands on a bare machine: makes a bare Debian 12 beside this system, clones this repository into it and
-# runs there, unchanged, the commands that the README marks with "tests/bare_root.sh runs": the set-up with the demo,
-# and all steps from the clone to the frontier of a user's script. Then checks the results.
+# The README's commands on a bare machine: makes a bare Debian 12 beside this system, copies this repository into it and
+# runs there the commands that the README marks with "tests/bare_root.sh runs": all steps from the clone to the frontier
+# of a user's script, and then the demo. Only URL is replaced, by the path of the copy. Then checks the results.
 #   tests/bare_root.sh [FOLDER]     FOLDER: the root is made there and stays; without FOLDER, in a temporary folder,
 #                                   which is removed if all is well
-# The clone has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root,
-# debootstrap and the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
+# The copy has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root, the
+# right to mount, debootstrap, git, python3 and a mirror. Prints "skipped: REASON" and exits with 0 if one of these is
+# missing; without the right to mount, it fails.
 #   MIRROR       a mirror of Debian 12; default: that of this machine's apt, if this is Debian 12
 #   TORCH        arguments of pip install; default "torch numpy" (wheels for CPUs alone are a tenth as large)
 set -euo pipefail

@@ -1,6 +1,8 @@
 """Opens reports in a headless Chromium: they render, zoom, select, and show the numbers that the program prints.
 
-  python3 -m unittest discover -s tests/browser        with TIDEPOOL_PROGRAM and, to keep pictures, SCREENSHOTS=FOLDER
+  python3 -m unittest discover -s tests/browser
+
+TIDEPOOL_PROGRAM names the program (default: build/tidepool). SCREENSHOTS=FOLDER keeps pictures of the pages.
 """
 
 import json

@@ -3,7 +3,7 @@
 # stand-in for a driver. PyTorch runs on the CPU. If this user may change to another root (chroot), the calls run in one
 # that has only the C library, shell tools, Python and PyTorch.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
-# Without PyTorch, only the calls that do not need it are made.
+# Without PyTorch, only call c is made; with TIDEPOOL_REQUIRE_TORCH, the script then fails.
 set -euo pipefail
 if [ "${1-}" = --inside ]; then
   shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records a PyTorch job on the CPU with the installed bundle, makes a plan, validates it, and carries it out on the job.
 #   torch_jobs.sh FOLDER PYTHON      FOLDER: as given to install.sh
-# Prints "skipped: REASON" where PyTorch is missing.
+# Without PyTorch, prints "skipped: REASON" and exits with 0; with TIDEPOOL_REQUIRE_TORCH, it fails instead.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(cd "$1" && pwd -P) python=$2

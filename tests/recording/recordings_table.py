@@ -2,8 +2,9 @@
 """Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
 
 For each model of models.py, it prints buffers and ideal peak of one step, and the number of policies under which the
-recordings' overheads are at most one percentage point apart, at 0.6 and 0.8 of their peak. All operators are priced for one device. Needs a PyTorch for CUDA,
-torchvision, transformers and peft; no GPU.
+recordings' overheads are at most one percentage point apart, or all three runs fail with the same outcome, at 0.6 and
+0.8 of their peak. All operators are priced for one device. Needs a PyTorch for CUDA, torchvision, transformers and peft;
+no GPU.
 
     tests/recording/recordings_table.py [--program build/tidepool] [--policies dtr,lru-swap] [MODEL...]
 """
@@ -59,7 +60,7 @@ def overhead(program, trace, policy, capacity):
 
 
 def apart(values):
-    """Percentage points between the least and the greatest; None where some are numbers and some are not."""
+    """Percentage points between the least and the greatest overhead; 0 if all values are the same outcome; else None."""
     numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) == len(values):
         return 100 * (max(numbers) - min(numbers))

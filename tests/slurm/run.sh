@@ -4,7 +4,7 @@
 #   tests/slurm/run.sh [PROGRAM]      PROGRAM: build/tidepool unless given
 # SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make the sweeps larger.
 # The test fails if it takes more than SECONDS_AT_MOST (880) seconds.
-# Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing.
+# Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing, or another Slurm runs.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 program=$(realpath "${1:-$root/build/tidepool}")
