@@ -285,7 +285,7 @@ class Report(unittest.TestCase):
         })()""")
         self.assertEqual(covered, [])
 
-    def test_colours_mark_what_is_best_and_grey_lines_have_names(self):
+    def test_policies_that_are_nowhere_best_are_grey_and_the_pointer_shows_their_names(self):
         self.box("#frontiers")
         told = self.page.run("""(async () => {
           const frontier = content.frontiers[0], [line] = frontier.best_pools;
@@ -329,8 +329,7 @@ class Report(unittest.TestCase):
         self.assertTrue(all(f"drops version {version} of" in row for row in rows))
         self.keep("decisions")
 
-    def test_opens_none_beside_tide(self):
-        # The run of the policy `none` is on the left, the run of `tide` on the right.
+    def test_opens_with_the_policy_none_on_the_left_and_tide_on_the_right(self):
         with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:
             path = os.path.join(folder, "r.html")
             tidepool("report", SAMPLE.replace("resnet50", "vgg16"), "--policy", "lru-swap,tide(effort=1),none", "--capacity",

@@ -84,7 +84,7 @@ class Fetch(unittest.TestCase):
         self.assertEqual(self.fetch([source])[0], 0)
         self.assertEqual((self.folder / "b.tar.gz").read_bytes(), archive)
 
-    def test_what_is_there_is_not_fetched_again(self):
+    def test_a_file_that_is_there_is_not_fetched_again(self):
         source = self.source({"a": b"1"}, [entry("a.gz", "a", b"1")])
         self.assertEqual(self.fetch([source])[0], 0)
         before = (self.folder / "a.gz").stat().st_mtime_ns
@@ -100,7 +100,7 @@ class Fetch(unittest.TestCase):
                                                f"expected {'0' * 64}"))
         self.assertFalse(self.folder.exists())
 
-    def test_a_file_of_somebody_else_is_left_alone(self):
+    def test_a_file_with_other_content_is_not_replaced(self):
         self.folder.mkdir()
         (self.folder / "a").write_bytes(b"mine")
         code, lines = self.fetch([self.source({"a": b"1"}, [entry("a", "a", b"1")])])
@@ -108,7 +108,7 @@ class Fetch(unittest.TestCase):
         self.assertTrue(lines[0].endswith(" a: another file is there; remove it to fetch this one"), lines[0])
         self.assertEqual((self.folder / "a").read_bytes(), b"mine")
 
-    def test_the_other_files_are_fetched_where_one_is_missing(self):
+    def test_the_other_files_are_fetched_if_one_is_missing(self):
         pointer = b"version https://git-lfs.github.com/spec/v1\n"
         source = self.source({"a": b"1", "big": pointer},
                              [entry("gone", "gone", b""), entry("big", "big", b""), entry("a", "a", b"1")])
@@ -130,7 +130,7 @@ class Fetch(unittest.TestCase):
         (self.folder / "table/a.csv").write_text("")
         self.assertEqual(self.fetch([], elsewhere)[1], [f"0 of 0 public files are in {self.folder}"])
 
-    def test_a_manifest_that_is_none_is_refused(self):
+    def test_a_file_that_is_no_manifest_is_refused(self):
         (self.place / "m").write_text("{")
         ran = subprocess.run([sys.executable, fetch.__file__, "--manifest", self.place / "m"], capture_output=True, text=True)
         self.assertEqual(ran.returncode, 2)
@@ -146,7 +146,7 @@ class Manifest(unittest.TestCase):
             for file in source["files"]:
                 self.assertRegex(file["sha256"], r"^[0-9a-f]{64}$")
 
-    def test_it_says_where_every_file_that_a_test_names_comes_from(self):
+    def test_it_has_the_origin_of_every_file_that_a_test_in_cpp_names(self):
         named = {name for path in (ROOT / "tests").rglob("*.cpp") for name in NAMED_IN_TESTS.findall(path.read_text())}
         self.assertGreater(len(named), 10)
         self.assertEqual([name for name in sorted(named) if not fetch.known(self.manifest, name)], [])

@@ -78,7 +78,7 @@ class Check(unittest.TestCase):
         self.refused(FREELY, 'iteration 0, action 3, {"do": "alloc", "version": 2, "offset_bytes": 200, "size_bytes": '
                      '100}: the place ends at 300, beyond the capacity')
 
-    def test_content_comes_from_somewhere(self):
+    def test_actions_that_lack_their_content_or_their_place_are_refused(self):
         self.refused([alloc(0, 0), alloc(1, 100), run(0), act("drop", 1), run(1)],
                      'iteration 0, action 4, {"do": "run", "op": 1}: its input, version 1, is not there')
         self.refused([*SWAPPED[:8], alloc(0, 100)], 'iteration 0, action 8, {"do": "alloc", "version": 0, '
@@ -103,7 +103,7 @@ class Check(unittest.TestCase):
         with self.assertRaisesRegex(check.Wrong, "^takes 6000 ns, less than the bound of 6001 ns$"):
             self.takes(FREELY, 6000, 300, bound=6001)
 
-    def test_actions_that_are_none_are_refused(self):
+    def test_actions_with_unknown_verbs_or_wrong_values_are_refused(self):
         nan = {**alloc(0, 0), "offset_bytes": float("nan")}
         self.refused([nan], 'iteration 0, action 0, {"do": "alloc", "version": 0, "offset_bytes": NaN, "size_bytes": 100}: '
                      "'offset_bytes' is NaN; expected a whole number")
@@ -115,7 +115,7 @@ class Check(unittest.TestCase):
         self.refused([{"do": "await"}], "iteration 0, action 0, {\"do\": \"await\"}: 'version' is null; expected a whole "
                      "number below 4")
 
-    def test_a_row_says_its_step_and_its_cycle(self):
+    def test_rows_with_a_wrong_baseline_or_cycle_are_refused(self):
         with self.assertRaisesRegex(check.Wrong, "^the ops take 6000 ns; the row says 5999 ns$"):
             self.takes(FREELY, 6000, 300, baseline_ns=5999)
         with self.assertRaisesRegex(check.Wrong, "^'cycle_iterations' is 2; expected a whole number below 2$"):
@@ -123,7 +123,7 @@ class Check(unittest.TestCase):
         with self.assertRaisesRegex(check.Wrong, "^'cycle_iterations' is 0; expected at least 1$"):
             self.takes(FREELY, 6000, 300, cycle_iterations=0)
 
-    def test_every_row_holds(self):
+    def test_all_rows_of_the_instances_are_valid(self):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             code = check.main([])

@@ -1,4 +1,4 @@
-"""A build folder that was configured before pybind11 was installed builds the package after the installation."""
+"""A build folder that was configured without pybind11 has the package as a target when it is configured again with it."""
 import pathlib
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "skipped: cmake or ninja is not installed")
 class Configure(unittest.TestCase):
-    def test_the_package_comes_with_what_it_needs(self):
+    def test_the_package_is_a_target_as_soon_as_pybind11_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
             def has_package(missing):
                 subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DPython3_EXECUTABLE={sys.executable}",

@@ -22,7 +22,7 @@ def cells(path):
 
 
 class Notebooks(unittest.TestCase):
-    def test_there_are_some(self):
+    def test_there_are_at_least_eight(self):
         self.assertGreaterEqual(len(NOTEBOOKS), 8)
 
     def test_their_code_runs(self):

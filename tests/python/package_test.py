@@ -71,7 +71,7 @@ class Package(unittest.TestCase):
         lists = tidepool.simulate(self.trace, policy=["dtr-eq", "lru-swap"], capacity=["0.6x", "0.9x"], pool="pytorch")
         self.assertEqual(list(rows["makespan_ns"]), list(lists["makespan_ns"]))
 
-    def test_a_sweep_is_kept(self):
+    def test_runs_of_a_sweep_are_kept_and_not_repeated(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/r 1%20#?.sqlite"
             rows = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
@@ -83,7 +83,7 @@ class Package(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "no table 'frontiers'; expected one of best_policy, "):
                 tidepool.read_results(path, "frontiers")
 
-    def test_resume_goes_on_with_a_sweep_from_here(self):
+    def test_resume_continues_a_sweep_that_the_package_began(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/r.sqlite"
             # Another process, which has registered no policy, does not know the policies of this one.
@@ -99,18 +99,18 @@ class Package(unittest.TestCase):
             rows = tidepool.read_results(path).query("policy == 'lru-swap'")
             self.assertEqual(sorted(rows["makespan_ns"]), sorted(whole["makespan_ns"]))
 
-    def test_a_policy_in_python_is_a_policy(self):
+    def test_policies_in_python_keep_the_contract_and_are_listed(self):
         self.assertEqual(tidepool.check("least-recent", [self.trace]), 15)
         self.assertEqual(tidepool.check("out-largest", [self.trace]), 15)
         self.assertIn("least-recent", list(tidepool.policies()["name"]))
 
-    def test_it_decides_what_the_same_in_cpp_decides(self):
+    def test_a_policy_in_python_decides_as_the_same_policy_in_cpp(self):
         rows = tidepool.simulate(self.trace, policy="least-recent,lru", capacity="0.6x,0.8x")
         for column in ("outcome", "makespan_ns", "eviction_count", "recompute_count"):
             values = rows.pivot(index="capacity_bytes", columns="policy", values=column)
             self.assertEqual(list(values["least-recent"]), list(values["lru"]), column)
 
-    def test_a_plan_made_beforehand(self):
+    def test_a_policy_may_plan_the_whole_step_beforehand(self):
         asked = []
 
         @tidepool.register("planner", kind="swap")
@@ -127,7 +127,7 @@ class Package(unittest.TestCase):
         self.assertEqual(row.swap_out_bytes, self.trace.buffers.query("kind == 'activation'")["size"].max())
         self.assertEqual(len(asked), 1)
 
-    def test_registered_again_it_is_replaced(self):
+    def test_a_policy_that_is_registered_again_replaces_the_old_one(self):
         @tidepool.register("changing", kind="swap")
         class First(tidepool.Policy):
             def make_room(self, view, request):
@@ -143,7 +143,7 @@ class Package(unittest.TestCase):
                                                 "expected the same kind, or another name$"):
             tidepool.register("changing", kind="remat")(OutLargest)
 
-    def test_a_view_ends_with_the_question(self):
+    def test_a_view_cannot_be_used_after_the_policy_has_answered(self):
         kept = []
 
         @tidepool.register("keeper", kind="swap")
@@ -156,7 +156,7 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "a view can be used only while the policy is asked"):
             kept[0].evictable_versions()
 
-    def test_a_trace_may_be_kept(self):
+    def test_a_policy_may_keep_the_trace_that_it_planned(self):
         kept = []
 
         @tidepool.register("reader", kind="swap")
@@ -168,7 +168,7 @@ class Package(unittest.TestCase):
         tidepool.simulate(self.trace, policy="reader", capacity="0.8x")
         self.assertEqual(len(kept[0].ops), len(self.trace.ops))
 
-    def test_a_broken_policy_is_told(self):
+    def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
             def make_room(self, view, request):
@@ -177,7 +177,7 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, r"vgg16.tide: forgetful on best-fit at .*: .*drop version 0"):
             tidepool.check("forgetful", [self.trace], pool="best-fit", capacity="0.6x")
 
-    def test_any_command_is_a_table(self):
+    def test_the_output_of_a_command_is_a_table(self):
         rows = tidepool.program("pack", str(SAMPLE), "--pool", "best-fit,tide-pool")
         self.assertEqual([row["height_bytes"] for row in self.program("pack", str(SAMPLE), "--pool",
                                                                       "best-fit,tide-pool", "--json")],
@@ -222,7 +222,7 @@ class Package(unittest.TestCase):
             self.assertTrue(text.startswith("<!doctype html>"))
             self.assertIn('"frontiers":[{"trace":"vgg16.tide"', text)
 
-    def test_what_fits_and_what_is_alive(self):
+    def test_fit_and_explain_agree_with_the_program(self):
         fits = tidepool.fit(self.trace, "a100-40gb")
         printed, = self.program("fit", str(SAMPLE), "--device", "a100-40gb", "--json")
         self.assertEqual(fits["predicted_bytes"], printed["predicted_bytes"])
@@ -237,7 +237,7 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(tidepool.InputError, "--at: '92' is no op of the trace; expected a number from 0 to 91"):
             tidepool.explain(self.trace, at=92)
 
-    def test_advice(self):
+    def test_advice_is_that_of_the_program(self):
         changes = tidepool.advise(self.trace, "0.9x", plans="none")
         printed, = self.program("advise", str(SAMPLE), "--capacity", "0.9x", "--plans", "none", "--json")
         self.assertEqual(list(changes["kind"]), [change["kind"] for change in printed["changes"]])
@@ -246,13 +246,13 @@ class Package(unittest.TestCase):
         offloads = tidepool.advise(self.trace, "0.9x", kinds=["offload", "budget"])
         self.assertLessEqual(set(offloads["kind"]), {"offload", "budget"})
 
-    def test_what_is_printed_is_python_s_own(self):
+    def test_the_commands_of_the_program_print_nothing(self):
         shown = subprocess.run([sys.executable, "-c", "import tidepool; print('before'); "
                                 f"tidepool.explain({self.trace.path!r}); print('after')"],
                                check=True, capture_output=True, text=True)
         self.assertEqual(shown.stdout, "before\nafter\n")
 
-    def test_bad_input(self):
+    def test_bad_input_is_refused_with_a_message(self):
         with self.assertRaisesRegex(tidepool.InputError, "no policy named 'dtrr', did you mean 'dtr'"):
             tidepool.simulate(self.trace, policy="dtrr")
         with self.assertRaisesRegex(tidepool.InputError, "cannot be opened"):

@@ -19,7 +19,7 @@ PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../build/tid
 
 
 class EarlyUpdates(unittest.TestCase):
-    def test_an_mlp_under_sgd(self):
+    def test_an_mlp_under_sgd_has_the_advised_peak_and_the_same_losses(self):
         with tempfile.TemporaryDirectory() as folder:
             found = row(PROGRAM, "mlp/sgd", folder)
         self.assertTrue(found["same"])

@@ -30,22 +30,22 @@ class Iterations(Jobs):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(self.facts(trace)["iterations"], iterations - 1, (kind, accumulated, logged, way))
 
-    def test_those_of_a_loop_that_logs_every_second_step(self):
+    def test_iterations_of_a_loop_that_logs_every_second_step(self):
         self.check("loop", 8, 1, 2)
 
-    def test_those_of_a_loop_that_accumulates_and_logs_every_fourth_step(self):
+    def test_iterations_of_a_loop_that_accumulates_and_logs_every_fourth_step(self):
         self.check("loop", 9, 2, 4)
 
-    def test_those_of_an_evaluation_that_logs_every_fourth_batch(self):
+    def test_iterations_of_an_evaluation_that_logs_every_fourth_batch(self):
         self.check("evaluation", 12, 1, 4)
 
-    def test_those_of_lightning(self):
+    def test_iterations_of_lightning(self):
         self.check("lightning", 6, 4, 2)
 
-    def test_those_of_the_trainer_of_transformers(self):
+    def test_iterations_of_the_trainer_of_transformers(self):
         self.check("transformers", 6, 2, 2)
 
-    def test_those_of_lora_in_a_loop_of_accelerate(self):
+    def test_iterations_of_lora_in_a_loop_of_accelerate(self):
         self.check("peft", 6, 2, 2)
 
 

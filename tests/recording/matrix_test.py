@@ -1,6 +1,6 @@
 """Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. Under the recorder and under a plan,
-a job computes the same bits as when it runs alone. In all cases it ends as when it runs alone, and its recording
-can be read.
+a job computes the same bits as when it runs alone. In all cases it ends as when it runs alone, and its recording can be
+read. Tests name the exceptions, such as jobs that use torch.compile.
 
 TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of COMMIT."""
 
@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../build/tidepool"))
 JOB = os.path.join(HERE, "job.py")
 
-# A job and the status with which it ends.
+# Variants of job.py, with the exit status of each.
 WHOLE = {variant: 0 for variant in (
     "plain", "workers", "workers-persistent", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "compile",
     "late-compile", "ddp", "disk-full")}
@@ -56,7 +56,7 @@ def ends(variant):
 
 
 class Jobs(unittest.TestCase):
-    """Helpers of the three classes of tests."""
+    """Helpers of the classes of tests."""
 
     server = None
 
@@ -110,7 +110,7 @@ class Record(Warm):
         self.assertEqual(result.stdout, self.unrecorded(variant), result.stderr)
         return trace, result
 
-    def test_a_job_computes_the_same_and_each_complete_step_is_recorded(self):
+    def test_a_job_computes_the_same_and_at_most_five_complete_steps_are_recorded(self):
         steps = {"accumulate": 3, "disk-full": 2}  # recorded ones: at most 5, without the first step of the job
         for variant in chosen("record", WHOLE):
             if "compile" in variant:
@@ -122,7 +122,7 @@ class Record(Warm):
                 self.assertEqual(facts["iterations"], steps.get(variant, 5))
                 self.assertGreater(facts["ops"], 40 * facts["iterations"])
 
-    def test_a_job_that_ends_before_its_time_leaves_what_it_did(self):
+    def test_a_job_that_fails_or_is_killed_leaves_a_trace_of_its_steps(self):
         said = {"crash": "ended with exit status 1 (ValueError: the data of step 6 is bad)",
                 "missing-module": "ended with exit status 1 (ModuleNotFoundError: No module named 'no_such_module')",
                 "exit": "ended with exit status 3", "sigkill": "was killed by SIGKILL", "sigterm": "was killed by SIGTERM"}
@@ -134,7 +134,7 @@ class Record(Warm):
                               result.stderr)
                 self.assertEqual(self.facts(trace)["iterations"], 5)
 
-    def test_a_full_disk_is_said_once_and_what_was_written_before_is_a_trace(self):
+    def test_a_full_disk_is_said_once(self):
         _, result = self.record("disk-full")
         self.assertEqual(result.stderr.count("the recording of PyTorch ends here: [Errno 27] File too large"), 1)
 
@@ -150,7 +150,7 @@ class Record(Warm):
                          1)
         self.assertEqual(self.facts(trace)["iterations"], 3)
 
-    def test_a_step_that_was_not_complete_is_no_step(self):
+    def test_incomplete_steps_are_not_recorded(self):
         trace, result = self.record("plain", "--skip", "7", "--iterations", "1")
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr, "tidepool: nothing recorded: the job ended before a recorded step was complete; "
@@ -161,13 +161,13 @@ class Record(Warm):
         self.assertIn("tidepool: 2 of 4 iterations are recorded: the job had no more\n", result.stderr)
         self.assertEqual(self.facts(trace)["iterations"], 2)
 
-    def test_an_error_without_a_message_is_named_alone(self):
+    def test_an_error_without_a_message_is_named_by_its_type(self):
         job = [sys.executable, "-c", "import torch; raise AssertionError"]
         result = self.run_program("record", "--torch", "--no-gpu", "-o", self.file("silent.tide"), "--", *job)
         self.assertEqual(result.returncode, 1)
         self.assertIn("tidepool: the job ended with exit status 1 (AssertionError)\n", result.stderr)
 
-    def test_without_the_hook_nothing_else_is_taken_for_pytorchs_part(self):
+    def test_a_job_without_the_hook_is_not_recorded_and_the_reason_is_said(self):
         trace = self.file("isolated.tide")
         result = self.run_program("record", "--torch", "--no-gpu", "-o", trace, "--", sys.executable, "-I", "-c", "pass")
         self.assertEqual(result.returncode, 1)
@@ -196,7 +196,7 @@ class Run(Warm):
         self.assertEqual("".join(printed), self.unrecorded(variant), out)
         return result.returncode, json.loads(result.stdout), said
 
-    def test_a_plan_is_carried_out_in_every_step_of_the_job(self):
+    def test_a_plan_is_carried_out_in_every_step_but_the_first(self):
         for variant in chosen("run", ("workers", "workers-persistent", "workers-spawn-persistent", "amp", "checkpointing",
                                       "plain")):
             plan = self.plan(variant if variant in ("amp", "checkpointing") else "plain")
@@ -225,7 +225,7 @@ class Run(Warm):
                 self.assertEqual((status, len(said)), (1, 1), said)
                 self.assertTrue(said[0].startswith(sentences[variant]), said)
 
-    def test_a_job_that_ends_before_its_time_ends_so_under_a_plan(self):
+    def test_a_job_that_fails_or_is_killed_ends_in_the_same_way_under_a_plan(self):
         plan = self.plan("plain")
         for variant in chosen("run", [*BROKEN, "ddp"]):
             with self.subTest(variant):
@@ -236,7 +236,7 @@ class Run(Warm):
 class Dry(Jobs):
     """tidepool record --dry. Such a job prints other numbers than usual, since kernels compute nothing."""
 
-    def test_a_job_ends_as_it_ends_and_leaves_a_trace(self):
+    def test_a_job_ends_as_it_does_alone_and_leaves_a_trace(self):
         printed = None
         for variant in chosen("dry", ("workers", "workers-persistent", "workers-spawn-persistent", "accumulate", "amp",
                                       "checkpointing", "compile", "ddp", "crash", "exit", "sigkill", "disk-full")):
@@ -256,7 +256,7 @@ class Dry(Jobs):
                     self.assertGreater(facts["kind_bytes"]["activation"], 0)
                 self.assertGreater(facts["kernels"], 10)
 
-    def test_a_step_on_the_cpu_and_in_a_dry_run_is_the_same_step(self):
+    def test_a_step_has_the_same_peak_and_overhead_on_the_cpu_and_in_a_dry_run(self):
         job = [sys.executable, os.path.join(HERE, "models.py"), "unet", "--device"]
         ways = {"cpu": ["--no-gpu", "--times", "a100-40gb"], "cuda": ["--dry", "--device", "a100-40gb"]}
         peaks, overheads = {}, {}
