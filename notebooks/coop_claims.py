@@ -36,7 +36,7 @@ def least_memory(rows, overhead):
     return min(fitting, default=None)
 
 
-def mean(values):
+def mean(values):  # NaN without values
     values = list(values)
     return sum(values) / len(values) if values else math.nan
 

@@ -51,7 +51,7 @@ def measure(arguments, trace, planner):
 
 
 def slope(points):
-    """Least-squares slope of log y over log x."""
+    """Least-squares slope of log y over log x; NaN for fewer than two points."""
     if len(points) < 2:
         return math.nan
     xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]

@@ -30,7 +30,7 @@ class Policy:
     cost no time:
 
         start(view)                  a step begins
-        make_room(view, request)     `request.size` bytes do not fit; called again until they fit
+        make_room(view, request)     `request.size` bytes do not fit; called again until they fit or no action is returned
         before_run(view, op)         an op is about to run: prefetch, or evict early
         plan(trace, capacity)        once, before the step
 

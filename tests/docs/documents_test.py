@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the documents: every link has a target, and every command in a guide succeeds.
+"""Checks the documents: every link has a target, and every command succeeds.
 
 Commands are the lines of ```sh blocks. The commands of one document run one after the other, in a separate folder with
 the repository's traces/, notebooks/, tracer/ and tests/, and with the built program as `tidepool`. A block that cannot run here has a
 comment above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a
 document in one interpreter, in that folder.
 
-    documents_test.py --program build/tidepool [--package build/python] [links|commands] [DOCUMENT...]
+    documents_test.py --program build/tidepool [--package build/python] links|commands [DOCUMENT...]
 """
 import argparse
 import os

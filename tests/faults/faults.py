@@ -3,13 +3,13 @@
 file.
 
 Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of
-the command (or stdout, if that could not be written). After a failure, a file that the command writes is unchanged, or
-still missing. A database of results has whole runs, and the same command continues from them to the same results.
+the command (or stdout, if that could not be written). After a failure, the file that the command writes is complete or
+missing. A database of results has whole runs, and the same command continues from them to the same results.
 
     faults.py --program build/tidepool --library build/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
---points: at most this many calls of each kind and command fail, spread evenly over all of them. --last: so many of the
-last calls fail as well. The last line is a JSON object with the number of runs and the findings.
+--points N: at most N calls of each kind and command fail, spread evenly over all of them. --last N: the last N calls
+fail as well. The last line is a JSON object with the number of runs and the findings.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ SWEEP = ("--policy", "none,lru,lru-swap", "--capacity", "0.6x,1x", "--first", "-
 
 
 class Command:
-    """A command that runs in a separate folder, with the files that it writes and those that it needs."""
+    """A command that runs in a separate folder. It writes the file `output`; the commands `before` make its inputs."""
 
     def __init__(self, name, words, output, before=()):
         self.name, self.words, self.output, self.before = name, words, output, before
@@ -72,7 +72,7 @@ class Runner:
             raise SystemExit(f"{' '.join(words)}: exit code {ran.returncode}; expected 0 without a fault\n{ran.stderr}")
 
     def prepare(self, command, folder):
-        """Makes the command's inputs in `folder`, and its result without a fault."""
+        """Makes the command's inputs in `folder`."""
         shutil.copy(SAMPLE, folder / "trace.tide")
         self.must(folder, ("export", "trace.tide", "--to", "jsonl", "-o", "trace.jsonl"))
         subprocess.run(["gzip", "trace.jsonl"], cwd=folder, check=True)

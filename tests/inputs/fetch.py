@@ -5,8 +5,8 @@
     tests/inputs/fetch.py --to FOLDER             into another folder
     tests/inputs/fetch.py --from FOLDER           from clones in FOLDER/OWNER/NAME instead of GitHub
 
-The manifest names repository, commit, path and the SHA-256 of the content without compression. A file is written only
-if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests only, and do
+The manifest names repository, commit, path and the SHA-256 of the content without compression (of a .tar.gz: of the
+archive as it is). A file is written only if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests only, and do
 not distribute them. Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
 """
 import argparse
@@ -102,7 +102,7 @@ def write(path, content):
 
 
 def is_there(path, entry):
-    """Whether a file is there with the right content. A file with other content is left unchanged."""
+    """Whether a file is there with the right content. Raises Missing for a file with other content."""
     if not path.exists():
         return False
     if hashlib.sha256(decompressed(path.name, path.read_bytes())).hexdigest() != entry["sha256"]:

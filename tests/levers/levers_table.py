@@ -4,9 +4,9 @@
     tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 40]
                                  [--machines NAME,...] [--levers LEVER,...] [SAMPLE...]
 
-Memory is in percent of the least memory in which the unchanged step has an overhead below 0.01 % on PyTorch's pool, to
-one percent of the step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results and not repeated, so
-the same command continues an interrupted one. --effort is the effort of planners, less than their default.
+Memory is in percent of the least memory in which the unchanged step has an overhead below 0.01 % on PyTorch's pool. Each
+number is a search of `tidepool sweep --find` in steps of one percent of the step's peak. Runs are kept in --results and
+not repeated, so the same command continues an interrupted one. --effort is the effort of planners, less than their default.
 """
 
 import argparse

@@ -6,7 +6,7 @@
 DLRM has dlrm_kineto.tar.gz (PARAM, et_replay/tests/inputs: eight ranks on V100) and collectives.csv, the kernels of its collectives as
 read without this program: rank, seq (number of the collective), collective, end_us (from the earliest kernel of any rank). Both
 clocks are aligned at the recorded end of the last collective. The table has a row for each collective, with the largest difference of
-its ends on all ranks. The last lines are a what-if: the time of one rank is scaled.
+its ends on all ranks. The last line has a what-if: the time of one rank is scaled.
 """
 import argparse
 import csv

@@ -21,7 +21,7 @@ import tempfile
 JOB = pathlib.Path(__file__).resolve().parent / "early_updates_job.py"
 JOBS = [f"{model}/{optimizer}" for model in ("mlp", "cnn", "lm") for optimizer in ("sgd", "adamw", "adamw-foreach")]
 STEPS = 8
-SKIP = "2"  # steps that are left out after the first, which is never recorded: modules are seen from the second one on
+SKIP = "2"  # steps that are left out after the first, which is never recorded: modules are seen from the second step on
 
 
 def output(command, ends=(0,)):

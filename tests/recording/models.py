@@ -1,8 +1,8 @@
 """Six small training jobs with ordinary loops: models.py MODEL [--device cpu|cuda] [--fake TRACE].
 
 With --fake the step is recorded with fake tensors, and the trace is written. The models have no dropout and no fused
-attention, and the optimizers use their foreach form. For all three, PyTorch's defaults and their buffers differ between
-CPU and GPU."""
+attention, and the optimizers use their foreach form. Otherwise PyTorch would run other ops on a CPU than on a GPU, with
+other buffers."""
 
 import argparse
 

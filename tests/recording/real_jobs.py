@@ -15,10 +15,10 @@ VOCABULARY, BATCH = 10_000, 4
 
 
 def kkaitlyn111(precision, *contexts):
-    """Runs the whole loop of one function in one process, so that later runs find the segments of earlier ones.
+    """Runs the loop of one function in one process up to a given run, so that later runs find the segments of earlier ones.
     The versions of benchmark.py in its git history have both precisions.
 
-    contexts  the last run: forward or fullstep, and its context, as in "fullstep 128"
+    contexts  the last run: forward or fullstep, and the length of its context, as in ("fullstep", "128")
     """
     from cs336_systems import benchmark
 

@@ -238,7 +238,8 @@ class Snapshot:
 
 
 def differing(first, second):
-    """The number of items of a sequence without an equal one, in order, in the other sequence; the larger of both numbers."""
+    """The number of items that have no equal partner in the other sequence, with partners in the same order; of the two
+    sequences, the larger number."""
     same = 0
     while same < min(len(first), len(second)) and first[same] == second[same]:
         same += 1

@@ -8,8 +8,8 @@ without the recorder, of the five steps that are recorded by default, and of the
 the CPU time of 300 steps with the recorder, divided by the time without it.
 
 --others prints the time of a step of small operators in other ways of recording, divided by the time without: a
-dispatch mode that does nothing, and PyTorch's own profilers. Of these, only the execution trace observer knows the
-storages of arguments.
+dispatch mode that does nothing, and PyTorch's own profilers. Of the profilers, only the execution trace observer knows
+the storages of arguments.
 """
 
 import argparse

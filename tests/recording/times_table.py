@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "
 from tidepool_torch.roofline import FLOOR_NS, TWO_PASSES, find_device  # noqa: E402
 
 MATRIX = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
-# The number of tensors that an operator makes, each of the size of its first input.
+# The number of tensors, each of the size of the first input, whose bytes an operator moves besides those of its inputs.
 ELEMENTWISE = {"aten::add": 1, "aten::mul": 1, "aten::div": 1, "aten::sub": 1, "aten::relu": 1, "aten::clamp_min": 1,
                "aten::threshold_backward": 1, "aten::sigmoid": 1, "aten::sigmoid_backward": 1, "aten::add_": 1,
                "aten::mul_": 1, "aten::div_": 1, "aten::fill_": 0, "aten::copy_": 0, "aten::zero_": 0, "aten::relu_": 1,
