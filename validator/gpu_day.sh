@@ -4,7 +4,7 @@
 #
 #   validator/gpu_day.sh a|b|c|d RESULTS [options]
 #   validator/gpu_day.sh unpack RESULTS FOLDER      unpacks RESULTS to FOLDER/a, FOLDER/b, ...
-#     a   smoke: versions, calibration, a capture of the first model, three plans, the tracer's open questions
+#     a   versions, calibration, a capture of the first model, three plans, the tracer's open questions
 #     b   captures of all models, and the overhead of recording
 #     c   forty plans, predicted against measured; every other one as a CUDA graph
 #     d   the first model under a plan, its losses bit for bit; a dry run against a real run; activation offloading
@@ -22,7 +22,8 @@
 #     --dry-run         print the steps and end
 #
 # After a step that fails or runs out of time, the next step runs. The output of each step is in NAME.log, its outcome
-# in summary-CALL.txt. Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
+# in summary-CALL.txt. Exit code 0: every step succeeded or had nothing to do; 1: some did not, or a signal ended the
+# call; 2: bad usage.
 # shellcheck disable=SC2086,SC2317  # $small is one word or none, $record is several words; steps are called by name
 set -uo pipefail
 

@@ -7,8 +7,8 @@
 #     --samples A,B     bundled samples to plan (default: all but the largest)
 #     -o FOLDER         output (default: plans beside validator/)
 #
-# FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz, in the order of execution: all samples under one policy, then all samples
-# under the next policy. A policy that finds no plan for a sample is named and left out. Exit code 1: there is no plan
+# Writes FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz; NN is the order of execution: all samples under one policy, then all
+# samples under the next policy. Plans of an earlier call are removed. A policy that finds no plan for a sample is named and left out. Exit code 1: there is no plan
 # at all.
 set -euo pipefail
 
