@@ -228,7 +228,7 @@ nlohmann::ordered_json header(const PlanFile& file) {
   return json;
 }
 
-/// Reads a text that must be one number and nothing else.
+/// Reads a text that must be one number from 0 to 1e9 and nothing else.
 double read_number(std::string_view key, std::string_view text) {
   const std::string copy{text};
   char* end = nullptr;
@@ -316,7 +316,7 @@ Action read_action(JsonFields& fields, const Trace* trace) {
   return action;
 }
 
-/// The step in the plan's order. @throws InputError  if the order does not have each op of the trace once
+/// The step in the plan's order. @throws InputError  if the order does not fit the trace, as PlannedStep refuses it
 const PlannedStep& planned(const Trace& trace, const Plan& plan, std::optional<PlannedStep>& step) {
   try {
     return step.emplace(trace, plan);

@@ -84,7 +84,7 @@ const PolicyInfo& find_policy(const std::string& name) { return find(registry().
 
 namespace {
 
-/// Appends `part` behind a separator unless `text` is empty.
+/// Appends `part`. If `text` is not empty, a separator comes before it.
 void join(std::string& text, char separator, const std::string& part) {
   if (!text.empty()) text += separator;
   text += part;

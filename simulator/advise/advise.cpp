@@ -65,7 +65,8 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
 }
 
 /// Adds the setting of PyTorch's allocator that reserves the fewest bytes, if a step's tensors fit but the bytes that
-/// the default settings reserve for them do not. The time that a setting costs is not counted.
+/// the default settings reserve for them do not. Adds none if no setting fits. The time that a setting costs is not
+/// counted.
 void add_allocator(Advice& advice, const Trace& step, Bytes capacity) {
   const std::vector<AllocatorSetting> settings = allocator_settings(false);
   const std::vector<TunedSetting> unlimited = tune(step, std::span{settings}.first(1), kNoLimit);

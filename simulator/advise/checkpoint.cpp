@@ -67,7 +67,9 @@ class Follower {
     }
   }
 
-  /// Finds the first and the last backward op that need buffers which the call saved.
+  /// Finds the first backward op that needs buffers which the call saved, and the last op of the module itself that
+  /// needs such a buffer. A backward op of the module that uses a parameter or a buffer of the forward pass counts,
+  /// too.
   void find_backward() {
     result_.again = StepUses::kNowhere;
     const auto needs = [&](std::size_t position, bool own) {
@@ -122,7 +124,7 @@ class Follower {
       if (in_backward(at.position)) (of_module(at.position) ? own : others) = at.position;
     }
     if (is_output(buffer)) {
-      if (own == 0) return;  // backward does not need it in this module; its lifetime does not change
+      if (own == 0) return;  // the module's backward ops do not use it, so its lifetime does not change
       result_.again_ends.push_back({buffer, own > others ? life.free : own});
       if (own > others)
         result_.ends.push_back({buffer, others > 0 ? others : uses_.released(trace_, buffer, last_forward)});
@@ -143,7 +145,7 @@ class Follower {
           result_.again_stop = std::max(result_.again_stop, at.position + 1);
     for (const CheckpointedCall::End& end : result_.again_ends)  // for buffers without recorded uses
       result_.again_stop = std::max(result_.again_stop, next_op(trace_, uses_.of(end.buffer).alloc) + 1);
-    for (const BufferId buffer : made_)  // the second run must also reach the ops whose outputs are kept
+    for (const BufferId buffer : made_)  // the second run must also reach ops whose kept outputs are still alive
       if (const StepUses::Life& life = uses_.of(buffer);
           is_kept(next_op(trace_, life.alloc)) && life.free > result_.again)
         result_.again_stop = std::max(result_.again_stop, next_op(trace_, life.alloc) + 1);

@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kTried = 6;  // number of modules to simulate before one of them is added
+constexpr std::size_t kTried = 6;  // the best of at most this many promising modules is added
 
 double cost(Nanos duration) { return static_cast<double>(std::max<std::int64_t>(duration.count(), 1)); }
 
@@ -123,7 +123,7 @@ CheckpointSearch::Set CheckpointSearch::prune(Set set, Bytes capacity) const {
   return set;
 }
 
-/// The fewest first modules of a family that fit; the whole family if no number of them fits.
+/// The first modules of a family, as few as fit; the whole family if no number of them fits.
 CheckpointSearch::Set CheckpointSearch::first_of(const Set& family, Bytes capacity) const {
   std::size_t fewest = 1, most = family.size();
   while (fewest < most) {

@@ -51,7 +51,9 @@ class Changer {
     for (const CheckpointedCall* call : calls_) {
       for (const std::size_t op : call->kept)
         for (std::size_t i = allocations_for(trace_, op); i < op; ++i) kept_[trace_.steps()[i].id] = true;
-      for (const CheckpointedCall::End& one : call->kept_ends)  // in the second run or, if it stops earlier, at `left`
+      // A kept buffer ends in the second run, see run_again(). If this run stops before that, the buffer ends at
+      // `left`.
+      for (const CheckpointedCall::End& one : call->kept_ends)
         end[one.buffer.index()] = one.position < call->again_stop ? StepUses::kNowhere : call->left;
     }
     for (const CheckpointedCall* call : calls_)

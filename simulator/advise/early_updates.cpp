@@ -86,7 +86,7 @@ class Mover {
   }
 
  private:
-  /// Whether hooks can make the updates: each update reads one gradient and does not change it. If an update reads
+  /// Whether hooks can make the updates: each update reads at most one gradient and changes none. If an update reads
   /// several gradients or changes one, the script clips or scales gradients between backward and the optimizer's step.
   bool each_on_its_own() {
     std::map<std::uint32_t, std::size_t> gradients;  // by group
@@ -139,7 +139,7 @@ class Mover {
     }
   }
 
-  /// Records the last op of forward and backward that `op` must wait for.
+  /// Records the last op outside of the optimizer that `op` must wait for.
   void wait_for_others(std::uint32_t op, Update& update) const {
     for (const Use& use : trace_.uses(OpId{op})) {
       const std::size_t buffer = buffer_of(trace_, use).index();
@@ -166,7 +166,7 @@ class Mover {
   std::vector<std::vector<std::uint32_t>> users_;       ///< by buffer: ops, rising
   std::vector<bool> changes_;                           ///< by buffer: some op writes it
   std::map<std::uint32_t, Update> updates_;             ///< by group
-  std::multimap<std::uint32_t, const Update*> behind_;  ///< by op
+  std::multimap<std::uint32_t, const Update*> behind_;  ///< by op: the updates that run directly after it
 };
 
 }  // namespace

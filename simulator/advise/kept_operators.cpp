@@ -10,7 +10,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::size_t kMostSets = 8;
-constexpr int kLeastShare = 100;  // an operator counts if it takes at least 1/100 of the forward pass's time
+constexpr int kLeastShare = 100;  // a group counts if it takes at least 1/100 of the time of all forward operators
 
 struct Group {
   KeptOperators operators;
@@ -19,7 +19,7 @@ struct Group {
   bool random = false, unfit = false;
 };
 
-/// Bytes of the outputs of the op at a position. Sets `unfit` if some op changes them in place.
+/// Bytes of the outputs of the op at a position. Sets `unfit` if another op changes one of them in place.
 Bytes made_by(const Trace& trace, const StepUses& uses, std::size_t position, bool& unfit) {
   Bytes made;
   for (std::size_t i = allocations_for(trace, position); i < position; ++i) {

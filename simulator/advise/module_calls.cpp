@@ -34,7 +34,7 @@ std::optional<std::set<std::string, std::less<>>> containers_of(const Trace& tra
   return std::set<std::string, std::less<>>{told->begin(), told->end()};
 }
 
-/// The forward passes of a step, and the modules that run again between them.
+/// The forward passes of a step, and the modules that run again within backward passes.
 struct Passes {
   struct One {
     Pass pass;
@@ -60,8 +60,9 @@ Passes passes_of(const Trace& trace) {
     }
     return false;
   };
-  // Whether the op at a position begins a new forward pass. An op that runs again has run before, and does so within a
-  // backward pass. A micro-batch begins and ends with the same ops as the first pass; ops that run again do not.
+  // Whether the op at a position begins a new forward pass. Otherwise it runs again: the module of such an op has run
+  // before, and the op runs within a backward pass. A micro-batch begins and ends with the same ops as the first pass;
+  // ops that run again do not.
   const auto begins_pass = [&](std::size_t position) {
     if (found.passes.empty() || is_over || !seen.contains(op_at(position).module) || has_loss(position)) return true;
     const std::vector<std::size_t>& first = found.passes.front().ops;

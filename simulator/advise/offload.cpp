@@ -119,7 +119,8 @@ OffloadedStep::OffloadedStep(const Trace& trace, const StepUses& uses, std::vect
 }
 
 /// Finds the position after which the original of a buffer is freed on the device: the last use by an op that does not
-/// read a copy of it.
+/// read a copy of it or, if that is a forward op, the end of the program's last reference (StepUses::released()). Finds
+/// none if something else holds the original as long as recorded.
 void OffloadedStep::find_end(BufferId buffer, const std::vector<const SavedTensor*>& saved) {
   const StepUses::Life& life = uses_.of(buffer);
   if (life.alloc == StepUses::kNowhere || life.free == StepUses::kNowhere) return;  // the script holds it

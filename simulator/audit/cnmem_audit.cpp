@@ -41,7 +41,7 @@ class LoggedDevice final : public Device {
   bool map(Bytes, Bytes, Bytes) override { return false; }
   void unmap(Bytes, Bytes, Bytes) override {}
 
-  /// A message about a request that is not in the log, or "".
+  /// A message about the first request that contradicts the log, or "".
   const std::string& wrong() const { return wrong_; }
 
  private:

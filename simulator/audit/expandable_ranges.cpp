@@ -94,8 +94,8 @@ class RangeWalk {
   static constexpr std::size_t kNative = SIZE_MAX;
   struct Found {
     ExpandableRange range;
-    Bytes top;  // of its pages
-    Bytes end;  // the lowest address above it at which something else is mapped
+    Bytes top;  // the end of its highest page
+    Bytes end;  // the lowest address above its pages at which something else was mapped while the range existed
   };
 
   Bytes length_of(const CachingAllocator::Key& key) const {

@@ -127,7 +127,7 @@ class Replay {
 
   /// Whether the events from `i` on can be the retry of a refused request. A retry first frees the blocks that it
   /// waited for, then releases memory to the device, and then asks the device again or fails. If a request to the
-  /// device comes before the release, or a free after it, the events are older than the request.
+  /// device comes before the release, or a free after it, the events are no retry.
   bool retries(std::size_t i) const {
     const Outlook& next = outlook_[i];
     if (next.request == kNever) return false;
@@ -176,7 +176,8 @@ class Replay {
     return nullptr;
   }
 
-  /// The stream and pool of a request. If the log does not name the pool, it is the pool of the segment that served it.
+  /// The stream and pool of a request. If the log does not name the pool of an allocation, the pool is that of the
+  /// private segment at its address, or else the default pool.
   Source source(std::size_t i) const {
     const SnapshotEvent& event = events_[i];
     Source source{.stream = event.stream};
@@ -222,8 +223,8 @@ class Replay {
       throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
   }
 
-  /// Handles a free block that the model should not have taken. If the block before it has an unknown slack, the slack
-  /// is at least so large that the free block is too small for the request.
+  /// Handles a free block that the model should not have taken. If the block before it has an unknown slack, this slack
+  /// becomes just so large that the free block is too small for the request. @return  whether a slack was set
   bool adjust(const Block& taken, Bytes requested, std::size_t now) {
     const Bytes size = rounded_request(model_.config(), requested);
     for (StartSegment& segment : start_.segments)
@@ -305,7 +306,8 @@ bool says_anything(const std::vector<SnapshotEvent>& events) {
   });
 }
 
-/// Refuses more streams than a program has: a damaged file may claim many, and the model needs memory for each.
+/// Refuses more streams and pools than a program has: a damaged file may claim many, and the model needs memory for
+/// each.
 void check_streams(const TorchSnapshot& snapshot, int device) {
   std::set<std::int64_t> streams;
   for (const SnapshotSegment& segment : snapshot.segments)

@@ -48,7 +48,7 @@ std::size_t SnapshotScript::position() {
   return position_;
 }
 
-/// The next event if it is an `action`.
+/// The next event about memory, if it is an `action`; else null.
 const SnapshotEvent* SnapshotScript::next(SnapshotAction action) {
   return position() < events_->size() && (*events_)[position_].action == action ? &(*events_)[position_] : nullptr;
 }
@@ -105,7 +105,7 @@ void SnapshotScript::release(Bytes address, Bytes size) {
   ++position_;
 }
 
-/// The next range of the key that begins from here on.
+/// The address of the key's next range that begins at this position of the log or later.
 Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
   auto& later = later_[key_];
   while (!later.empty() && *later.front()->begun < position_) later.pop_front();

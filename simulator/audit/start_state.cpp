@@ -70,9 +70,9 @@ class Rewind {
     return settle(Bytes{event.address}, rounded_request(config_, event.size) <= kCachingSmallSize);
   }
 
-  /// The owner of pages that an event unmaps. A release unmaps large pages before small ones. Within each kind it goes
-  /// by stream, then from the smallest to the largest free block; a free block is larger than its whole pages by less
-  /// than two pages. Where this order breaks, the small pages begin: the pages up to that event are large.
+  /// The owner of pages that an event unmaps. A release unmaps large pages before small ones. Within each kind, its
+  /// events are sorted by stream, then from the smallest to the largest free block; a free block is larger than its
+  /// whole pages by less than two pages. Where this order breaks, the small pages begin: the pages before are large.
   MappedFor given_back(std::size_t i) {
     const SnapshotEvent& event = events_[i];
     MappedFor about = pages_for(event, config_);

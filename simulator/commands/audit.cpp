@@ -25,7 +25,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// A pickle begins with its protocol; every other form is read as a trace with addresses.
+/// A snapshot is a pickle, which begins with the byte 0x80. Any other log is read as a trace with addresses.
 bool is_snapshot(const Input& input) { return input.bytes().starts_with('\x80'); }
 
 AuditReport audit_log(const Arguments& arguments, const Options& options) {

@@ -153,7 +153,7 @@ std::string untrained(const Arguments& arguments, const Job& job) {
   return "the job ended before a training step";
 }
 
-/// Notes on facts that the verdict does not consider, a sentence each.
+/// Notes that are printed beside the verdict, a line each: what is missing or guessed, and how the job ended.
 std::vector<std::string> remarks(const Arguments& arguments, const Job& job, const Fit& fit) {
   std::vector<std::string> lines;
   const std::string until = "; what it did until then is judged";
@@ -369,7 +369,9 @@ class Search {
   }
 
   const Arguments& arguments_;
-  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit; if the larger one failed, the other is judged
+  /// By batch: the two largest that fit or, until there are two, the first. If the job failed with the larger one, the
+  /// other is judged.
+  std::map<std::int64_t, Job> jobs_;
 };
 
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
@@ -389,7 +391,7 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
   return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;
 }
 
-/// The result for a job without a recording.
+/// Prints that there is no verdict, since nothing was recorded. @return  the exit code
 int cannot_tell(const Arguments& arguments, const StoppedUnrecorded& stopped) {
   if (arguments.json)
     fmt::print("{}\n", json_text(Json{{"job", fmt::format("{}", fmt::join(arguments.command, " "))},

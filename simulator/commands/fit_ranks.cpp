@@ -22,10 +22,12 @@ double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
 struct RankFit {
   Fit fit;
-  Nanos at;  ///< time since the job's start at which live bytes first exceed the device's free memory, else of the peak
+  /// Time since the job's start at which live bytes first exceed the device's free memory; if they never do, the time
+  /// of the peak.
+  Nanos at;
 };
 
-/// The recorded start of each op. An op without times starts with the op before it.
+/// The recorded start of each op or, without one, its launch. No op starts before the op that precedes it.
 std::vector<Nanos> starts(const Trace& trace) {
   std::vector<Nanos> times;
   for (const Op& op : trace.ops())

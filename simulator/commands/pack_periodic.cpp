@@ -25,7 +25,7 @@ double over(Bytes bytes, Bytes base) {
   return base == Bytes{} ? 0 : static_cast<double>(bytes.count()) / static_cast<double>(base.count()) - 1;
 }
 
-/// The bytes of CnMem, with which the other pools are compared; none if it is not in the list.
+/// The bytes of CnMem, with which the other pools are compared; none if CnMem is not in the list or does not fit.
 std::optional<Bytes> baseline_of(const std::vector<Row>& rows) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.pool.starts_with("cnmem"); });

@@ -1,4 +1,4 @@
-// tidepool report: one HTML file to look at.
+// tidepool report: one HTML file that shows the frontiers of sweeps, runs of one trace, or a job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,8 +115,8 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
                         advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
 }
 
-/// The job as `simulate` runs it, without plans and memory limits. The capacity of a rank only tells when its tensors
-/// exceed it.
+/// The job as `simulate` runs it, without plans and memory limits. The capacities only serve to show when the tensors
+/// of a rank exceed its capacity.
 ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
   const GridText &grid = arguments.grid, standard;
   GridText rest = grid;

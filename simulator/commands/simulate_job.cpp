@@ -16,7 +16,7 @@
 namespace tidepool {
 namespace {
 
-const std::string kNotGiven(1, '\0');
+const std::string kNotGiven(1, '\0');  // the text of an option that is not on the command line
 
 std::vector<std::size_t> parse_ranks(const std::optional<std::string>& text) {
   std::vector<std::size_t> ranks;

@@ -84,7 +84,8 @@ void print_interrupted(const SweepProgress& progress, const Database& database, 
   fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
 }
 
-/// Ends the program without waiting for the runs in progress, which may take hours. Finished runs have been written.
+/// Ends the program without waiting for the runs in progress, which may take hours. The runs that `progress` counts as
+/// done have been written.
 [[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
   print_interrupted(progress, database, terminal);
   std::fflush(nullptr);

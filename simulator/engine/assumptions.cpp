@@ -8,8 +8,9 @@
 namespace tidepool {
 namespace {
 
-/// The simulator of the DTR authors (simrd, of uwsampl/dtr-prototype): tensors are never written in place, a view is a
-/// tensor that must be recomputed, constants stay, and the clock starts at 1 ns.
+/// The simulator of the DTR authors (simrd, of uwsampl/dtr-prototype): tensors are never written in place, a view of an
+/// evicted tensor must be made again, a tensor that was recomputed for others stays until it is evicted, constants are
+/// never evicted, and the clock starts at 1 ns.
 Assumptions simrd() {
   return {.name = "simrd",
           .copy_on_write = true,
@@ -21,8 +22,8 @@ Assumptions simrd() {
 
 /// The problems of Checkmate and Moccasin: fixed memory stays resident, and rerun_rules() limits reruns. The rest of
 /// their model is the usual one: memory is a sum of bytes (--pool ideal); while an op runs, its output and all resident
-/// values count; a value is dropped after its last reader before its op's next run. Such drops allow as much as drops
-/// after any reader or at the end of a stage.
+/// values count; between two runs of its op, a value is dropped after its last reader. Drops after other readers or at
+/// the end of a stage would not make more plans possible.
 Assumptions rerun_graph(const std::string& name) {
   Assumptions assume;
   assume.name = name;

@@ -30,7 +30,8 @@ std::vector<std::int64_t> costs_of(Totals totals) {
   return numbers;
 }
 
-/// Whether the states at the boundaries `from` and `to` are equal, except for addresses.
+/// Whether the states at the boundaries `from` and `to` are equal, except for addresses. The host may be further ahead
+/// at `to` if nothing waited for it in between.
 bool comes_back(std::span<const Boundary> boundaries, std::size_t from, std::size_t to) {
   const Boundary &earlier = boundaries[from], &later = boundaries[to];
   if (later.host_lead < earlier.host_lead || later.state != earlier.state) return false;

@@ -53,7 +53,7 @@ void Checker::occupy(const Action& action, VersionId v) {
                       [&](Bytes first, Bytes size) { occupy_piece(action, first, size, v); });
 }
 
-/// Takes memory, which must be reserved and free.
+/// Takes memory, which must be free and reserved. If nothing is reserved, it must be free and within the capacity.
 void Checker::occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v) {
   const Bytes end = first + size;
   if (segments_.empty()) {
@@ -82,7 +82,7 @@ void Checker::check_may_go(const Action& action) const {
     refuse(action, fmt::format("it stays under the assumptions of {}", spec_.assume.name));
 }
 
-/// Counts a rerun of an op against its limit, if there is one.
+/// Checks a rerun against the limits of the assumptions, if they have any: the order in the stage, the number of runs.
 void Checker::check_rerun(const Action& action) {
   if (runs_.empty()) return;
   const std::size_t op = action.subject;
@@ -345,7 +345,7 @@ void Checker::check(const Action& action) {
       if ((next != segments_.end() && next->first < action.offset + action.size) ||
           (next != segments_.begin() && std::prev(next)->second > action.offset))
         refuse(action, "it is reserved already");
-      // Adjacent ranges that were mapped page by page are one address range.
+      // Adjacent ranges are joined: a place may lie in several ranges that were mapped page by page.
       Bytes first = action.offset, end = action.offset + action.size;
       if (next != segments_.end() && next->first == end) end = next->second, segments_.erase(next);
       if (const auto before = segments_.lower_bound(first);

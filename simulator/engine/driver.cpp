@@ -108,9 +108,9 @@ void Driver::run_iterations() {
   cycle_.lead_in = spec_.iterations - 1;
 }
 
-/// Runs iterations until the next one would begin in the same state as an earlier one. The iterations between the two
-/// repeat. If no state recurs, the mean is taken over the longest cycle in which only addresses do not recur; if there
-/// is none, over the last half of the iterations.
+/// Runs iterations until the next one would begin in the same state as an earlier one (see cycle_of()), or as many as
+/// RunSpec::iterations allows. The iterations from the earlier state on are the cycle. If no state recurs, the cycle is
+/// the result of longest_cycle(); if this is none either, the last half of the iterations stands for it.
 void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};
@@ -194,7 +194,7 @@ void Driver::start_iteration(int iteration) {
     s.created = s.wanted = s.defined = true;
     s.pinned = assume_.pin_sources;
     if (iteration > 0) s.last_access = clock_;                    // its age counts from the start of the iteration
-    if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // it was carried over in its place
+    if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // it was carried over, in its place or on the host
     const Request request = request_for(v);
     if (begins_on_host_[i]) {
       start_on_host(BufferId{i}, iteration);
@@ -215,7 +215,8 @@ void Driver::start_on_host(BufferId buffer, int iteration) {
   if (iteration == 0) cycle_.start_on_host += trace_.buffer(buffer).size;
 }
 
-/// Ends an iteration, and prepares the content that the next one begins with.
+/// Does what is left after the last op of an iteration that another one follows: brings outputs back, and drops
+/// versions when their copies to the host have ended.
 void Driver::finish_iteration() {
   if (whole_) return;
   drop_temporaries(0);
@@ -325,7 +326,7 @@ void Driver::begin(OpId op) {
 void Driver::alloc_buffer(BufferId buffer) {
   const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
   VersionState& s = state(v);
-  if (s.wanted) return;  // the buffer was allocated before this step
+  if (s.wanted) return;  // step() has allocated the buffer already, before the op's inputs were gathered
   s.wanted = true;
   act(Verb::kAlloc, v.value(), find_place(v));
   if (!s.filled) return;
@@ -356,8 +357,9 @@ void Driver::end_version(VersionId v) {
   if (loses) losses_.next(), losses_.after(v);
 }
 
-/// Brings back outputs that must be on the device at the end. Content that began on the host may end there; in a run of
-/// several iterations, any output may.
+/// Brings back outputs that must be on the device at the end. Content that began on the host may end there. In a steady
+/// run or a run of several iterations, any output may end on the host.
+/// @param last  whether the run ends with this iteration
 void Driver::bring_back_outputs(bool last) {
   before_ = OpId{};
   for (const VersionId named : trace_.outputs()) {
@@ -372,7 +374,8 @@ void Driver::bring_back_outputs(bool last) {
   }
 }
 
-/// Executes the plan again. plan_time does not include the time for this.
+/// Executes the plan again if the run ended well and is not longer than matters_to_. plan_time does not include the
+/// time for this.
 void Driver::confirm(Result& result) {
   try {
     const bool matters = !matters_to_ || result.totals.makespan <= *matters_to_;

@@ -72,7 +72,8 @@ bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decisio
     done |= came;
     if (decision == nullptr) continue;
     const bool leaves = came && evicts && states_[wish.subject].leaving;
-    const Verb verb = came && evicts && !leaves ? Verb::kDrop : wish.verb;  // the host may already have a copy
+    // A swap-out of a version that the host already has is a drop.
+    const Verb verb = came && evicts && !leaves ? Verb::kDrop : wish.verb;
     (came ? decision->chosen : decision->in_vain).push_back({verb, before_, wish.subject, {}, held});
     if (came) (leaves ? decision->leaving : decision->freed) += held;
   }
@@ -92,7 +93,7 @@ bool Driver::carry_out(const Action& wish, bool may_lose) {
         act(Verb::kSwapOut, v.value());
         leave_once_copied(v);
       } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
-        leave_once_copied(v);  // it was copied to the host earlier
+        leave_once_copied(v);  // an earlier copy to the host may still be under way
       } else {
         const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
         if (!loses && !s.on_host && s.wanted && !s.regenerable)
@@ -127,7 +128,8 @@ void Driver::refuse_wish(Action wish, std::string_view reason) const {
   throw PlanError{fmt::format("{}: {}", to_text(wish), reason)};
 }
 
-/// Moves drops of content that would be lost for good to the end: until then other content may be recomputed from it.
+/// Moves drops of content that the program does not read again to the end. Such content may be lost for good; until
+/// then, other content can be recomputed from it.
 void Driver::lose_last(std::vector<Action>& wishes) const {
   std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
     return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||

@@ -27,7 +27,8 @@ void Driver::take_whole_plan() {
   }
 }
 
-/// Gives initial versions of an iteration their places, as planned.
+/// Chooses the actions of an iteration: its own in the plan or, behind the plan's end, those of the iteration of the
+/// plan's cycle that recurs. Carries out the first of them, which give initial versions their places.
 void Driver::start_following(int iteration) {
   const auto number = static_cast<std::size_t>(iteration), known = whole_iterations_.size();
   const auto cycle = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(whole_->cycle, 1)), 1, known);

@@ -120,7 +120,7 @@ bool Driver::ask_policies(const Request& request) {
   return false;
 }
 
-/// Swaps a version in early if it fits without evictions.
+/// Swaps a version in early if it fits without evictions. @return  whether it was swapped in
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
   if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it need not or cannot come in
@@ -160,7 +160,8 @@ void Driver::start_prefetches(Nanos until) {
   }
 }
 
-/// Drops `v` when its copy has ended. Copies to storage and to the host do not end in the order of their issue.
+/// Notes that `v` is dropped when its copy has ended. leaving_ is sorted by these ends: copies to storage and to the
+/// host do not end in the order of their issue.
 void Driver::leave_once_copied(VersionId v) {
   const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
   leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), state(v).host_ready, later), v);
@@ -220,7 +221,7 @@ std::string Driver::refused_text() const {
 
 namespace {
 
-/// A size as text that differs from another size's: with its bytes if both would be equal, as in "49 MiB (51380225 B)".
+/// A size as text. If another size has the same text, the bytes are added: "49 MiB (51380225 B)".
 std::string text_beside(Bytes size, Bytes other) {
   const std::string text = to_text(size);
   return size != other && text == to_text(other) ? fmt::format("{} ({} B)", text, size.count()) : text;
@@ -269,7 +270,8 @@ void Driver::check_limit() {
             to_text(extra), to_text(baseline_), op_, trace_.ops().size())};
 }
 
-/// Whether the end of its place would lose its content for good, since it cannot be recomputed.
+/// Whether the content of `v` cannot be recomputed, so that the end of its last place or copy loses it for good. Always
+/// false without policies and if sources are pinned: then losses need no care.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
 /// Brings back content that the program still needs and that could only be recomputed from `v`, while that is possible.

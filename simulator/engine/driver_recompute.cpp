@@ -1,4 +1,4 @@
-// The part of the driver that brings inputs of an op back and runs it.
+// The part of the driver that brings inputs of an op back and runs the op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ void Driver::bring_back(VersionId named) {
   drop_temporaries(first_temporary);
 }
 
-/// Begins an op: records its inputs and locks those that are resident.
+/// Begins an op with a new frame: locks the inputs that are resident, and lists the others in pending_inputs_.
+/// @param target  the version to recompute; none for the program's own run
 void Driver::enter(OpId op, VersionId target) {
   if (!op.valid() || (target.valid() && trace_.op(op).kind == OpKind::kSource))
     throw Stop{Outcome::kError, fmt::format("version {} is gone and cannot be recomputed", target.value())};
@@ -61,7 +62,8 @@ void Driver::run_again(const Frame& frame) {
   throw Stop{Outcome::kError, fmt::format("op {} did not make version {}", frame.op.value(), frame.target.value())};
 }
 
-/// Works on the top frame until all frames above `base` are done.
+/// Works on the top frame until all frames from index `base` on are done. Runs the op of each frame that has a target;
+/// the program's own run is left to step().
 void Driver::gather(std::size_t base) {
   while (frames_.size() > base) {
     if (!advance(frames_.back())) continue;
@@ -161,7 +163,8 @@ void Driver::place_outputs_apart(OpId op) {
   }
 }
 
-/// Records in filled_ the versions that the next run fills, its target last.
+/// Records in filled_ the versions that the next run fills. The last one is the target or, without a target, the op's
+/// first output.
 void Driver::note_filled(OpId op, VersionId target) {
   VersionId last = target;
   if (!last.valid())

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// The last to end of the copies for which an op may wait.
+/// Of the copies for which an op may wait, the one that ends last.
 struct Last {
   VersionId version;
   Nanos end;
@@ -30,7 +30,8 @@ class Lane {
     position_[v.index()] = copies_.size();
     copies_.push_back(v);
   }
-  /// Charges the wait of an op to the copies up to that of `v`, which has been added.
+  /// Charges the wait of an op to the copy of `v`, which has been added, and the rest to the copies before it, the
+  /// latest first.
   void expose(VersionId v, Nanos waited) {
     for (std::size_t i = position_[v.index()] + 1; i-- > 0 && waited > Nanos{};) {
       const Nanos part = std::min(waited, link_.time(trace_.size(copies_[i])));
@@ -60,7 +61,7 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
     out.clear();
   };
   begin();
-  Last left;  // since the previous op
+  Last left;  // of the copies out of places that were given up since the previous op
   for (const Action& action : plan.actions) {
     const VersionId v{action.subject};
     if (action.verb == Verb::kNext) begin();

@@ -7,7 +7,8 @@
 
 namespace {
 
-/// Arrays of up to 32 MiB come from this memory; the C library keeps up to 256 MiB of it while it is free.
+/// Arrays of less than 32 MiB come from the C library's heap. Free memory at the heap's end goes back to the system
+/// only if it is more than 256 MiB.
 [[maybe_unused]] const bool kKept =
     mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
 

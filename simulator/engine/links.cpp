@@ -42,7 +42,7 @@ Moment Links::simplified(Moment moment) const {
 }
 
 /// The time of the next event of a direction at the current rates: its first copy begins to move data or, if it moves
-/// already, ends.
+/// already, ends. kNever if there is no copy, or if the first one waits for a copy that has not ended.
 Nanos Links::next_event(std::size_t direction) const {
   const Lane& lane = lanes_[direction];
   if (lane.moves) return clock_ + time_for(lane.left, lanes_[1 - direction].moves ? lane.shared_ppm : kFullRate);

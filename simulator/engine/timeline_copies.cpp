@@ -37,7 +37,7 @@ void Timeline::swap_out(VersionId v, Nanos issued) {
   state.on_host = true;
 }
 
-/// swap_out() to storage, if host memory is full.
+/// swap_out() to storage, if host memory is full or the version's copy is in storage already.
 void Timeline::write_to_storage(VersionId v, Nanos issued) {
   VersionState& state = states_[v.index()];
   if (state.in_storage) storage_.give_back(trace_.size(v));
@@ -117,7 +117,7 @@ void Timeline::await(VersionId v, Nanos& stream) {
   wait_until(back, totals_.stall.h2d);
 }
 
-/// Removes the copy on the host, which is useless from now on.
+/// Removes the copy on the host or in storage, which is useless from now on.
 void Timeline::leave_host(VersionId v) {
   VersionState& state = states_[v.index()];
   if (state.in_host_pool) host_pool_.give_back(trace_.size(v));

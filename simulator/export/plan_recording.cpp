@@ -195,7 +195,7 @@ class PlanRecorder {
   std::vector<DisturbedCopy> disturbed_;
   struct {
     std::uint32_t out = 0, in = 0;
-  } pieces_;  // number of pieces that each link had before the current action
+  } pieces_;  // number of pieces that each direction of the link had before the current action
   StreamId h2d_, d2h_;
   Nanos now_;
   Recording recording_;

@@ -31,7 +31,8 @@ bool sees_allocator(const Trace& trace) {
 /// Whether cuDNN's requests for memory are recorded, too. A dry run has no cuDNN.
 bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
 
-/// kSteps repetitions of the step if the trace is one step of many, that is, it has buffers from before it; else none.
+/// kSteps repetitions of the step if the trace is one step of many, that is, it has ops and buffers from before them;
+/// else none.
 std::optional<Trace> repeated(const Trace& trace) {
   const bool older = std::any_of(trace.buffers().begin(), trace.buffers().end(),
                                  [](const Buffer& buffer) { return buffer.born_before; });
@@ -66,7 +67,8 @@ class Allocator {
     return height && recorded_ <= capacity ? std::max(*height, recorded_) : height;
   }
 
-  /// The least capacity with which no request fails, exact to 2 MiB. Every capacity with which one failed is smaller.
+  /// The least capacity with which no request fails, exact to 2 MiB. It is larger than every capacity with which
+  /// modelled() has failed.
   Bytes least() {
     if (least_) return *least_;
     Bytes fails = std::max(failed_, load_ - Bytes{1}), serves = model_;
@@ -94,7 +96,7 @@ class Allocator {
   std::optional<Bytes> least_;
 };
 
-/// Fills in `needs` of two settings of the allocator, so that they can be compared.
+/// Fills in the results of the other setting of the allocator, and `needs` of both, so that they can be compared.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
   fit.other.fits = others.has_value();
@@ -107,7 +109,8 @@ ContextRange sum(const ContextRange& a, const ContextRange& b) {
   return {a.low + b.low, a.expected + b.expected, a.high + b.high};
 }
 
-/// The workspace with kLargeConvolutionWorkspace. @param expected  the workspace with kConvolutionWorkspace
+/// The workspace of convolutions by the factor kLargeConvolutionWorkspace.
+/// @param expected  the workspace by the factor kConvolutionWorkspace
 Bytes large_workspace(Bytes expected) {
   constexpr double kTimes = kLargeConvolutionWorkspace / kConvolutionWorkspace;
   return Bytes{static_cast<std::int64_t>(kTimes * static_cast<double>(expected.count()))};

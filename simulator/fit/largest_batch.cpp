@@ -7,7 +7,9 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kLeap = 8;  // a line through two small batches may not hold for a large one
+// The next batch is at most this many times the largest that fits: a line through two small batches may not hold for a
+// large one.
+constexpr std::int64_t kLeap = 8;
 
 /// The batch at which the line through two trials reaches the capacity.
 std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {

@@ -57,7 +57,7 @@ void Choices::begin() {
   }
   if (step_.freedom.swap && !has(step_.useful[0], move.subject)) return;
   move.kind = MoveKind::kBeginOnDevice;
-  // Content of the previous iteration may be dropped for this place; before the first iteration there is none.
+  // In a later iteration, content that was carried over and is also on the host may be dropped for this place.
   place_one(move, move.subject, s_->placed & ~(s_->repeated ? step_.carried_first & s_->on_host : 0));
 }
 
@@ -246,9 +246,9 @@ Nanos Choices::first_use(const Move& move) const {
   return s_->base(step_);
 }
 
-/// Adds the move for every time by which bytes for its places can be free, with every set of drops that frees enough of
-/// them by then and of whose members the move takes bytes. It takes those that are free last. So a set need not be
-/// minimal: the move may leave bytes that are free earlier to an op of another stream.
+/// Adds the move for every time by which bytes for its places can be free, with every set of drops that frees enough
+/// bytes by that time. The move takes the bytes that are free last, and some bytes of every dropped version. So a set
+/// need not be minimal: the move may leave bytes that are free earlier to an op of another stream.
 void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   if (wanted == Bytes{}) return add(move);
   const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };
@@ -285,7 +285,7 @@ void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   }
 }
 
-/// Calls add() for every minimal set of drops that free `missing` bytes.
+/// Calls add() for every minimal set of drops that frees `missing` bytes.
 template <class Add>
 void Choices::choose_drops(Move& move, Set from, Bytes missing, Add add) const {
   if (missing <= Bytes{}) return add();
@@ -313,7 +313,7 @@ void Choices::choose_drops(Move& move, Set from, Bytes missing, Add add) const {
   move.drops = before;
 }
 
-/// Calls visit(unit, drops) for every place of `v`: with its first unit, and the versions that must be dropped for it.
+/// Calls visit(unit, drops) for every place that `v` can have: the place's first unit, and the versions to drop for it.
 template <class Visit>
 void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& move, Visit visit) const {
   const auto length = static_cast<std::size_t>(step_.bytes[v] / step_.unit);

@@ -42,7 +42,7 @@ void FreeBytes::shift(Nanos by) {
 
 bool never_later(std::span<const std::int64_t> first, std::span<const std::int64_t> second) {
   std::size_t i = first.size(), j = second.size();
-  std::int64_t here = 0, there = 0;  // sizes left of the pieces before i and j
+  std::int64_t here = 0, there = 0;  // bytes that are left of the pieces at i and at j
   for (;;) {
     if (here == 0) {
       if (i == 0) return true;

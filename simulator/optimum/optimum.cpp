@@ -24,7 +24,8 @@ Plan plan_of(const TinyStep& step, const std::vector<Move>& moves) {
   return plan;
 }
 
-/// Best-first search: partial plans by the earliest time at which they can end; of equal ones the longest first.
+/// Best-first search: partial plans by the earliest time at which they can end; of equal ones, first those in which
+/// more ops of the program have run.
 class Search {
  public:
   Search(const TinyStep& step, std::int64_t most_states, Nanos least)

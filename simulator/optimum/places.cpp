@@ -9,9 +9,9 @@ namespace {
 /// places that end with it.
 struct Life {
   std::size_t units = 0;
-  std::size_t first = 0, last = 0;   ///< [first, last)
+  std::size_t first = 0, last = 0;   ///< instants [first, last)
   std::size_t move = 0, output = 0;  ///< number of the move that begins it, and of the output
-  std::size_t at = 0;
+  std::size_t at = 0;                ///< first unit of the place
 };
 
 std::vector<Life> lives_of(const TinyStep& step, const std::vector<Move>& moves) {

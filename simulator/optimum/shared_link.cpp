@@ -17,7 +17,8 @@ Nanos latency_of(const TinyStep& step, std::size_t lane, std::size_t v) {
   return std::min(link_of(step, lane).latency, lane == 0 ? step.time_out[v] : step.time_in[v]);
 }
 
-/// The time of the next event of a direction if its state does not change: its first copy begins to move data, or ends.
+/// The time of the next event of a direction if the other direction has no event before: its first copy begins to move
+/// data or, if it moves already, ends. kNever if no copy can begin.
 Nanos next_event(const TinyStep& step, const SharedLink& link, std::size_t i) {
   const SharedLink::Lane& lane = link.lanes[i];
   if (lane.moves) {

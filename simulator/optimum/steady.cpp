@@ -33,9 +33,9 @@ class IterationSearch {
 
   /// Every iteration moves all times earlier by TinyStep::shift. Searches a sequence of iterations after which the
   /// state recurs at an earlier time: its mean time is below the shift. The sequence begins at time 0 without copies
-  /// under way, with all content on the host and any part of it also on the device: no state with the same content on
-  /// the device is better. A cycle whose mean is below the shift can be begun so that all later iterations begin before
-  /// 0. So the search does not continue sequences in which one begins later.
+  /// under way. If plans may swap, all content is on the host then, and any part of it also on the device: no state
+  /// with the same content on the device is better. A cycle whose mean is below the shift can be begun so that all
+  /// later iterations begin before 0. So the search does not continue sequences in which one begins at 0 or later.
   /// @param improves  whether repeating found(), from start() on, is good enough to end the search
   template <class Improves>
   End find_cycle(Improves improves) {
@@ -52,7 +52,8 @@ class IterationSearch {
     });
   }
 
-  /// Searches moves from the beginning of a run to an iteration that begins with the same content in the same places.
+  /// Searches moves from the beginning of a run to an iteration that begins with the content of `to` in the same
+  /// places.
   End find_way(const State& to) {
     reach(State{}, kNone, Move{}, Purpose{}, false);
     return search(false, [&](Labels::Number label) {
@@ -176,14 +177,14 @@ class IterationSearch {
   State start_;
 };
 
-/// A sequence of iterations, repeated until its time recurs.
+/// A sequence of iterations that is repeated until the state at its beginning recurs.
 struct Settled {
   std::int64_t first = 0, last = 0;  ///< numbers of two repetitions with the same state
   Nanos time;                        ///< time from one to the other
 };
 
-/// Repeats the moves until the state recurs. None if it does not recur soon, for example if streams that do not wait
-/// for each other drift apart.
+/// Repeats the moves until the state recurs. None if it does not recur within kMost repetitions, for example because
+/// streams that do not wait for each other drift apart.
 std::optional<Settled> settle(const TinyStep& step, State state, const Moves& moves) {
   constexpr std::int64_t kMost = 300;
   std::map<std::vector<std::int64_t>, std::pair<std::int64_t, Nanos>> met;

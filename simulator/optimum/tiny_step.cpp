@@ -176,7 +176,8 @@ void TinyStep::scale(std::int64_t factor, Nanos by) {
   shift = by;
 }
 
-/// Finds the units of addresses: in every layout each place can be moved down to a multiple of a common unit.
+/// Finds the unit of addresses, the greatest common divisor of all sizes: in every layout, each place can be moved down
+/// to a multiple of it.
 void TinyStep::divide() {
   if (!freedom.addresses) return;
   std::int64_t common = 0, sum = 0;

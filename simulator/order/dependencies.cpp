@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// Uses of a buffer since it was last written.
+/// The last op that wrote a buffer, and the ops that have read the buffer since.
 struct LastUses {
   static constexpr std::uint32_t kNone = ~0u;
   std::uint32_t writer = kNone;

@@ -22,7 +22,7 @@ Lifetimes::Lifetimes(const Trace& trace) : trace_{trace}, counts_(trace.buffers(
     for (const std::uint32_t buffer : buffers) add(op, buffer);
   }
   const std::vector<std::uint32_t> used = counts_;
-  std::vector<std::uint32_t> born(trace.buffers().size());  // the op that runs next
+  std::vector<std::uint32_t> born(trace.buffers().size());  // by buffer: the op that runs next when it is allocated
   std::uint32_t next = 0;
   const auto live_without_use = [&](std::uint32_t buffer) {
     if (used[buffer] > 0 || ops == 0) return;

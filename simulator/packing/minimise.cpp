@@ -82,7 +82,8 @@ void Minimiser::ask_others() {
   }
 }
 
-/// Whether the search has used its first part. An easy instance ends before that, and needs no other planner or search.
+/// Whether the search has used its first part, an eighth of its time or work. An easy instance ends before that, and
+/// needs no other planner or search.
 bool Minimiser::first_part_over() const {
   return limits_.time ? early_.reached() : static_cast<double>(work_) > most_work() / kFirstPart;
 }

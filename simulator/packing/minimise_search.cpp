@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint64_t kManyCells = 1'000'000;  // a run takes a tenth of a second
+constexpr std::uint64_t kManyCells = 1'000'000;  // with more, a run takes at least a tenth of a second
 constexpr std::size_t kManyPieces = 1'000;       // more than a search can place without waste
 
 }  // namespace
@@ -24,7 +24,8 @@ void Minimiser::search() {
     search_small();
 }
 
-/// Some layout of least height has the pieces that live in all sections at the bottom: pieces below them can move up.
+/// Sets aside the pieces that live in all sections, if no piece is fixed or aligned: some layout of least height has
+/// them at the bottom, since pieces below them can move up.
 void Minimiser::set_aside() {
   for (std::uint32_t i = 0; i < problem_.pieces.size(); ++i) {
     const auto lives = problem_.lives(problem_.pieces[i]);
@@ -39,7 +40,7 @@ void Minimiser::set_aside() {
 
 /// Makes many short runs, since successful runs are often short. An eighth of the work goes into long runs, which may
 /// prove that no layout of their height exists. After the first part, three quarters go into searches that start from
-/// layouts. If there are many pieces, half of the work goes into improve().
+/// layouts. If there are many pieces, half of the work goes into improve() instead.
 void Minimiser::search_small() {
   constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8;
   constexpr SearchRule kProof{.section = SearchRule::Section::kWeighted, .forget = false};
@@ -136,7 +137,7 @@ void Minimiser::attempt_coarse(CoarseSearch& coarse, std::size_t turn) {
 
 /// Lowers the best layout by a share of the gap, which grows with each success and shrinks with each failure.
 void Minimiser::attempt_repair(EjectionSearch& repair) {
-  constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // work: at least kLeast, or a kPart-th of all
+  constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // most work: kLeast or, if more, a kPart-th of all so far
   constexpr double kSmallest = 1.0 / 1024;
   std::vector<std::int64_t> offsets = best_found();
   const auto lower = static_cast<std::int64_t>(step_ * static_cast<double>(high_ - low_));
@@ -182,8 +183,8 @@ std::uint32_t Minimiser::guided_middle(const std::vector<std::int64_t>& best, st
   return life.first + random_.below(life.last - life.first);
 }
 
-/// Looks for a low layout of a window that grows. If the window does not grow to the whole of part_, completes its
-/// layout to a higher one.
+/// Looks for a low layout of a window that grows. If the window does not grow to the whole of part_, tries to complete
+/// its layout to a higher one.
 void Minimiser::attempt_windows(WindowSearch& windows, ExactSearch& completion) {
   constexpr std::uint64_t kFailures = 2'000;
   constexpr double kSmallest = 1.0 / 64;
@@ -232,7 +233,7 @@ Minimiser::Answer Minimiser::attempt(ExactSearch& search, std::int64_t share, st
   return answer;
 }
 
-/// @param found  offsets of the pieces in part_, which lie above all others
+/// @param found  offsets of the pieces in part_, in units above base_, since these pieces lie above all others
 void Minimiser::keep_found(const std::vector<std::int64_t>& found) {
   std::vector<Bytes> offsets(instance_.items.size());
   for (std::size_t i = 0; i < instance_.items.size(); ++i)
@@ -254,7 +255,8 @@ void Minimiser::keep_found(const std::vector<std::int64_t>& found) {
 /// offset is no whole unit.
 std::vector<std::int64_t> Minimiser::best_found() const {
   const auto offset = [&](std::uint32_t i) { return layout_.offsets[problem_.pieces[i].item].count(); };
-  std::vector<std::pair<std::int64_t, std::int64_t>> gone;  // offsets and sizes
+  // Offset in bytes, and size in units; later the sum of sizes.
+  std::vector<std::pair<std::int64_t, std::int64_t>> gone;
   for (std::uint32_t i = 0, next = 0; i < problem_.pieces.size(); ++i)
     if (next < rest_.size() && rest_[next] == i)
       ++next;

@@ -68,7 +68,8 @@ std::string refusal(const Trace& trace, const BufferEvent& event, const Pool& po
                      buffer.size.count(), pool.largest_hole().count());
 }
 
-/// Lists of lifetimes are packed with their own alignments, unless the option gives one.
+/// The alignment for a planner: the option's value, if it is not 0; else 1 B for a trace that was read from a list of
+/// lifetimes, and trace_alignment() for any other trace.
 Bytes planner_alignment(const Trace& trace, const Options& options) {
   const auto source = trace.data().meta.find("source");
   const bool exact = source != trace.data().meta.end() && source->second == "csv";

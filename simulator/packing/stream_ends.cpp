@@ -47,7 +47,7 @@ class Walk {
     return trace_.version(use.in.valid() ? use.in : use.out).buffer.value();
   }
 
-  /// By stream: the position at which the last buffer that it will ever use is born.
+  /// By stream: the last position at which a buffer that the stream uses is allocated.
   void find_last_births() {
     std::vector<std::int64_t> born(trace_.buffers().size(), -1);
     std::int64_t position = 0;

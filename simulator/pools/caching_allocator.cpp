@@ -89,7 +89,8 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  // The free rest of the device serves small requests if it has 2 MiB, and large ones if a large segment fits.
+  // The free rest of the device serves small requests from 2 MiB on. From 10 MiB on it serves requests of its own size,
+  // since a request of 10 MiB or more gets a segment of the request's size.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize
@@ -173,7 +174,8 @@ void CachingAllocator::drop_segment(std::uint32_t id) {
   device_->release(segment.offset, segment.size);
 }
 
-/// Above the threshold, gives whole large segments back to the device: those unused for at least the average time.
+/// While more bytes are reserved than the threshold, gives whole large segments of the default pool back to the device,
+/// in rounds: all those unused for at least the average time.
 void CachingAllocator::collect_garbage() {
   const Bytes threshold{
       static_cast<std::int64_t>(config_.garbage_collection_threshold * static_cast<double>(limit_.count()))};
@@ -237,7 +239,7 @@ void CachingAllocator::release_cached_blocks(bool private_pools) {
   release_family(private_pools, !private_pools);
 }
 
-/// Returns the small or large blocks of all streams to the device: whole segments first, then pages.
+/// Returns the free small or large blocks of all streams to the device: whole segments first, then pages.
 void CachingAllocator::release_family(bool private_pools, bool small) {
   std::vector<std::uint32_t> to_unmap;
   for (const std::uint32_t cache : order_) {

@@ -6,7 +6,8 @@
 namespace tidepool {
 namespace {
 
-/// The size of one expandable segment's range if the allocator's limit is larger; else a range has 9/8 of the limit.
+/// The size of one expandable segment's range, unless range_size is set or the allocator's limit is smaller: then a
+/// range has range_size or 9/8 of the limit.
 constexpr Bytes kLargestRange{std::int64_t{1} << 46};
 
 }  // namespace

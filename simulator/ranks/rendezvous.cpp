@@ -24,7 +24,7 @@ class RankRun {
         queues_(program.streams),
         host_{program.start} {}
 
-  /// Runs until every stream waits for a collective that has not ended, or is done.
+  /// Runs all ops that do not depend on a collective that has not ended.
   void advance() {
     while (issue() || run_streams()) {
     }
@@ -165,7 +165,8 @@ class JobRun {
     ended_ = !any;
   }
 
-  /// Refuses a job in which every rank waits in a collective that another rank has not reached.
+  /// Refuses a job that cannot go on: ranks wait in collectives that other ranks do not reach, or ops are ordered after
+  /// each other in a circle.
   [[noreturn]] void refuse_deadlock() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
@@ -193,7 +194,7 @@ class JobRun {
   const std::vector<Nanos>& costs_;
   std::vector<CollectiveTimes> collectives_;
   std::vector<RankRun> ranks_;
-  std::vector<std::size_t> missing_;                 // by collective: ranks that have not arrived
+  std::vector<std::size_t> missing_;                 // by collective: number of ranks that have not arrived
   std::vector<std::vector<std::uint32_t>> counted_;  // by rank: the ops in which it waits, counted as arrived
   bool ended_ = false;
 };

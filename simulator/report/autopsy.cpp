@@ -9,7 +9,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kQuick = 20'000;  // number of ops; for longer traces, fewer remedies are tried
+// Number of ops. For longer traces, fewer remedies are tried, and the least capacity is not searched for.
+constexpr std::size_t kQuick = 20'000;
 
 std::vector<Occupant> occupants_at_end(const Trace& trace, const History& history, OpId op) {
   // By buffer: the first use at or after `op`.
@@ -96,7 +97,8 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
   std::optional<Bytes> least;
   std::size_t best_first = 0, best_last = 0, best_rank = 0;
   std::size_t first = 0, last = 0;  // occupants that overlap the window
-  std::deque<std::size_t> soonest;  // occupants used before all those above them in the window; front: used first
+  // Of the occupants in the window: those that are used before all others at higher addresses. The front is used first.
+  std::deque<std::size_t> soonest;
   Bytes held, needed;
   for (const Bytes start : starts) {
     if (start < Bytes{} || start + wanted > end) continue;

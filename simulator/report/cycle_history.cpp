@@ -14,7 +14,7 @@ History last_iterations(History history, int iterations) {
   std::erase_if(history.copies, [&](const CopySpan& copy) { return copy.end <= begin; });
   std::erase_if(history.stays, [&](const Stay& stay) { return stay.end <= begin && stay.leaving != Leaving::kStays; });
   std::erase_if(history.segments, [&](const ReservedSegment& segment) { return segment.end <= begin; });
-  // The last change before `begin` tells the state at `begin`.
+  // The last change at or before `begin` tells the state at `begin`.
   auto first = std::upper_bound(history.memory.begin(), history.memory.end(), begin,
                                 [](Nanos time, const MemoryPoint& point) { return time < point.time; });
   if (first != history.memory.begin()) --first;

@@ -215,7 +215,8 @@ Json lane_data(const Trace& trace, const History& history, DataBlocks& blocks) {
           {"levels", levels_of(pyramid(tiles, history.end - history.begin, Bytes{}), blocks)}};
 }
 
-/// Begin and end of forward, backward and optimizer: {"phase": "forward", "begin_ns": 0, "end_ns": 5}.
+/// Begin and end of forward, backward and optimizer: {"phase": "forward", "begin_ns": 0, "end_ns": 5}. None if there
+/// are more than kMost.
 Json phase_spans(const Trace& trace, const History& history) {
   constexpr std::size_t kMost = 400;
   Json all = Json::array();

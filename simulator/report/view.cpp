@@ -29,7 +29,7 @@ std::string repeated(std::string_view sign, std::size_t count) {
   return text;
 }
 
-/// For each column, the point with the largest sum; if the column has no change, the last point before it.
+/// For each column, the point with the largest sum: of the changes in the column and the last point before it.
 std::vector<MemoryPoint> columns_of(const History& history, std::size_t columns) {
   std::vector<MemoryPoint> largest(columns);
   const Nanos duration = std::max(Nanos{1}, history.end - history.begin);
@@ -98,7 +98,7 @@ std::string bar(double part, std::size_t width, const ViewOptions& options) {
   return repeated(options.utf8 ? "█" : "#", static_cast<std::size_t>(part * static_cast<double>(width) + 0.5));
 }
 
-/// The bytes at the peak, by kind.
+/// The bytes at the peak by kind, and the largest buffers at that time.
 std::string peak_text(const Trace& trace, const History& history, const ViewOptions& options) {
   const auto peak = std::max_element(history.memory.begin(), history.memory.end(),
                                      [](const MemoryPoint& a, const MemoryPoint& b) { return a.sum() < b.sum(); });

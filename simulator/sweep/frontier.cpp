@@ -17,7 +17,8 @@ Cell median(std::vector<Cell> cells) {
   return cells.empty() ? Cell{} : cells[cells.size() / 2];
 }
 
-/// Adds a line of bounds for each set of actions that policies may take. The empty set, for policy none, has no line.
+/// Adds a line of bounds for each set of actions that policies may take. The empty set, as for policy none, has no
+/// line.
 void arrange_bounds(std::span<const Point> points, Frontier& frontier) {
   for (const Point& point : points) {
     if (!point.bound || point.may.empty()) continue;

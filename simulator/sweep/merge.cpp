@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kBatch = 1'000;
 
-/// The file that a run came from, among the sources that were merged before.
+/// The file that a run came from: the first of the sources merged before that has it or, if none has it, `into`.
 std::string origin(std::span<const std::string> sources, const Database& into, const std::string& key) {
   for (const std::string& path : sources)
     if (Database{path, Database::Open::kExisting}.outcome(key)) return path;

@@ -83,8 +83,8 @@ class Worker {
     return queue_.empty() && busy_ == 0 && done_.empty() && !failure_;
   }
 
-  /// The rows that were finished since the last call. Waits at most kWritePeriod, or until the last given run begins or
-  /// ends.
+  /// The rows that were finished since the last call. Waits at most kWritePeriod, or until the last given run begins,
+  /// or until all given runs have ended. @throws  the exception that a thread met
   std::vector<KeyedRow> take() {
     std::unique_lock lock{mutex_};
     dry_.wait_for(lock, kWritePeriod, [&] { return ran_dry_ || failure_; });

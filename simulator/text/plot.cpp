@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr char kSeveral = '*', kBest = '.';
 constexpr double kHighest = 10;     // overheads above this would flatten all others
-constexpr std::size_t kMargin = 9;  // "  1000 % |"
+constexpr std::size_t kMargin = 9;  // of "   1000 %|", up to the bar
 
 /// The height of an overhead on the axis: 0 for 0 %, 1 for 9 %, 2 for 99 %.
 double height_of(double overhead) { return std::log10(1 + 100 * std::max(0.0, overhead)); }

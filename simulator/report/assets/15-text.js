@@ -70,7 +70,8 @@ function bufferLabel(buffer) {
   return stringAt(buffers.name[buffer]) || (maker >= 0 ? stringAt(ops.module[maker]) || stringAt(ops.name[maker]) : '');
 }
 
-// The line of the user's code that allocated a buffer; '' if it is not recorded.
+// The line of the user's code that allocated a buffer. If it is not recorded: the line of the op that the buffer is
+// for, or '' if there is none.
 function bufferLine(buffer) {
   const buffers = tables.buffers.get(), ops = tables.ops.get();
   if (!buffers || !ops) return '';

@@ -4,11 +4,11 @@ const state = {
   slots: [],             // indexes of runs, one or two
   t0: 0, t1: 1,          // window in ns
   a0: 0, a1: 1,          // window in bytes of address
-  cursor: null,          // {run, time, address}
+  cursor: null,          // {run, time, y}; y: position in the pane in pixels, undefined if a key has moved the cursor
   align: 'time',         // what the cursors of two runs share: 'time' or 'op'
   selected: null,        // {run, buffer, stay}
   full: {t0: 0, t1: 1, a1: 1, bytes: 1},
-  interacting: 0,        // time until which frames must be quick
+  interacting: 0,        // time (of performance.now()) until which frames must be quick
 };
 
 const painters = new Set();

@@ -96,7 +96,7 @@ function cursorTime(run) {
   return op !== null && begins && begins[op] >= 0 ? begins[op] : null;
 }
 
-// The op that runs at a time; between ops, the last one that ran.
+// The last op that has begun at a time; null if there is none.
 function opAt(run, time) {
   const begins = run.opBegins.get();
   if (!begins) return null;
@@ -108,7 +108,8 @@ function opAt(run, time) {
   return low > 0 ? low - 1 : null;
 }
 
-// The coarsest level that looks like the finest at this scale. While frames are slow, cells may be two pixels wide.
+// The coarsest level that looks like the finest at this scale. While the user moves the window and frames are slow,
+// cells may be two pixels wide.
 function levelFor(levels, finest, timePerPixel, share) {
   const quick = performance.now() < state.interacting && frames.cost > 22 ? 2 : 1;
   let chosen = finest;
@@ -301,7 +302,7 @@ class MapPane extends Pane {
     const labelled = [];
     lists.forEach((list, k) => {
       g.fillStyle = KIND_COLOURS[k];
-      // A rectangle that the last one of its kind covers is not drawn.
+      // A rectangle is not drawn if the rectangle of its kind that was drawn last covers it.
       let drawnX0 = 0, drawnY0 = 0, drawnX1 = 0, drawnY1 = 0;
       for (const i of list) {
         // Whole pixels: quick to fill, and without seams between neighbours.

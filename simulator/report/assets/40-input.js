@@ -111,7 +111,7 @@ function stepCursor(pane, by) {
   redraw();
 }
 
-// Selects the next or the previous buffer by the beginning of its stays.
+// Selects the next or the previous stay, in the order in which stays begin.
 function stepStay(pane, by) {
   const stays = pane.run.stays.get();
   if (!stays || !stays.rows) return;
@@ -180,7 +180,7 @@ const ARRIVALS = ['existed before the step', 'allocated', 'brought back by a cop
 function arrivalText(run, row) { return ARRIVALS[run.stays.get().arrival[row]]; }
 function leavingText(run, row) { return ['freed by the program', 'evicted by the policy', 'stays to the end'][run.stays.get().leaving[row]]; }
 
-// Handles a click: selects the buffer under the pointer; if there is none, clears the selection.
+// Handles a click: selects the buffer or op under the pointer; if there is none, clears the selection.
 function choose(pane, x, y) {
   if (pane.name === 'map') {
     const row = pane.hit(x, y);

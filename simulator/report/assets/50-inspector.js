@@ -51,7 +51,7 @@ function rowsTable(head, rows) {
            rows.length > shown.length ? h('p', {class: 'soft'}, `… and ${countText(rows.length - shown.length)} more`) : null);
 }
 
-// Events of a buffer in one run in order of time: [ns, text].
+// Events of a buffer in one run in order of time: [ns, place among events of the same time, element].
 function eventsOf(run, buffer, stays, spans) {
   const events = [];
   for (let i = 0; i < stays.rows; i++) {
