@@ -10,9 +10,11 @@
 
 namespace tidepool::tests {
 
-/// Blocks named layers.i, from 0 on. Block i has an op of 60 ns that makes y_i, of inner[i], from x_i, and one of 40 ns
-/// that makes x_(i+1), of 10 B, from y_i. Its backward op takes 100 ns and reads g_(i+1), y_i and x_i to make g_i, of
-/// 10 B. The loss between forward and backward takes 10 ns each way; x_0, of 10 B, exists before the step.
+/// Blocks named layers.i, from 0 on. Block i has an op of 60 ns that makes y_i (inner[i] bytes) from x_i, and one of 40
+/// ns that makes x_(i+1) (10 B) from y_i. Its backward op takes 100 ns and makes g_i (10 B) from g_(i+1), y_i and x_i.
+/// Between forward and backward, an op of 10 ns makes the loss (1 B) from the last x, and another one of 10 ns makes
+/// the last g from the loss. x_0 (10 B) exists before the step. Buffers other than x_0 and g_0 are freed after their
+/// last reader.
 inline Trace blocks_of_two(const std::vector<Bytes>& inner) {
   const std::size_t count = inner.size();
   TraceBuilder build;

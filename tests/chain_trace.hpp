@@ -7,9 +7,9 @@
 
 namespace tidepool::tests {
 
-/// x_0 exists before the step. Op i makes x_i from x_{i-1}; the loss makes g_n from x_n; then g_{i-1} is made from g_i
-/// and x_{i-1}, down to g_0. Each version has 1000 bytes and each op takes 1 us, except every `dear`th forward op,
-/// which takes 2 us. Buffers other than x_0 and g_0 are freed after their last reader.
+/// x_0 exists before the step. Op i, from 1 to n = `length`, makes x_i from x_{i-1}. The loss makes g_n from x_n. Then
+/// g_{i-1} is made from g_i and x_{i-1}, down to g_0. Each version has 1000 bytes and each op takes 1 us, except every
+/// `dear`th forward op, which takes 2 us. Buffers other than x_0 and g_0 are freed after their last reader.
 inline Trace chain_trace(std::size_t length, std::size_t dear = 1'000'000) {
   TraceBuilder build;
   const auto make = [&](Phase phase, std::vector<TraceBuilder::Touch> reads, Nanos time = Nanos{1'000}) {

@@ -10,8 +10,9 @@
 
 namespace tidepool::tests {
 
-/// Items that fill [0, height) at every position. So no layout is lower, and the cut itself is a layout of that height.
-/// One cut in three makes five pieces, four of them around a middle one, so that no straight cut separates them.
+/// At least `items` items, and at most three more, that fill [0, height) at every position. So no layout is lower, and
+/// the cut itself is a layout of that height. One cut in three makes five pieces, four of them around a middle one, so
+/// that no straight cut separates them.
 inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_t height) {
   struct Rectangle {
     std::int64_t left, right, low, high;

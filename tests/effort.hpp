@@ -11,7 +11,7 @@ inline constexpr bool kOptimised = true;
 inline constexpr bool kOptimised = false;
 #endif
 
-/// Whether a test may run that takes minutes without optimisation. Skips the test if not.
+/// Whether a test may run that takes minutes without optimisation. If not, it is noted as skipped, and must return.
 inline bool optimised() {
   if (!kOptimised) skip("takes minutes in a build without optimisation");
   return kOptimised;

@@ -11,6 +11,7 @@ namespace tidepool::tests {
 /// Builds a step of ops that each make one buffer, from those of earlier ops.
 class Graph {
  public:
+  /// Adds an op of 10 ns that reads the buffers of `inputs`, numbers of earlier ops. @return its number
   std::uint32_t op(Bytes size, const std::vector<std::uint32_t>& inputs) {
     std::vector<TraceBuilder::Touch> uses;
     for (const std::uint32_t in : inputs) uses.push_back({outputs_[in], Access::kRead, Evidence::kSchema});
@@ -19,7 +20,7 @@ class Graph {
     build_.run({.name = build_.text("op"), .duration = 10_ns}, uses);
     return static_cast<std::uint32_t>(outputs_.size() - 1);
   }
-  /// Ends the trace. The output of the last op is the output of the step.
+  /// Ends the trace. The buffer of the last op is the output of the step; all others are freed after this op.
   Trace finish() {
     outputs_.pop_back();
     for (const BufferId buffer : outputs_) build_.free(buffer);

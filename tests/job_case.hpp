@@ -12,7 +12,8 @@
 namespace tidepool::tests {
 
 /// Joins traces in which all ranks take part in every collective: the n-th one of each rank is the job's n-th.
-/// @param costs  by collective
+/// @param costs   time that each collective takes
+/// @param starts  time at which each rank's trace starts
 inline LoadedJob job_of(std::vector<Trace> traces, const std::vector<Nanos>& costs, const std::vector<Nanos>& starts) {
   Job job;
   job.groups.push_back({"all", {}});

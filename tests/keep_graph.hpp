@@ -8,7 +8,7 @@
 
 namespace tidepool::tests {
 
-/// Nodes that can be run again, and after them as many nodes that read them, from the last to the first.
+/// `repeatable` nodes that can be run again, and after them as many nodes that read them, from the last to the first.
 inline KeepGraph random_graph(std::uint64_t seed, std::uint32_t repeatable) {
   Random random{seed};
   KeepGraph graph;

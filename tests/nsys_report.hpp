@@ -71,6 +71,7 @@ class NsysWriter {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES({},{},0,1,{},{},{},{},{});", time, time,
                     stream, call(time, result), process, event, sync_id));
   }
+  /// An NVTX range. `end` is a time, or NULL for a range that has not ended.
   void range(const std::string& name, std::int64_t start, const std::string& end) {
     sql(fmt::format("INSERT INTO NVTX_EVENTS VALUES({},{},59,'{}',NULL);", start, end, name));
   }

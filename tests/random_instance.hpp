@@ -10,10 +10,11 @@
 
 namespace tidepool::tests {
 
+/// What some of the items have.
 struct InstanceKind {
-  bool gaps = false;
-  bool alignments = false;
-  bool fixed = false;
+  bool gaps = false;        ///< two intervals of life, with a gap of one position
+  bool alignments = false;  ///< an alignment above 1 B, up to 16 B
+  bool fixed = false;       ///< a fixed offset
 };
 
 /// `items` buffers of at most 64 B each that live during some of 2 * `items` positions; one in eight has no bytes.

@@ -36,8 +36,8 @@ class Random {
 /// with the orders that they need. Some buffers are freed at once, never used, or read before they are written; some
 /// versions are forgotten.
 ///
-/// A small step has no phases. One op may read, view, update and overwrite several buffers and make several outputs.
-/// Any buffer may end after any op.
+/// A small step has no phases. One op may read, update and overwrite several buffers, view one, and make several
+/// outputs. Any buffer may end after any op, except parameters and optimizer states, which outlive the step.
 class RandomProgram {
  public:
   RandomProgram(std::uint64_t seed, int ops) : random_{seed}, ops_{ops}, timed_{seed % 2 == 0} {}
@@ -322,7 +322,8 @@ class RandomProgram {
 /// A random but valid trace of `ops` ops. Sizes are small (at most 16 KiB each), so that the bytes can be real.
 inline Trace random_trace(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make(); }
 
-/// A random step of a few ops and buffers of 512 B to 2 KiB, in which one op may do everything.
+/// A random step of `ops` ops and buffers of 512 B to 2 KiB (a few have 0 B), in which one op may read, view, update
+/// and overwrite buffers.
 inline Trace small_step(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make_small(); }
 
 }  // namespace tidepool::tests

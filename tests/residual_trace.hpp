@@ -13,9 +13,10 @@ struct InnerTimes {
   Nanos a = 10'000_ns, b = 1'000_ns;
 };
 
-/// An op makes x of block 0. Block i makes a from x, b from a, and y, the next x, from x, a and b. Each has 1000 bytes.
-/// The loss reads the last y. Backward, a block reads b, then a, then x, in an op each, and makes a gradient of 10
-/// bytes from the one before. Ops take 1 us, except those in `times`. A buffer is freed after its last reader.
+/// An op makes x of block 0. Block i makes a from x, b from a, and y, the next x, from x, a and b. All of these have
+/// 1000 bytes. The loss makes a gradient from the last y. In backward, three ops of each block read b, then a, then x;
+/// each makes a gradient from the one before. Gradients have 10 bytes. Ops take 1 us, except those in `times`. Buffers
+/// are freed after their last reader.
 inline Trace residual_trace(const std::vector<InnerTimes>& times) {
   TraceBuilder build;
   const auto make = [&](Phase phase, const std::vector<BufferId>& reads, std::int64_t size, Nanos time = 1'000_ns) {

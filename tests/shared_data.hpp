@@ -10,8 +10,8 @@
 
 namespace tidepool::tests {
 
-/// The path of a file or folder of real inputs: below $TIDEPOOL_SHARED, or ../shared/data beside the source folder.
-/// None, and the test is skipped, if it does not exist.
+/// The path of a file or folder of real inputs below $TIDEPOOL_SHARED or, if this is not set, below shared/data beside
+/// the source folder. If it does not exist, there is no path, and the test is noted as skipped.
 inline std::optional<std::string> shared_data(const std::string& name) {
   const char* const set = std::getenv("TIDEPOOL_SHARED");
   const std::string folder = set != nullptr ? set : std::string{TIDEPOOL_SOURCE_DIR} + "/../shared/data";

@@ -1,5 +1,5 @@
-// Skipped tests. A test that cannot check anything here is skipped; the program then ends with an exit code of its own,
-// which ctest shows as skipped.
+// Skipped tests. A test that lacks something on this machine is skipped. If nothing fails, the program then ends with
+// an exit code of its own, which ctest shows as skipped.
 #pragma once
 
 #include <string>

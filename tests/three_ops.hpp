@@ -8,14 +8,14 @@
 
 namespace tidepool::tests {
 
-/// Op 0 writes a, op 1 writes b (4 KiB), op 2 reads both and writes c (512 B), which is the output.
+/// Op 0 writes a, op 1 writes b (4 KiB), op 2 reads both and writes c (512 B), which is the output of the step.
 struct ThreeOps {
   VersionId a, b, c;
   Trace trace;
 
   ThreeOps(Bytes size_of_a, const std::array<Nanos, 3>& durations) : trace{make(size_of_a, durations)} {}
 
-  /// A plan in which a, at address 0, is swapped out before op 1 and swapped in after it.
+  /// A plan in which a, at address 0, is swapped out before op 1 and swapped in before op 2.
   Plan swapped(Bytes place_of_b, Bytes new_place_of_a, Bytes place_of_c) const {
     PlanWriter plan{trace};
     plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, place_of_b).run(OpId{1}).swap_in(a, new_place_of_a);

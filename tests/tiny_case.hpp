@@ -1,6 +1,6 @@
-// Seeded tiny training steps of a few ops, with a machine and a capacity at which most do not fit. They are small
-// enough for the search of all plans, and have all features of real steps. The same seed gives the same step on every
-// platform.
+// Seeded tiny training steps of a few ops, with a machine and a capacity in which most of them do not fit. They are
+// small enough for the search of all plans. Like real steps, they have views, updates in place, sources and several
+// streams. The same seed gives the same step on every platform.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@
 
 namespace tidepool::tests {
 
-/// A step that stays valid when parts of it are removed: touches of missing buffers are left out.
+/// A step that stays valid when parts of it are removed. Its trace has no views of buffers that do not exist yet, and
+/// no touches of buffers that have been freed.
 struct TinyRecipe {
   struct Buffer {
     int mebibytes = 1;
@@ -155,9 +156,8 @@ inline Bytes working_set(const Trace& trace) {
   return most;
 }
 
-/// Makes recipes: weights, perhaps optimizer state and a batch from before the step; a forward phase that leaves some
-/// of its outputs; a backward phase that uses these from the last to the first; updates of content from before the
-/// step.
+/// Makes recipes. Up to three buffers exist before the step. Ops read, view, update and make buffers, mostly recent
+/// ones. Most ops of the second half read any earlier buffer too, as a backward phase reads what forward has left.
 class TinyGenerator {
  public:
   explicit TinyGenerator(std::uint64_t seed) : random_{seed * 0x9e3779b97f4a7c15 + 1} {}
@@ -212,7 +212,7 @@ class TinyGenerator {
       op.touches.push_back({recent(), Access::kView});
       return;
     }
-    // Backward ops read outputs that the forward phase left, from the last to the first.
+    // Backward ops read buffers that the forward phase has left: any of the earlier ones.
     if (backward && random_.chance(70)) read(any());
     for (std::size_t n = random_.below(3); n > 0; --n) read(recent());
     if (roll < 38) {

@@ -75,7 +75,8 @@ class TinyContract {
   Nanos baseline() const { return baseline_time(trace_, recipe_.machine.launch); }
   const std::vector<TinyFinding>& findings() const { return findings_; }
 
-  /// Finds the optimum with places, too. Later runs on pools with addresses are compared with it.
+  /// Finds the optimum with places, too. Later runs on pools with addresses are compared with it. Call only if
+  /// solved().
   void place(std::int64_t most_states) {
     OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), class_.swap, class_.remat, true, most_states};
     placed_ = solve(query);
@@ -86,6 +87,7 @@ class TinyContract {
            fmt::format("{} < {} ns", placed_->makespan.count(), by_bytes_->makespan.count()));
   }
 
+  /// Checks that no bound is above the optimum. Call only if solved().
   void check_bounds() {
     for (const Bound& bound : compute_bounds(bound_query(false), BoundEffort::kAll)) {
       if (!by_bytes_->feasible || (bound.feasible && bound.makespan <= by_bytes_->makespan)) continue;
@@ -122,6 +124,7 @@ class TinyContract {
             .steady = steady};
   }
 
+  /// Checks that the plan of a policy can be executed, and that it does not beat the optimum of its class.
   Result check_policy(const std::string& pool, const std::string& policy) {
     const RunSpec spec{.pool = pool, .policy = policy, .capacity = recipe_.capacity(), .machine = recipe_.machine};
     Result result;
@@ -216,11 +219,12 @@ class TinyContract {
   const Trace trace_;
   const TinyClass class_;
   std::optional<Optimum> by_bytes_, placed_;
-  Nanos at_least_;  ///< if by_bytes_ is not known
+  Nanos at_least_;  ///< a time that no plan beats, if by_bytes_ is not known; otherwise 0
   std::vector<TinyFinding> findings_;
 };
 
-/// What check_tiny_step() found. `exceeds`: the optimum takes longer than the step without a limit.
+/// What check_tiny_step() found. `exceeds`: the optimum takes longer than the step without a limit. `results`: the
+/// number of policies of the class whose runs ended well.
 struct TinyCheck {
   bool solved = false, feasible = false, exceeds = false;
   int results = 0;

@@ -27,7 +27,7 @@ TEST_CASE("a sum that would take long to find is rounded up to a multiple of the
   CHECK(least_sum(sizes, 513_B) == 1024_B);
 }
 
-TEST_CASE("the sets that make room are those from which no buffer can be removed") {
+TEST_CASE("a set of buffers is listed if it makes room and no part of it does") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     tests::Random random{seed};
     std::vector<Bytes> sizes;

@@ -41,7 +41,7 @@ TEST_CASE("a checkpointed module keeps nothing but its output, and runs again up
   CHECK(peak_of(step.trace, changed).bytes == 285_B);
 }
 
-TEST_CASE("the steps of a checkpointed program and its trace have the same peak and time") {
+TEST_CASE("the trace of a checkpointed program has the peak of its steps, and the time of all ops that run again") {
   const TwoBlocks step;
   for (const std::vector<std::string>& modules : std::vector<std::vector<std::string>>{
            {"block.0"}, {"block.1"}, {"block.0", "block.1"}, {"block.0.act"}, {"block.0.act", "block.1"}}) {
@@ -56,12 +56,12 @@ TEST_CASE("the steps of a checkpointed program and its trace have the same peak 
 
 TEST_CASE("a module that saves nothing of its own is not checkpointed") {
   const TwoBlocks step;
-  CHECK(calls_of(step.trace, {"block.0.out"}).empty());  // its input and its output belong to other modules
+  CHECK(calls_of(step.trace, {"block.0.out"}).empty());  // saves only its input, which belongs to another module
   CHECK(calls_of(step.trace, {"block.0.in"}).empty());
   CHECK(calls_of(step.trace, {"block.0"}).size() == 1);
 }
 
-TEST_CASE("the search checkpoints the fewest blocks that fit, and the nearest if none do") {
+TEST_CASE("the search checkpoints the fewest blocks with which the step fits, or those with the least peak") {
   const TwoBlocks step;
   const CheckpointSearch search{step.trace};
   const std::vector<CheckpointChoice> fitting = search.choices(300_B);
@@ -124,9 +124,10 @@ def apply(model):
 
 namespace {
 
-/// Module a casts its weight, which backward needs, and its bias, which backward does not need. b follows a.
+/// Module a casts its weight and its bias. Backward needs the cast of the weight and not that of the bias. Module b
+/// follows a.
 struct CastTrace {
-  BufferId small, unsaved;
+  BufferId small, unsaved;  ///< the casts of the weight and of the bias
   Trace trace;
 };
 

@@ -75,7 +75,7 @@ std::vector<std::string> names(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("an early update runs behind the op that completes its gradient, which it frees") {
+TEST_CASE("an early update runs directly after the op that completes its gradient, and frees the gradient") {
   const Trace step = TwoWeights{}.trace();
   CHECK(step.ideal_peak() == 140_B);  // weights 20, gradients 100, a temporary
   const auto early = update_early(step);

@@ -78,7 +78,8 @@ TEST_CASE("micro-batches divide buffers that depend on the batch, and gradients 
         first + backward + end + second + backward + "aten::add_ -4000 " + end + "sgd -4000 -4 ");
   // The weight, the batch, the sum of gradients, and the second part's cast, activation, loss and both gradients.
   CHECK(changed.ideal_peak() == Bytes{4000 + 8000 + 4000 + 2000 + 3000 + 4 + 2000 + 4000});
-  // Each cast of the weight takes as long as before. An addition moves 12,000 B, as the optimizer does in 12 us.
+  // Each cast of the weight takes as long as before, and the other six ops of a pass half as long. An addition moves
+  // 12,000 B, as the optimizer does in 12 us.
   Nanos total;
   for (const Op& op : changed.ops()) total += op.duration;
   CHECK(total == Nanos{2 * (12'000 + 6 * 6'000) + 12'000 + 12'000});

@@ -46,8 +46,8 @@ TEST_CASE("an offloaded module's saved tensors leave after their last use in for
   const TwoBlocks step;
   const StepUses uses{step.trace};
   // h (100 B) and a (60 B) of the first block are swapped out. x belongs to the script, so its copy saves nothing. In
-  // op 8, where 445 B were live, both are absent: 285 B. In op 10 only a is back. In op 11, where 275 B were live, h is
-  // back; 275 B are live again, since a has been freed.
+  // op 8, where 445 B were live, both are absent: 285 B. In op 10 only a is back. In op 11, h is
+  // back and a has been freed: 275 B, as without offloading.
   const OffloadedStep changed{step.trace, uses, saved_in(step, uses, "block.0")};
   CHECK(step.trace.ideal_peak() == 445_B);
   CHECK(changed.peak() == 285_B);
@@ -55,7 +55,7 @@ TEST_CASE("an offloaded module's saved tensors leave after their last use in for
   CHECK(changed.copy_time(slow_link()) == 170_us + 340_us);
 }
 
-TEST_CASE("the copies of an offloaded module stop the ops beside them") {
+TEST_CASE("no op runs while a tensor of an offloaded module is copied") {
   const TwoBlocks step;
   const StepUses uses{step.trace};
   const Machine machine = slow_link();
@@ -68,7 +68,7 @@ TEST_CASE("the copies of an offloaded module stop the ops beside them") {
   }
 }
 
-TEST_CASE("a tensor that a second module saves too stays until the second one has used it") {
+TEST_CASE("a tensor that two modules save leaves the device only if both are offloaded") {
   TraceBuilder build;
   const auto op = [&](const char* name, const char* module, Phase phase) {
     return Op{.name = build.text(name), .module = build.text(module), .phase = phase};
@@ -103,7 +103,7 @@ TEST_CASE("a tensor that a second module saves too stays until the second one ha
   CHECK(peak_with({"left", "right"}) == 30_B);  // x leaves after the right module's forward and is back for each
 }
 
-TEST_CASE("the search offloads the fewest first modules that fit, and the nearest if none do") {
+TEST_CASE("the search offloads the first modules, as few as let the step fit, or those with the least peak") {
   const TwoBlocks step;
   const Machine machine = slow_link();
   const OffloadSearch search{step.trace, machine, 60_B};

@@ -33,12 +33,11 @@ TEST_CASE("operators that selective checkpointing keeps do not run again, and th
   }
 }
 
-TEST_CASE(
-    "a kept tensor that nobody needs stays until the module's backward has ended, if the second run stops before it") {
+TEST_CASE("a kept tensor stays until the module's backward ends, if the second run stops before the op that makes it") {
   const TwoBlocks step;
   const CheckpointedCall call = first_block(step.trace, {"mm"});
   REQUIRE(call.kept_ends.size() == 1);
-  CHECK(call.kept_ends[0].buffer == step.y[0]);  // if not kept, y ends after op 9: the second run begins before op 10
+  CHECK(call.kept_ends[0].buffer == step.y[0]);  // if not kept, y ends after op 9; the second run begins before op 10
   const std::vector<ChangedStep> steps = checkpointed_steps(step.trace, {&call});
   std::uint32_t last = 0;
   for (const ChangedStep& each : steps) {
@@ -47,7 +46,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a kept tensor that nobody needs ends with the second run if that ends in forward; a workspace is not kept") {
+TEST_CASE("a kept tensor that is freed in forward ends at the same op of the second run; a workspace is not kept") {
   TraceBuilder build;
   const auto made = [&] { return build.alloc({.size = 10_B, .kind = BufferKind::kActivation}); };
   const auto run = [&](const char* name, Phase phase, BufferId read, BufferId written, BufferId workspace = {}) {
@@ -99,8 +98,8 @@ TEST_CASE("operators to keep are ranked by time per byte, random ones together; 
   run("aten::mm", 100_B, 300_us, false);        // 3 us per byte
   run("aten::attention", 100_B, 200_us, true);  // with dropout's mask: 250 us for 200 bytes
   run("aten::native_dropout.mask", 100_B, 50_us, true);
-  run("aten::gelu", 100_B, 100_us, false);  // 1
-  run("aten::conv", 100_B, 900_us, false);  // is changed in place
+  run("aten::gelu", 100_B, 100_us, false);  // 1 us per byte
+  run("aten::conv", 100_B, 900_us, false);  // its output is changed in place
   run("aten::tiny", 1_B, 1_us, false);      // less than a hundredth of the time
   run("kernel", 1_B, 900_us, false);        // no operator
   build.run({.name = build.text("aten::relu_"), .module = build.text("m"), .phase = Phase::kForward, .duration = 90_us},

@@ -26,6 +26,8 @@ struct ReadThroughView {
   }
 
   /// b is dropped after op2 and recomputed for op3.
+  /// @param with_view       whether op2 makes the view again
+  /// @param without_source  whether a is dropped before op3
   Plan recomputed(bool with_view, bool without_source) const {
     tests::PlanWriter plan{trace};
     plan.alloc(a, 0_B).run(OpId{0}).alloc(b, 512_B).run(OpId{1}).run(OpId{2}).drop(b).alloc(b, 512_B).run(OpId{1});

@@ -23,16 +23,17 @@ double recomputed(const std::vector<BlockShares>& shares) {
 }  // namespace
 
 TEST_CASE("shares recompute no more than the peak of each block requires") {
-  // Three blocks of 10 B, no copies, 20 B of memory. During the third one's backward: 10 (k_1 + k_2) + 10 <= 20. During
-  // the head: 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are recomputed.
+  // Three blocks of 10 B, no copies, 20 B of memory; k_i is the share of block i that is kept. During the third one's
+  // backward: 10 (k_1 + k_2) + 10 <= 20. During the head: 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are
+  // recomputed.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
   const auto shares = share_out(blocks, kNoCopies);
   REQUIRE(shares);
   CHECK(recomputed(*shares) == Approx(1));
   for (const BlockShares& each : *shares) CHECK(each.keep + each.recompute + each.offload == Approx(1));
   CHECK((*shares)[0].keep + (*shares)[1].keep <= 1 + 1e-6);
-  // The head needs 5 B, so half a block more is recomputed. With temporaries of 10 B, only the third block's tensors
-  // fit.
+  // The head needs 5 B, so half a block more is recomputed. With 10 B of temporaries in
+  // the third block's backward, only that block's tensors fit.
   BlockLimits head = kNoCopies;
   head.head = 5_B;
   CHECK(recomputed(share_out(blocks, head).value()) == Approx(1.5));
@@ -40,8 +41,9 @@ TEST_CASE("shares recompute no more than the peak of each block requires") {
 }
 
 TEST_CASE("shares offload as much as the link and the host allow, and nothing of the last block") {
-  // Each block but the last may copy 5 B, so o_1 = 0.5. During the third one's backward, o_2 counts like a kept share:
-  // 10 (k_1 + k_2 + o_2) <= 10 and 10 (k_1 + k_2 + k_3) <= 20. So k_3 = 1, k_1 + k_2 + o_2 = 1, and 0.5 is recomputed.
+  // k_i and o_i are the shares of block i that are kept and offloaded. Each block but the last may copy 5 B, so
+  // o_1 = 0.5. During the third one's backward, o_2 counts like a kept share: 10 (k_1 + k_2 + o_2) <= 10. During the
+  // head: 10 (k_1 + k_2 + k_3) <= 20. So k_3 = 1, k_1 + k_2 + o_2 = 1, and 0.5 is recomputed.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
   BlockLimits limits = kNoCopies;
   limits.to_host = 5_B;
@@ -71,18 +73,19 @@ TEST_CASE("expensive ops are offloaded, then cheap ones recomputed, in whole ops
 }
 
 TEST_CASE("an op larger than the rest of its share is recomputed if more would be kept than the share allows") {
-  // 30 B are to be recomputed and 10 B kept: the op of 40 B fits neither. If it is kept, 30 B too
-  // many are kept, and its rerun covers those.
+  // 30 B are to be recomputed and 10 B kept: the op of 40 B fits neither. If it were kept, 30 B too many would be kept,
+  // so it is recomputed.
   CHECK(follow_shares({{40_B, 1_ns}}, {.keep = 0.25, .recompute = 0.75, .offload = 0}) ==
         std::vector{Fate::kRecompute});
-  // An op that covers less than 95 % of the excess is not recomputed for it, and a fixed op stays.
+  // 34 B are to be kept and as many recomputed. The op of 28 B is recomputed. The op of 40 B is fixed, so it stays,
+  // although 6 B too many are kept; in the last line, 40 B too many.
   CHECK(follow_shares({{40_B, 1_ns, true}, {28_B, 1_ns}}, {.keep = 0.5, .recompute = 0.5, .offload = 0}) ==
         std::vector{Fate::kKeep, Fate::kRecompute});
   CHECK(follow_shares({{40_B, 1_ns, true}}, {.keep = 0, .recompute = 1, .offload = 0}) == std::vector{Fate::kKeep});
 }
 
 TEST_CASE("a step that fits is left alone") {
-  // The peak is in the second block's backward: x_0, x_1, y_1, y_2, g_2 and g_1.
+  // The peak is in the second block's backward: x_0, x_1, y_0, y_1, g_2 and g_1.
   const Trace trace = blocks_of_two(2);
   REQUIRE(trace.ideal_peak() == 240_B);
   const Result result = exact_run_that_ends_well(trace, "auto-perf-maxing", 240_B);
@@ -92,7 +95,8 @@ TEST_CASE("a step that fits is left alone") {
 
 TEST_CASE("tensors that a block drops are recomputed in its backward") {
   // 135 B are left beside x_0. During the second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so
-  // at most 15 B of the first block's 110 B are kept or offloaded: too little for y_1. It is recomputed in 60 ns.
+  // at most 15 B of the first block's 110 B (y_0 and x_1) are kept or offloaded: too little for y_0, which is
+  // recomputed in 60 ns. k_1 and o_1 are the shares of this block.
   const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
   CHECK(result.totals.recompute == 60_ns);
   CHECK(result.totals.swap_out == 0_B);
@@ -100,7 +104,7 @@ TEST_CASE("tensors that a block drops are recomputed in its backward") {
 }
 
 TEST_CASE("if no shares fit, nothing is planned, and the next policy answers") {
-  // The second block alone needs its 100 B, 20 B of gradients, and x_1.
+  // The second block's backward alone needs 140 B: y_1 (100 B), 20 B of gradients, x_0 and x_1.
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing", 135_B).outcome == Outcome::kOutOfMemory);
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing+dtr", 140_B).outcome == Outcome::kOk);
 }

@@ -42,7 +42,7 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
   CHECK(model.of("block.1").temporary == 160_B);
   CHECK(model.of("block.0").temporary == 150_B);
   CHECK(model.of("block.1").gradients == 0_B);
-  // Two outputs of 512 B each. The output of the last op is that of the region, and does not count.
+  // Two outputs, each rounded up to 512 B. The output of the last op is that of the region, and does not count.
   CHECK(model.of("block.0").made == 1024_B);
   CHECK(model.of("block.0").runtime == 30_us);
   CHECK(model.of("block.0").returned == 3);

@@ -61,7 +61,8 @@ TEST_CASE("an awaited version that is copied and kept stays on the device") {
 }
 
 TEST_CASE("an awaited swap-in is waited for before an op reads the version") {
-  // a has left when op2 begins, and is swapped in during op2. Without the await, op3 would not wait for it.
+  // a has left when op2 begins. Its swap-in (100 ns) begins with op2 (10 ns), so the await stops op3 for 90 ns. Without
+  // it, op3, which does not use a, would not wait.
   const Trace trace = a_twice(200_ns);
   const VersionId a = trace.made(OpId{0})[0];
   script() = {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a), act(Verb::kAwait, 3, a)};

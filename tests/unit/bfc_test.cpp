@@ -34,7 +34,7 @@ class Fragmented final : public Device {
 
 }  // namespace
 
-TEST_CASE("bfc rounds sizes to 256 B, and splits blocks that are twice as large") {
+TEST_CASE("bfc rounds sizes up to 256 B, and splits a chunk that is at least twice as large as the request") {
   for (const auto& [size, split] : {std::pair{1_MiB, true}, std::pair{1_MiB + 1_B, false}}) {
     PoolUnderTest t{"bfc", 1_GiB};
     CHECK(t.place(size) == Block{0_B, split ? 1_MiB : 2_MiB});
@@ -44,7 +44,7 @@ TEST_CASE("bfc rounds sizes to 256 B, and splits blocks that are twice as large"
   CHECK(t.place(257_B) == Block{256_B, 512_B});
 }
 
-TEST_CASE("bfc splits a chunk that is larger by 128 MiB, or by the fraction in its options") {
+TEST_CASE("bfc splits a chunk if 128 MiB remain, or the fraction of the memory that its options give") {
   // 512 MiB in one region: 384 MiB leave 128.
   for (const auto& [size, split] : {std::pair{384_MiB, true}, std::pair{384_MiB + 256_B, false}}) {
     PoolUnderTest t{"bfc(allow_growth=off)", 512_MiB};

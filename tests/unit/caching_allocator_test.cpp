@@ -109,7 +109,7 @@ TEST_CASE("the garbage collector waits until more than its fraction is reserved,
   CHECK(rest.offset == 9_MiB);
 }
 
-TEST_CASE("requests that are not split may get a block that is larger by less than the rounding") {
+TEST_CASE("a request above the split limit may get a block that is larger by less than the rounding") {
   for (const auto& [rounding, reused] : {std::pair{"40MiB", false}, std::pair{"41MiB", true}}) {
     PoolUnderTest t{std::string{"pytorch(max_split_size=100MiB,max_non_split_rounding="} + rounding + ")", 1_GiB};
     const Block big = t.place(200_MiB).value();
@@ -118,7 +118,7 @@ TEST_CASE("requests that are not split may get a block that is larger by less th
   }
 }
 
-TEST_CASE("large_segment_size sets the size of segments for requests of 1 to 10 MiB") {
+TEST_CASE("large_segment_size sets the size of segments for requests above 1 MiB and below 10 MiB") {
   for (const auto& [size, segment] : {std::pair{1_MiB, 2_MiB}, std::pair{1_MiB + 512_B, 16_MiB},
                                       std::pair{10_MiB - 512_B, 16_MiB}, std::pair{10_MiB, 10_MiB}}) {
     PoolUnderTest t{"pytorch(large_segment_size=16MiB)", 1_GiB};

@@ -80,7 +80,8 @@ TEST_CASE("in a run the side stream's work decides whether its input can be reus
 }
 
 TEST_CASE("a buffer's list of streams is kept when an op updates the buffer in place") {
-  // The side stream updates a, which was allocated for the main stream. The main stream's last use ends first.
+  // The side stream updates a, which was allocated for the main stream. The main stream's last use of a ends before the
+  // side stream's work.
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 20_MiB});

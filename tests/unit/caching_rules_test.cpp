@@ -14,7 +14,7 @@ TEST_CASE("requests are rounded up to multiples of 512 B, and the least is 512 B
   CHECK(rounded_request(config, 1_MiB + 1_B) == 1_MiB + 512_B);
 }
 
-TEST_CASE("segments have 2 MiB for requests up to 1 MiB, 20 MiB below 10 MiB, and multiples of 2 MiB above") {
+TEST_CASE("segments have 2 MiB for requests up to 1 MiB, 20 MiB below 10 MiB, and multiples of 2 MiB from there on") {
   const CachingConfig config;
   CHECK(segment_for(config, 1_MiB) == 2_MiB);
   CHECK(segment_for(config, 1_MiB + 512_B) == 20_MiB);
@@ -42,7 +42,7 @@ TEST_CASE("with divisions, requests are rounded up to a fraction of the interval
   CHECK(rounded_request(config, 4_MiB + 1_B) == 4_MiB + 512_B);
 }
 
-TEST_CASE("the power of two below a request chooses the divisions; the last divisions are for all above 32 GiB") {
+TEST_CASE("the largest power of two within a request chooses the divisions; the last ones are for 32 GiB and more") {
   CachingConfig config;
   config.roundup_power2_divisions[0] = 2;   // everything below 2 MiB
   config.roundup_power2_divisions[1] = 4;   // 2 to 4 MiB

@@ -8,7 +8,8 @@ using namespace tidepool;
 
 namespace {
 
-/// 512 B at 0x1000000, then 2 MiB, which do not fit behind them in a segment of 1 MiB, then another 512 B.
+/// 512 B at 0x1000000, then 2 MiB at `second`, which do not fit behind them in a segment of 1 MiB, then 512 B at
+/// `third`.
 Trace log_with(std::int64_t second, std::int64_t third) {
   TraceBuilder build;
   build.alloc({.size = 512_B, .address = 0x1000000});

@@ -21,7 +21,7 @@ std::int64_t load_of(const PackingProblem& problem) {
 }  // namespace
 
 TEST_CASE("small pieces fit into the holes that a search for the large ones leaves") {
-  // 6 B, then 4 B beside 4 B; one of the two lives on. The peak is 8 B. Small pieces of 1 B fill the holes.
+  // 6 B, then 4 B beside 4 B, of which one lives on. The peak is 8 B. The small pieces (1 B each) go into the holes.
   Instance instance;
   instance.add(6_B, 0, 2);
   instance.add(4_B, 2, 4);
@@ -61,7 +61,7 @@ TEST_CASE("layouts of a coarse search have no conflict between any pair of buffe
   CHECK(found_any > 200);
 }
 
-TEST_CASE("a coarse search asks whether to end with the work of the whole run so far") {
+TEST_CASE("a coarse search that asks whether to end passes the work of the whole run so far") {
   const Instance instance = tests::random_instance(3, 200, {});
   const PackingProblem problem = reduce(instance, Sections{instance});
   CoarseSearch search{problem};

@@ -11,7 +11,8 @@ TEST_CASE("a combined score is the weighted sum of standardised scores") {
   StepCircle circle;
   for (const std::int64_t t : {0, 100, 200, 300, 400, 500}) circle.start.emplace_back(t);
   for (const std::int64_t load : {10, 20, 20, 10, 10}) circle.load.emplace_back(load);
-  // At 1 ns a byte each way, DOA is 200 - 20, 100 - 10 and 200 - 2 ns; WDOA is 100 * (20 + 20), 100 * 10 and
+  // At 1 ns a byte each way, DOA (the duration of absence less the copies) is 200 - 20, 100 - 10 and 200 - 2 ns; WDOA
+  // (the integral of the load over it) is 100 * (20 + 20), 100 * 10 and
   // 100 * (20 + 10).
   const std::vector<Gap> gaps{{{}, {}, 10_B, 0, 3}, {{}, {}, 5_B, 2, 4}, {{}, {}, 1_B, 1, 4}};
   const CombinedScore combined{circle, gaps, tests::byte_per_nano(), SlotLimits(5, 15_B)};

@@ -169,7 +169,7 @@ TEST_CASE("a query only reads") {
   CHECK(refused("  ") == "'  ' is no query; expected one SELECT");
 }
 
-TEST_CASE("a run without a required key is refused with that key") {
+TEST_CASE("a run that lacks a required column, or has an unknown outcome, is refused with the name of the column") {
   const ScratchFolder scratch;
   const std::string path = scratch.file("r.sqlite");
   Database database{path};

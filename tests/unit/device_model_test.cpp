@@ -20,8 +20,8 @@ RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string&
           .overhead_limit = {}};
 }
 
-/// w (1000 B) is on the host | op0 writes a (1000 B), 10 ns | op1 writes b (of the given size) and takes `busy` | op2
-/// reads a, b and w, 10 ns.
+/// w (1000 B) is from before the step, and on the host unless the plan allocates it | op0 writes a (1000 B), 10 ns |
+/// op1 writes b (of the given size) and takes `busy` | op2 reads a, b and w, 10 ns.
 struct Example {
   VersionId w, a, b;
   Trace trace;
@@ -48,7 +48,7 @@ struct Example {
     plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).swap_in(w, 1000_B).alloc(b, 2000_B).run(OpId{1}).run(OpId{2});
     return plan.free(a).free(b).free(w).plan();
   }
-  /// b takes the place of a, at `offset`, as soon as a has been swapped out.
+  /// b gets a part of a's place, from `offset` on, and is written as soon as that part has been swapped out.
   Plan into_its_place(Bytes offset) const {
     PlanWriter plan{trace};
     plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, offset).run(OpId{1}).swap_in(w, 4000_B);

@@ -34,7 +34,7 @@ TEST_CASE("a piece that fits in no hole takes the place of one that fits elsewhe
   CHECK(tests::fault_of(instance, in_bytes(instance, problem, offsets)).empty());
 }
 
-TEST_CASE("a piece is refused at once if it, or the end of its fixed place, is above the capacity") {
+TEST_CASE("a search fails at once if a piece, or the end of its fixed place, exceeds the capacity") {
   Instance instance;
   instance.add(5_B, 0, 1);
   instance.add(2_B, 1, 2).fixed = 3_B;

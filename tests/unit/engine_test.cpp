@@ -359,7 +359,7 @@ TEST_CASE("a step must not end with an empty place for an output, even if the ho
 }
 
 TEST_CASE("a policy cannot run an op while it is asked to make room for a place, since the op would need places") {
-  /// Runs op 0 again whenever it is asked.
+  /// Wants op 0 to run whenever it is asked.
   class Rerun final : public Policy {
    public:
     explicit Rerun(bool anticipates) : anticipates_{anticipates} {}

@@ -14,8 +14,9 @@
 
 namespace tidepool::tests {
 
-/// Tries every sequence of actions, and executes each one from its beginning. A sequence is continued unless another
-/// one has led to the same state, with the same times to the nanosecond.
+/// Tries every sequence of actions, and executes each one from its beginning. A sequence is not continued if it cannot
+/// end before the limit, or if another one has led to the same state, with the same times to the nanosecond. Places
+/// begin at multiples of 1 MiB.
 class EveryPlan {
  public:
   EveryPlan(const OptimumQuery& query, std::size_t most_states)

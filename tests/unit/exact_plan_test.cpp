@@ -129,7 +129,7 @@ TEST_CASE("planners follow the best plan of a tiny step, alone and repeated") {
     }
 }
 
-TEST_CASE("steps of more than ten ops, chains and several iterations are left to the search") {
+TEST_CASE("steps of more than ten ops, chains of policies and several iterations are left to the search") {
   const Trace longer = tests::chain_trace(6), tiny = updated_weight();
   REQUIRE(longer.ops().size() > kMostExactOps);
   Result failed;

@@ -124,7 +124,7 @@ TEST_CASE("pages that are unmapped before smaller ones of the same stream are la
 
 TEST_CASE("a retry may take memory that it has waited for without logging further events") {
   // In use: 0 to 5 MiB, the 50 MiB behind that, and 55 to 60 MiB. When the 50 MiB are freed, the whole pages in them
-  // are unmapped; 15 MiB stay free on both sides. A retry takes the block before the first unmapped pages. A request
+  // are unmapped; 15 MiB stay free on each side. A retry takes the block before the first unmapped pages. A request
   // after an empty_cache takes the block that cannot grow.
   for (const Bytes address : {5_MiB, 40_MiB, 41_MiB}) {
     Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 5_MiB), event(kSegmentMap, 20 * kMiB, 40_MiB),

@@ -34,7 +34,8 @@ Trace back(Read read, const std::string& form, const Trace& trace) {
   return read(Input{"exported", written(form, trace)});
 }
 
-/// Two iterations on two streams, with buffers from before, addresses that are used again, and orders of two ops.
+/// Two iterations on two streams, with buffers from before, addresses that are used again, and ops that wait for
+/// another stream.
 Trace two_steps() {
   TraceBuilder build{{"7", "8"}};
   build.meta()["device"] = "A GPU";
@@ -177,7 +178,7 @@ TEST_CASE("a trace exported as a database of Nsight Systems is the same when it 
   CHECK(trace.data().meta.at("device") == "A GPU");
 }
 
-TEST_CASE("a trace exported as a timeline equals the output of torch.profiler") {
+TEST_CASE("a trace exported as a timeline is read as output of torch.profiler, with the same ops and addresses") {
   const Trace original = two_steps();
   const Trace trace = back(read_kineto, "chrome", original);
   check_same_ops(trace, original);

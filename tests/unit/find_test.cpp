@@ -40,7 +40,7 @@ Row row_of(const std::string& outcome, Value overhead_ratio, Value gap) {
 
 }  // namespace
 
-TEST_CASE("bisection finds the least of a monotone row with few trials") {
+TEST_CASE("bisection finds the first place at which a monotone objective holds, with few trials") {
   for (std::size_t size : {1U, 2U, 3U, 10U, 20U, 31U})
     for (std::size_t least = 0; least <= size; ++least) {
       INFO(size << " places, the first that holds is " << least);

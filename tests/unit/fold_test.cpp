@@ -11,7 +11,8 @@ namespace {
 
 constexpr GptShape kSmall{.layers = 5, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
 
-/// `runs` rows, each an op with a name of its own and then `copies` copies of `ops` different ops. A last op follows.
+/// `runs` rows: each is an op with a name of its own, and then `copies` copies of a sequence of `ops` different ops. A
+/// last op follows.
 Trace rows_of_ops(int runs, int copies, int ops) {
   TraceBuilder build;
   const auto op = [&](const std::string& name) { build.run({.name = build.text(name), .duration = 1_us}, {}); };

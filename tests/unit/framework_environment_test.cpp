@@ -6,7 +6,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("frameworks are told not to pool device memory") {
+TEST_CASE("JAX and TensorFlow are told to use CUDA's allocators instead of pools of their own") {
   CHECK(framework_environment("torch").empty());
   CHECK(framework_environment("jax").at("XLA_PYTHON_CLIENT_ALLOCATOR") == "platform");
   CHECK(framework_environment("tf") == framework_environment("tensorflow"));

@@ -1,4 +1,4 @@
-// The mutations of the fuzz targets: the results differ from the input and still have its format.
+// The mutations of the fuzz targets: they give many different results, in the format of the input.
 #include <sqlite3.h>
 
 #include <nlohmann/json.hpp>

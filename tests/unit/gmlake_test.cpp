@@ -129,8 +129,8 @@ TEST_CASE("a stitched block is not used while one of its pages is in use") {
 }
 
 TEST_CASE("gmlake's level determines when it stitches") {
-  // Level 1 stitches after the device has refused 40 MiB more. Level 2 stitches only after all free segments have been
-  // released; then no blocks are left to stitch.
+  // Level 0 stitches before it asks the device. Level 1 stitches after the device has refused 40 MiB more. Level 2
+  // stitches only after all free segments have been released; then no blocks are left to stitch.
   for (const auto& [level, capacity, reserved, stitched] :
        {std::tuple{0, 82_MiB, 42_MiB, 1}, std::tuple{1, 82_MiB, 82_MiB, 0}, std::tuple{1, 81_MiB, 42_MiB, 1},
         std::tuple{2, 81_MiB, 40_MiB, 0}}) {

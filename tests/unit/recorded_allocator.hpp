@@ -18,8 +18,8 @@ class RecordedAllocator final : public Device {
   RecordedAllocator(const CachingConfig& config, Bytes capacity, std::uint32_t seed)
       : config_{config}, memory_{capacity}, model_{config, *this, capacity}, random_{seed} {}
 
-  /// Makes requests and frees in waves on `streams` streams. One of `delay` frees waits for another stream; with 0,
-  /// none waits.
+  /// Makes `steps` requests and frees, in waves, on `streams` streams. On average one of `delay` frees waits for
+  /// another stream; if `delay` is 0, none waits.
   void run(int steps, std::uint32_t streams, std::uint32_t delay) {
     for (int i = 0; i < steps; ++i) {
       if (random_() % 1'000 == 0) model_.release_cached_blocks();
@@ -42,7 +42,7 @@ class RecordedAllocator final : public Device {
     for (const auto& [address, segment] : segments_) snapshot.segments.push_back(final_segment(address, segment));
     return snapshot;
   }
-  /// Whether a snapshot may begin at the event without cutting a request in two.
+  /// Whether a snapshot may begin at the event without cutting a request in two. `event` > 0.
   bool begins_request(std::size_t event) const {
     return event >= events_.size() || events_[event - 1].action == SnapshotAction::kAlloc;
   }
