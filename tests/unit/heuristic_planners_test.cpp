@@ -45,7 +45,7 @@ TEST_CASE("a pass places each buffer in its turn, into the lowest or the smalles
 }
 
 TEST_CASE("the best of ten passes is the lowest of them") {
-  Instance instance;  // by birth, 3 + 4 + 2 = 9 B are stacked; other orders need 7 B
+  Instance instance;  // by birth, 2 + 3 + 4 = 9 B are stacked; other orders need 7 B
   instance.add(2_B, 0, 2);
   instance.add(3_B, 1, 3);
   instance.add(4_B, 2, 4);
@@ -75,7 +75,7 @@ TEST_CASE("XLA takes the lower one of a layout by size and a layout by lifetime"
 TEST_CASE("buffers that are not live together share an object, which grows with them") {
   // Position 1 has the most bytes: 4 and 3 are live. Each gets an object; 2 fits into the object of 4.
   CHECK(place_by_breadth(three()) == std::vector<Bytes>{0_B, 4_B, 0_B});
-  // Three positions: at 2, no object is large enough, so the largest free one grows.
+  // There are three positions. At position 2, no object is large enough, so the largest free one grows.
   Instance grows;
   grows.add(2_B, 0, 1);
   grows.add(1_B, 0, 1);

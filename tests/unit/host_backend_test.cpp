@@ -256,7 +256,8 @@ TEST_CASE("a backend that reuses a place before its swap-out has ended corrupts 
   HostOptions options;
   options.faults.late_copies = 50_ms;
   CHECK(execute_on_host(step.trace, plan.plan(), options).outcome == HostOutcome::kOk);
-  // On a slow link, the copies lose the race. On a busy machine, the other lanes may be later still; then it is slower.
+  // On a slow link, the copies lose the race. On a busy machine, other lanes may be later still; then a
+  // slower link is tried.
   const auto without_waits_on = [&](Verb verb) {
     options.faults.ignore_waits_on = verb;
     HostReport report;
@@ -274,11 +275,12 @@ TEST_CASE("a backend that reuses a place before its swap-out has ended corrupts 
   CHECK(without_waits_on(Verb::kSwapIn).outcome == HostOutcome::kCorrupt);  // op 2 does not wait for its input
 }
 
-TEST_CASE("a stuck run ends and reports the lanes that wait for each other") {
+TEST_CASE("a stuck run ends and reports which lane waits for which other one") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a).alloc(step.c, 8192_B);
-  // On a busy machine another lane may seem stuck, or the copy may end before the lane waits; then both get more time.
+  // On a busy machine another lane may seem stuck, or the copy may end before the lane waits. Then the run is tried
+  // with more patience and a later copy.
   for (const Nanos patience : {20_ms, 500_ms, 2'000_ms}) {
     HostOptions options;
     options.faults.late_copies = patience * 20;

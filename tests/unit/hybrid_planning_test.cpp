@@ -78,7 +78,7 @@ TEST_CASE("a lineage has the freed or dropped versions between a version and res
   CHECK(lineage.time(version(2), 4) == 6_ns);
 }
 
-TEST_CASE("versions without a lineage: absent inputs are from a source or from before the step") {
+TEST_CASE("a version has no lineage if an absent input is from a source or from before the step") {
   TraceBuilder build;
   const BufferId before = build.existing({.size = 1_B}), loaded = build.alloc({.size = 1_B});
   build.run({.kind = OpKind::kSource, .duration = 1_ns}, {{loaded, Access::kWrite}});

@@ -142,8 +142,8 @@ TEST_CASE(
 TEST_CASE("lost memory events are found by the totals and the addresses, and count once") {
   const auto lost = [](const std::string& events) { return read(events).data().losses.dropped_records; };
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 10)) == 0);
-  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // a lost event of 5 B
-  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, 5, 5)) == 1);   // its free
+  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // an allocation of 5 B
+  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, 5, 5)) == 1);   // the free of the first 5 B
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, -7, 0)) == 2);  // the free of 5 B and an allocation of 7 B
 }
 

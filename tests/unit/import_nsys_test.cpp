@@ -69,7 +69,7 @@ TEST_CASE("an nsys report gives kernels, copies and memsets in the order of thei
   CHECK(trace.data().meta.at("time") == "measured");
 }
 
-TEST_CASE("an nsys report with a write-ahead log is read too") {
+TEST_CASE("an nsys report with an empty write-ahead log is read, and one whose log has content is refused") {
   NsysWriter report;
   report.kernel("k", 100, 150, 250);
   std::string file = report.file();
@@ -110,7 +110,7 @@ TEST_CASE("an nsys report's graph without nodes is one op, and the nodes of a la
 
   NsysWriter nodes;
   nodes.kernel("second", 10, 40, 50);
-  nodes.kernel("first", 10, 20, 30);  // of the same launch
+  nodes.kernel("first", 10, 20, 30);  // launched at the same time
   CHECK(program(read(nodes)) == Names{"run void first<float>(int)", "run void second<float>(int)"});
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("a memInfo log gives lifetimes with device addresses") {
   }
 }
 
-TEST_CASE("a vec_block log gives ops that last until the next event, so that they fill the log's time") {
+TEST_CASE("a vec_block log gives ops that last until the next use, so that they fill the log's time") {
   const Trace trace = read(
       "Malloc 0xa 64 1000\n"
       "Mutable 0xa 64 1010\n"  // 0 to 35, since the first event was at 1000

@@ -152,7 +152,7 @@ TEST_CASE("an operator that writes more than the operators it calls runs after t
         Names{"alloc 1", "run aten::sum", "alloc 2", "run aten::convolution_backward", "free 1", "free 2"});
 }
 
-TEST_CASE("uses that do not follow from a schema are marked as guesses") {
+TEST_CASE("uses that do not follow from a schema have weaker evidence") {
   const Trace trace =
       read({node(2, 1, "c10d::allreduce_", "(Tensor[] tensors, int op) -> int", "[" + tensor(7, 10) + "]", ""),
             node(3, 1, "triton_poi_fused_0", "", tensor(7, 10) + ", " + tensor(8, 10), "", "triton"),

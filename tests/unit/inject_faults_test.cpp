@@ -109,7 +109,8 @@ TEST_CASE("if a driver does not give kernel parameters, launches are recorded as
 
 TEST_CASE("a flush that hangs does not delay the end of the job") {
   const ScratchFolder folder;
-  // The flush never ends, so the job ends only if it does not wait for it. The launch is on the disk before that.
+  // The flush never ends, so the job ends only if it does not wait for the flush. The launch is on the disk before the
+  // job ends.
   const tests::Gate written = tests::gate_until_written(folder, 0, 1);
   const auto job = run_job(folder, kKernels + kStep + written.line(),
                            "STANDIN_FAULTS=hang-flush TIDEPOOL_FLUSH_LIMIT_MS=100", {written});
@@ -146,7 +147,7 @@ TEST_CASE("forked children are not recorded and do not disturb the recording; th
   CHECK(kernels == std::vector<std::size_t>{2, 3});
 }
 
-TEST_CASE("a process that replaces itself begins a second file, and its memory ends with the first") {
+TEST_CASE("a process that replaces itself begins a second file, and the memory of its first program ends") {
   const ScratchFolder folder;
   std::ofstream{folder.file("other")} << kKernels + "alloc a 1024\nalloc b 1024\nlaunch add a b 1\nfree a\n";
   const tests::Gate written = tests::gate_until_written(folder, 1, 1);

@@ -11,7 +11,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// A rank with 100 B from before the step. An op makes `size` bytes, then a collective, then an op makes as many again.
+/// A rank with 100 B from before the step. An op makes `size` bytes in `before`; after a collective, an op makes as
+/// many again in 10 us.
 Trace growing_rank(Nanos before, Bytes size) {
   TraceBuilder build;
   build.existing({.size = 100_B});

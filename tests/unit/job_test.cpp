@@ -88,7 +88,7 @@ TEST_CASE("a profile that is read alone has no waits") {
   CHECK(trace.data().orders.empty());
 }
 
-TEST_CASE("profiles are refused unless they are one of each rank") {
+TEST_CASE("profiles are refused unless there is one of each rank, and their collectives agree") {
   CHECK(complaint({rank_profile(0, 200), rank_profile(2, 200)}) == "runs: ranks 0, 2; expected 0 to 1, each once");
   CHECK(complaint({rank_profile(1, 200)}) == "runs: rank 1; expected 0 to 0, each once");
   CHECK(complaint({rank_profile(0, 200), rank_profile(1, 200, "all_to_all")}) ==

@@ -56,8 +56,8 @@ TEST_CASE("an input that is overwritten before the content is read does not stay
 }
 
 TEST_CASE("tide recomputes large content from small inputs that it keeps after the program has freed them") {
-  // While op2 runs, g must be absent: a copy takes 2 ms. If x is kept, only op1 runs again: 5 us. Otherwise op0 would
-  // run again as well.
+  // While op2 runs, g must be absent. To copy it out and in would take 2 ms. If x is kept, only op1 runs again: 5 us.
+  // Otherwise op0 would run again as well.
   const Trace trace = gradient(1'000_B);
   const Machine machine{.name = "test",
                         .capacity = 1_GiB,

@@ -32,7 +32,8 @@ TEST_CASE("with a window of one layer, each copy runs beside one layer") {
 
 TEST_CASE("the window is the smallest one that hides all copies") {
   // Eight layers of 100 ns. If x_1 to x_k leave, the window is m = 7 - k. Swap-outs of s > 100 ns follow each other
-  // from 200 ns on. The last one ends at 200 + k s, and must have ended when layer k + m + 2 begins, at 800 ns.
+  // from 200 ns on. The last one ends at 200 + k s, and must have ended when layer k + m + 2 = 9, the loss, begins, at
+  // 800 ns.
   for (const auto& [size, leaving] : {std::pair{100_B, 6}, std::pair{101_B, 5}, std::pair{120_B, 5},
                                       std::pair{121_B, 4}, std::pair{150_B, 4}, std::pair{151_B, 3}}) {
     INFO(to_text(size));

@@ -45,7 +45,7 @@ TEST_CASE("unmapping ends every mapping inside the range, and no other") {
   CHECK(ranges.remove_within(100, 10) == 0);
 }
 
-TEST_CASE("live ranges give the same answers as a map of single bytes") {
+TEST_CASE("live ranges give the same answers as a sorted map of ranges") {
   std::mt19937_64 random{7};
   LiveRanges ranges;
   std::map<std::uint64_t, std::uint64_t> expected;  // begin to end

@@ -93,7 +93,7 @@ TEST_CASE("with iterations of the hook, a capture becomes these iterations, oper
   CHECK(lower(std::vector{raw_log(lines)}).ops().size() == 3);  // without iterations: all kernels
 }
 
-TEST_CASE("if the hook marks iterations, numbered ranges of the job are none") {
+TEST_CASE("if the hook marks iterations, numbered ranges of the job are not taken for iterations") {
   // The job's ranges begin and end within the hook's iterations, and are open when these end.
   const auto nvtx = [](const char* action, int time, const char* name) {
     return fmt::format("{{'kind': 'range', 'action': '{}', 'time': {}, 'name': '{}', 'thread': 5}}\n", action, time,

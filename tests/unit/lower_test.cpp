@@ -210,7 +210,7 @@ TEST_CASE("an operator's schema gives the access of its kernels' parameters") {
                                 kernel("check", 12, "['read', 4096]", 7, "const"));
     CHECK(uses(trace, 0) == Lines{"read 0 const"});
   }
-  SECTION("a launch that nobody looked at has what its operator has; of several that is a guess") {
+  SECTION("a launch that was not scanned has the uses of its operator; those of several launches are guesses") {
     const Trace one =
         lowered(memory + op("aten::relu", 10, 20, "['read', 4096], ['write', 8192]") + kernel("relu", 12));
     CHECK(uses(one, 0) == Lines{"read 0 schema", "write 1 schema"});
@@ -219,7 +219,7 @@ TEST_CASE("an operator's schema gives the access of its kernels' parameters") {
     CHECK(uses(two, 0) == Lines{"read 0 inferred", "write 1 inferred"});
     CHECK(uses(two, 1) == Lines{"read 0 inferred", "read_write 1 inferred"});
   }
-  SECTION("an id that was pushed around a launch goes before its thread") {
+  SECTION("an id that was pushed around a launch decides its operator, even if its thread is in another one") {
     const Trace trace = lowered(memory + op("aten::relu", 10, 20, "['read', 4096]") +
                                 "{'kind': 'framework_op', 'name': 'backward', 'id': 77, 'start': 90, 'end': 95, "
                                 "'thread': 6, 'phase': 'backward', 'uses': [['write', 8192]]}\n"
@@ -464,7 +464,7 @@ TEST_CASE("the last iteration of a job of several processes ends when every proc
             begin, op, op + 1, end),
         fmt::format("'process': {}, 'source': 'torch', 'clock': 'monotonic_raw'", process));
   };
-  // The second process runs its op after the first one's step, in a step that begins with that one or after it.
+  // The second process runs its op after the first one's step, in a step that begins at the same time or later.
   const Trace same = lower(std::vector{step(1, 10, 11, 13), step(2, 10, 14, 16)});
   const Trace behind = lower(std::vector{step(1, 10, 11, 13), step(2, 20, 24, 26)});
   CHECK(same.text(same.data().marks.back().name) == "0");

@@ -26,7 +26,7 @@ std::vector<std::uint32_t> reruns(const Result& result) {
 
 }  // namespace
 
-// Op 2 i makes y_i. Checkpointing block i frees only y_i, since x_i is the block's output.
+// Op 2 i makes y_i. Checkpointing block i frees only y_i, since x_(i+1) is the block's output.
 
 TEST_CASE("of equal blocks, Mimose checkpoints as few as cover the excess, beginning with the first block") {
   // The peak is in the backward of the last block: x_0 to x_3 and two gradients of 10 B, y_0 to y_3 of 100 B.

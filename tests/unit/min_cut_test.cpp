@@ -155,7 +155,7 @@ TEST_CASE("a version that is updated in place may be kept or recomputed, and tak
   CHECK(RecomputeModel{trace, {}, StreamId{0}}.taken(1) == Bytes{100});
 }
 
-TEST_CASE("recomputation on a stream other than the busiest one costs nothing") {
+TEST_CASE("bounds count no recomputation on streams other than the busiest one") {
   // a (100 B) is made in 3 us, on the same stream or a second one. Of 100 B, w takes 60 B, so 60 B of a do not fit.
   for (const bool apart : {false, true}) {
     TraceBuilder build;

@@ -42,7 +42,7 @@ Trace away_and_back(Nanos busy) {
 
 }  // namespace
 
-TEST_CASE("the optimum of one swap-out and swap-in is the time of both, minus the part that ops hide") {
+TEST_CASE("the optimum waits for a whole swap-out and swap-in if every op in between needs the place") {
   // With memory for two, neither b nor c needs a's place. With memory for one, a must have left (1 us) before b begins,
   // and is swapped in (1 us) after c has ended. In ns: 100 + 1000 + busy + busy + 1000 + 100.
   for (const Nanos busy : {300_ns, 3'000_ns}) {

@@ -87,7 +87,7 @@ Bytes lowest_of_all(const Lifetimes& lifetimes, const Dependencies& dependencies
 
 }  // namespace
 
-TEST_CASE("two ops keep their order if one reads or overwrites content that the other one uses") {
+TEST_CASE("two ops keep their order if one makes or overwrites content that the other one uses") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B}), y = build.alloc({.size = 10_B}), z = build.alloc({.size = 10_B});
   const Op op{.name = build.text("op")};

@@ -225,7 +225,7 @@ TEST_CASE("bounds for any order are at most the optimum of every order") {
   CHECK(infeasible > 10);
 }
 
-TEST_CASE("if every order uses content both before and after an op, order-swap counts its swap-out and its swap-in") {
+TEST_CASE("if every order uses content before and after an op, the bound order-swap counts its swap-out and swap-in") {
   // a (100 B) is made first and read last. In between, each op reads the output of the one before.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 10_B}), c = build.alloc({.size = 100_B}),

@@ -41,7 +41,7 @@ Trace imported(const Recording& recording) {
 
 }  // namespace
 
-TEST_CASE("the recording of a simulated run has at most the simulation's bytes, at places that never overlap") {
+TEST_CASE("the recording of a simulated run has the simulation's peak, at places that never overlap") {
   const Trace trace = tests::chain_trace(12);
   for (const auto& [pool, policy] : {std::pair{"best-fit", "none"}, std::pair{"best-fit", "lru-swap"},
                                      std::pair{"best-fit", "dtr"}, std::pair{"pytorch", "none"}}) {

@@ -44,7 +44,7 @@ std::vector<Nanos> begins(const std::string& infos) {
 
 }  // namespace
 
-TEST_CASE("the ranks of a job begin at their recorded times, even if these are estimates; those of a dry run at once") {
+TEST_CASE("the ranks of a job begin at their recorded times, even if estimated; those of a dry run begin together") {
   const std::string estimated = "{'kind': 'info', 'key': 'time', 'value': 'estimated'}\n";
   CHECK(begins("") == std::vector{0_ns, 500_ns});
   CHECK(begins(estimated) == std::vector{0_ns, 500_ns});

@@ -35,8 +35,8 @@ TEST_CASE("there is no schedule if an op and its inputs do not fit, or if an op 
 }
 
 TEST_CASE("a repeated search of schedules gives the same answer") {
-  // Each of 40 ops reads the one before it; from 21 on, op i also reads op 39 - i. So many schedules cost about the
-  // same.
+  // Each of 40 ops reads the one before it; from 21 on, op i also reads op 39 - i. Because of this, many schedules cost
+  // about the same.
   RerunProblem problem{.inputs = {}, .cost = {}, .bytes = {}, .room = 14, .most_runs = 0};
   for (std::uint32_t i = 0; i < 40; ++i) {
     problem.inputs.emplace_back();

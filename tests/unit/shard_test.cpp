@@ -132,7 +132,7 @@ TEST_CASE("a text that is no shard is refused") {
   CHECK_FALSE(shard.has("000000000000000a0000000000000000"));
 }
 
-TEST_CASE("an order is read back from its text, and all shards of one sweep have the same sweep") {
+TEST_CASE("a sweep's request is read back from its text, and the requests of all its shards are joined to one") {
   SweepOrder order{.traces = {"a \"b\".tide", "c"},
                    .hashes = {"1", "2"},
                    .grid = {.pool = "p", .policy = "q(x=1)", .capacity = "0.3x", .count_search = true},

@@ -79,7 +79,7 @@ TEST_CASE("a step needs slots for the storages that one op uses, and for all sto
   CHECK(demand.live(together)[0] == std::vector<Bytes>{1_B, 2_B, 2_B, 3_B, 3_B, 2_B, 2_B, 2_B});
 }
 
-TEST_CASE("if a class is full, the storage with the latest next use is evicted, and swapped in when a slot is free") {
+TEST_CASE("if a class is full, its storage with the latest next use is evicted, and swapped in when a slot is free") {
   // There is one slot of 60 B and one of 100 B. p takes the slot of b, although a is used after b.
   const Trace trace = two_sizes();
   const auto run = [&](Bytes capacity) {

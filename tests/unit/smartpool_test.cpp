@@ -138,7 +138,7 @@ TEST_CASE("SmartPool serves iterations from its pool after it has seen two of th
   CHECK(loop.device.most_reserved() == 60_KiB);
 }
 
-TEST_CASE("after one additional event, SmartPool finds wrong slots for the rest of the job") {
+TEST_CASE("after one additional request, SmartPool finds wrong slots for the rest of the job") {
   SmartPool pool{SmartPoolFit::kBest};
   Loop loop{pool};
   for (int i = 0; i < 13; ++i) loop.iteration(60);
