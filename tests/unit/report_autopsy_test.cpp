@@ -60,7 +60,7 @@ TEST_CASE("the cheapest window is as cheap as the best of all windows") {
   }
 }
 
-TEST_CASE("without addresses, the smallest buffer that is large enough is evicted; if none is, the largest and others") {
+TEST_CASE("without addresses, the smallest buffer that is large enough is evicted; if none is, the largest and more") {
   const std::vector<Occupant> occupants{at(0, -1, 30, 9), at(1, -1, 20, 5), at(2, -1, 50, 6, true), at(3, -1, 5, 6)};
   CHECK(least_buffers(occupants, 15_B).buffers == std::vector{BufferId{1}});
   CHECK(least_buffers(occupants, 33_B).buffers == std::vector{BufferId{0}, BufferId{3}});

@@ -137,7 +137,7 @@ TEST_CASE("a run that alternates between two kinds of iterations takes their mea
   }
 }
 
-TEST_CASE("a run of too few iterations to settle says so and takes the mean of the last half, but of at least two") {
+TEST_CASE("a run of one or two iterations does not settle, says so, and takes the mean of all") {
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   for (const auto& [tried, mean] : {std::pair{1, 1'610_ns}, std::pair{2, (1'610_ns + 1'710_ns) / 2}}) {
     INFO(tried);
@@ -365,7 +365,7 @@ TEST_CASE("if addresses do not recur, a cycle must have the same costs twice; ot
   CHECK(longest_cycle({{boundary(1, 1), boundary(2, 2), boundary(3, 3)}}) == 0);
 }
 
-TEST_CASE("a grid is of the steady state if the step repeats, and of one step on request") {
+TEST_CASE("a grid asks for the steady state of a step that repeats, and for one step on request") {
   const Trace repeated = weight_in_the_way(Access::kRead);
   TraceBuilder build;
   build.free([&] {
@@ -392,7 +392,7 @@ TEST_CASE("a grid is of the steady state if the step repeats, and of one step on
                     "--first: one step alone; expected no --iterations beside it");
 }
 
-TEST_CASE("a step whose last iteration is faster than any possible mean takes the mean") {
+TEST_CASE("a run whose last iteration is faster than any possible mean reports the mean") {
   // Op 0 reads a weight of 8 MiB and makes 2 MiB, which op 2 updates; op 3 makes 6 MiB that cannot be recomputed. With
   // 10 MiB, iterations of 22 and 48 ms can alternate, and the last one may take 22 ms. No cycle has a mean below 28 ms.
   TraceBuilder build;

@@ -51,7 +51,7 @@ TEST_CASE("four micro-batches of five layers and an optimizer are one step") {
     CHECK(find(times(static_cast<int>(count), kAccumulated)) == equal_steps(count, 93));
 }
 
-TEST_CASE("long sequences of different ops before the loop are no steps") {
+TEST_CASE("long repetitions of other ops before the loop are no steps") {
   const std::string prologue = times(161, "h") + times(53, "uvv") + times(322, "v");
   CHECK(find(prologue + times(3, kAccumulated)) == equal_steps(3, 93, prologue.size()));
 }

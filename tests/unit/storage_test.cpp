@@ -37,7 +37,7 @@ struct Example {
   }
 };
 
-/// Per byte, copies take 1 ns to the host and back, 2 ns to storage, and 4 ns back from storage.
+/// Per byte, copies take 1 ns to the host, 1 ns back, 2 ns to storage, and 4 ns back from storage.
 Machine tiers(Bytes host, Bytes storage) {
   Machine machine = tests::byte_per_nano();
   machine.host.capacity = host;

@@ -98,7 +98,7 @@ TEST_CASE("planners use the ends by streams") {
   CHECK(load_of(instance) == 2_KiB);
 }
 
-TEST_CASE("a buffer from before the step that is freed first has a lifetime, and shares memory with no buffer of it") {
+TEST_CASE("a buffer from before the step that is freed first has a lifetime before those of the step's buffers") {
   TraceBuilder build;
   const BufferId old = build.existing({.size = 1_KiB});
   build.existing({.size = 512_B});

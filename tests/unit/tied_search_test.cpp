@@ -186,7 +186,7 @@ TEST_CASE("hopeless plans are not judged, and the search still ends") {
   }
 }
 
-TEST_CASE("a plan whose drops alone make it too slow runs their ops again, and is slower") {
+TEST_CASE("a plan whose reruns alone must make it too slow is slower than the best plan when it is run") {
   const Trace trace = gpt(6);
   const Classes found = classes_of(trace);
   const std::vector<Nanos> costs = Reruns(trace, found.gaps).costs();

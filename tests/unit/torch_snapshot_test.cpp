@@ -102,7 +102,7 @@ TEST_CASE("an allocation has the innermost line of the user's code in its stack"
         "t.log: device 0, trace entry 0: no 'filename'; expected a text");
 }
 
-TEST_CASE("the user's code in a stack is the code of no package, no compiler and not of Python") {
+TEST_CASE("in a stack, code of packages, compilers and Python is not the user's code") {
   for (const char* file :
        {"/home/ada/train.py", "net/model.py", "D:\\net\\model.py", "<ipython-input-3-0a1b>", "/home/ada/torch/train.py",
         "/tmp/ipykernel_71/4242.py", "<stdin>", "/home/ada/lib/python_jobs/train.py"}) {

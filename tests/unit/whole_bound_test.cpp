@@ -18,7 +18,7 @@ struct Asked {
   Machine machine = kMachine;
 };
 
-/// The bound by whole buffers; 0 if there is none, since no time is lost then.
+/// The bound by whole buffers; 0 if there is none, because no time is lost or the step is too large.
 Nanos bound_of(const Trace& trace, const Asked& asked) {
   const BoundQuery query{.trace = trace,
                          .machine = asked.machine,

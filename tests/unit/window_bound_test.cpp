@@ -38,6 +38,7 @@ Trace one_gap(Nanos busy, Nanos behind = {}) {
   return build.finish();
 }
 
+/// The bound with this name; 0 if there is none.
 Nanos bound_of(const Trace& trace, Bytes capacity, const std::string& name, bool remat = false, bool steady = false) {
   const BoundQuery query{
       .trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat, .steady = steady};
@@ -46,7 +47,8 @@ Nanos bound_of(const Trace& trace, Bytes capacity, const std::string& name, bool
   return {};
 }
 
-/// Checks equality, except for the millionth part and the nanosecond that the bound subtracts for rounding.
+/// Checks equality, except for rounding: the bound subtracts a millionth part and a nanosecond; twice as much may
+/// be missing.
 void check_tight(Nanos bound, Nanos exact) {
   CHECK(bound <= exact);
   CHECK(bound + 2_ns + Nanos{exact.count() / 500'000} >= exact);
