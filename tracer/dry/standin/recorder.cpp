@@ -54,6 +54,14 @@ raw::ClockReading clocks() {
   return {now, clock_now(CLOCK_REALTIME), now};
 }
 
+void report_failure(int error) {
+  std::fputs(fmt::format("tidepool dry run: the disk refuses what is recorded ({}); the job goes on, and the raw file "
+                         "has what was written before\n",
+                         std::strerror(error))
+                 .c_str(),
+             stderr);
+}
+
 }  // namespace
 
 std::int64_t Recorder::now() { return clock_now(CLOCK_MONOTONIC_RAW); }
@@ -76,10 +84,12 @@ void Recorder::open(const std::string& folder) {
   header.source = raw::Source::kInterposer;
   header.clock = raw::Clock::kMonotonicRaw;
   header.time = now();
+  raw::WriterOptions options;
+  options.on_failure = report_failure;
   int error = mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? EEXIST : errno;
   for (int again = 1; error == EEXIST && again < 1000; ++again) {  // exec keeps the id of a process
     const std::string part = again == 1 ? "" : fmt::format(".{}", again);
-    error = writer_.open(fmt::format("{}/{}{}.dry.raw", folder, getpid(), part).c_str(), header);
+    error = writer_.open(fmt::format("{}/{}{}.dry.raw", folder, getpid(), part).c_str(), header, options);
   }
   if (error != 0) {
     std::fputs(fmt::format("tidepool dry run: {}: {}; nothing is recorded\n", folder, std::strerror(error)).c_str(),
