@@ -34,7 +34,7 @@ def numbers(text):
     except ValueError:
         found = [0]
     if min(found) < 2:
-        raise argparse.ArgumentTypeError(f"'{text}' has no numbers of ranks; expected at least 2, as in 2,4")
+        raise argparse.ArgumentTypeError(f"'{text}': expected whole numbers of ranks from 2, as in 2,4")
     return found
 
 

@@ -45,7 +45,7 @@ if(Python3_Interpreter_FOUND)
     set_tests_properties("the day with a GPU runs from the bundle on the stand-in" PROPERTIES FIXTURES_REQUIRED bundle
       TIMEOUT 4500)
   endif()
-  add_test(NAME "the PyTorch recorder records what it should"
+  add_test(NAME "the own tests of the PyTorch recorder pass"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
   foreach(way Record Run Dry)
     add_test(NAME "whole PyTorch jobs: ${way}" COMMAND ${torch_python} -m unittest -v matrix_test.${way}
@@ -82,9 +82,9 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/recording/like_cpu.py)
   add_test(NAME "a table of levers takes each number from a run with the options asked for"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_CURRENT_SOURCE_DIR}/levers/levers_table.py)
-  add_test(NAME "the model of GPT iterations does what it says"
+  add_test(NAME "the examples in the model of GPT iterations hold"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/gpt_iteration.py)
-  add_test(NAME "the model of GPT iterations is as close to measured ones as it says"
+  add_test(NAME "the model of GPT iterations is within 6.5 % of measured ones"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p gpt_iteration_test.py)
   set(check_documents ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/documents_test.py --program $<TARGET_FILE:tidepool>)
   add_test(NAME "links in the documents lead somewhere" COMMAND ${check_documents} links)
@@ -98,7 +98,7 @@ if(Python3_Interpreter_FOUND)
   set_tests_properties("the documents make a site" PROPERTIES SKIP_REGULAR_EXPRESSION "(mkdocs|Pygments) is not installed")
   add_test(NAME "a plan is carried out on a live PyTorch job"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
-  set_tests_properties("the PyTorch recorder records what it should" "a plan is carried out on a live PyTorch job"
+  set_tests_properties("the own tests of the PyTorch recorder pass" "a plan is carried out on a live PyTorch job"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised" PROPERTIES
     SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 1800)

@@ -72,7 +72,8 @@ std::vector<std::string> warnings(const Trace& trace) {
     if (count != 0) lines.push_back(fmt::format("{} {}", count, what));
   };
   say(lost.dropped_records, "or more records were lost");
-  say(lost.unmatched_frees, "frees of memory whose allocation was not seen");
+  say(lost.unmatched_frees, lost.unmatched_frees == 1 ? "free of memory whose allocation was not seen"
+                                                      : "frees of memory whose allocation was not seen");
   say(lost.unknown_pointers, "values in kernel parameters look like device addresses but are in no recorded buffer");
   if (lost.clock_residual_ns != 0)
     lines.push_back(fmt::format("clocks of the recording differ by up to {} after they were aligned",

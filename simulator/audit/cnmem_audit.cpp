@@ -8,6 +8,7 @@
 
 #include "simulator/audit/memory_pieces.hpp"
 #include "simulator/pools/cnmem.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -47,8 +48,8 @@ class LoggedDevice final : public Device {
  private:
   Bytes next_logged(Bytes size) {
     if (given_ == segments_.size()) {
-      wrong_ =
-          fmt::format("the model asks for segment {} of {} B; the log has {} segments", given_, size.count(), given_);
+      wrong_ = fmt::format("the model asks for segment {} of {} B; the log has {}", given_, size.count(),
+                           counted(static_cast<std::int64_t>(given_), "segment"));
       return {};
     }
     const LoggedSegment& segment = segments_[given_++];

@@ -122,7 +122,7 @@ void Checker::copy_to_host(const Action& action, Place& place) {
                                to_text(held_on_host_), to_text(host.capacity),
                                storage.capacity == Bytes{}
                                    ? ""
-                                   : fmt::format(", and {} in storage, where {} are of {}", to_text(size),
+                                   : fmt::format(", and {} in storage, where {} are in use of {}", to_text(size),
                                                  to_text(stored_), to_text(storage.capacity))));
   }
 }

@@ -39,7 +39,7 @@ class RankSweep(unittest.TestCase):
         self.assertIn("'layers' is no setting; expected an option and its values, as in batch=1,2", refused.stderr)
         refused = sweep("--ranks", "1,2", "--", "train.py")
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("'1,2' has no numbers of ranks; expected at least 2, as in 2,4", refused.stderr)
+        self.assertIn("'1,2': expected whole numbers of ranks from 2, as in 2,4", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ TEST_CASE("a logged segment of another size is reported") {
   CHECK(audit_cnmem(log, 1_MiB, parse_segments("list", "0x1000000 1\n0x5000000 3\n")).total().first_mismatch ==
         "device 0: event 1: the log shows segment 1 of 3 MiB at 0x5000000; the model asks for 2097152 B");
   CHECK(audit_cnmem(log, 1_MiB, parse_segments("list", "0x1000000 1")).total().first_mismatch ==
-        "device 0: event 1: the model asks for segment 1 of 2097152 B; the log has 1 segments");
+        "device 0: event 1: the model asks for segment 1 of 2097152 B; the log has 1 segment");
 }
 
 TEST_CASE("a line that is no segment is refused with its number") {

@@ -255,7 +255,8 @@ TEST_CASE("formats of allocations refuse a trace without addresses") {
   build.alloc({.size = 8_B});
   const Trace trace = build.finish();
   for (const char* form : {"torch-snapshot", "rmm", "sqlite"})
-    CHECK_THROWS_WITH(written(form, trace),
-                      "1 allocations or frees have no address, which this form needs; run simulate --plan-out with a "
-                      "pool, and export the plan");
+    CHECK_THROWS_WITH(
+        written(form, trace),
+        "1 of the allocations and frees has no address, which this form needs; run simulate --plan-out with a "
+        "pool, and export the plan");
 }

@@ -102,7 +102,8 @@ TEST_CASE("wrong tables of G10 are refused with the line and the reason") {
   CHECK(refusal(kKernels, kTensors, changed(kTimes, "0002", "0003")) == "times.txt:3: kernel 3; expected kernel 2");
   CHECK(refusal(kKernels, kTensors, kTimes + "0003 1 ms\n") ==
         "times.txt:4: a time for kernel 3; the table of kernels has 3");
-  CHECK(refusal(kKernels, kTensors, "0000 1 ms\n") == "times.txt: times for 1 kernels; the table of kernels has 3");
+  CHECK(refusal(kKernels, kTensors, "0000 1 ms\n") ==
+        "times.txt: times for 1 of the 3 kernels in the table of kernels; expected one for each");
 }
 
 TEST_CASE("G10's three tables are read from a folder, or from the table of kernels and the others beside it") {

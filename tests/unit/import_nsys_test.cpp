@@ -135,7 +135,7 @@ TEST_CASE("an nsys report's events of device memory give buffers between the lau
   CHECK(trace.ideal_peak() == 80_B);  // 16 B from before and 64 B
   CHECK(trace.data().losses.unmatched_frees == 1);
   CHECK(warnings(trace) ==
-        Names{"1 frees of memory whose allocation was not seen",
+        Names{"1 free of memory whose allocation was not seen",
               "no op says which buffers it uses: pools can be compared, swapping and recomputation cannot"});
 }
 

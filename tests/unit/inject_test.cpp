@@ -463,7 +463,7 @@ TEST_CASE("if a job ends before the iterations to record, a message says why not
   const ScratchFolder folder;
   const auto job = run_job(folder, "push iteration\npop\n", "TIDEPOOL_SKIP=10");
   CHECK(job.err ==
-        "tidepool: the job ended before the iterations that were to be recorded: 1 iterations were marked, 10 to be "
+        "tidepool: the job ended before the iterations that were to be recorded: 1 iteration was marked, 10 to be "
         "skipped. Iterations are NVTX ranges 'iteration...'\n");
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("a copy that fits neither on the host nor in storage is refused with t
   CHECK_THROWS_WITH(
       replay(example.trace, on(tiers(1000_B, 999_B)), example.plan()),
       "swap out version 1 before op 1: it takes 1000 B on the host, where 1000 B are in use of 1000 B, and "
-      "1000 B in storage, where 0 B are of 999 B");
+      "1000 B in storage, where 0 B are in use of 999 B");
 
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});

@@ -149,8 +149,8 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   if (!recorded.work && without_gpu(arguments)) {
     const std::uint64_t skip = arguments.skip.value_or(0);
     return recorded.hooked ? fmt::format(
-                                 "no step of PyTorch; a message above gives the reason, or the job ended no "
-                                 "more than {} step{} of an optimizer",
+                                 "no step of PyTorch; a message above gives the reason, or the job completed at "
+                                 "most {} step{} of an optimizer",
                                  skip + 1, skip == 0 ? "" : "s")
                            : kNoHook;
   }

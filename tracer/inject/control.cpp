@@ -99,7 +99,8 @@ void Recorder::end() {
   }
   if (window_ != nullptr && !window_->begun() && output_.is_open())
     say("the job ended before the iterations that were to be recorded: " + std::to_string(window_->boundaries()) +
-        " iterations were marked, " + std::to_string(options_.skip) + " to be skipped. " +
+        (window_->boundaries() == 1 ? " iteration was marked, " : " iterations were marked, ") +
+        std::to_string(options_.skip) + " to be skipped. " +
         (options_.torch ? "Iterations are steps of a PyTorch optimizer"
                         : "Iterations are NVTX ranges '" + options_.iteration_range + "...'" +
                               (options_.iteration_kernel.empty()

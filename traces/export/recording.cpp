@@ -128,10 +128,10 @@ void require_addresses(const Recording& recording) {
     for (const RecordedBlock& event : *events) unplaced += event.address < 0;
   if (unplaced > 0)
     refuse(
-        "{} allocations or frees have no address, which this form needs; run simulate --plan-out with a pool, and "
-        "export "
-        "the plan",
-        unplaced);
+        "{} of the allocations and frees {} no address, which this form needs; run simulate --plan-out with a pool, "
+        "and "
+        "export the plan",
+        unplaced, unplaced == 1 ? "has" : "have");
 }
 
 }  // namespace tidepool

@@ -151,8 +151,8 @@ void read_times(const Input& input, Tables& tables) {
     tables.kernels[next++].duration = duration;
   }
   if (next < tables.kernels.size())
-    throw InputError{fmt::format("{}: times for {} kernels; the table of kernels has {}", input.path(), next,
-                                 tables.kernels.size())};
+    throw InputError{fmt::format("{}: times for {} of the {} kernels in the table of kernels; expected one for each",
+                                 input.path(), next, tables.kernels.size())};
 }
 
 Phase phase_of(std::string_view kernel) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the instances in this folder, or a better plan for them.
+"""Makes the instances in this folder, or better plans or bounds for them.
 
     make.py [--program build/tidepool] [--policy 'tide(effort=2000)'] [--again | --bounds] [NAME...]
 
 A row that exists is left alone, so the same command goes on where it was interrupted; with --again, a row is replaced
-if the new plan takes less time. With --bounds, a row that exists keeps its plan, and gets a better bound. Ends with the
-table for README.md.
+if the new plan takes less time. With --bounds, a row that exists keeps its plan, and gets a better bound if one is
+found. Rows that are missing are always made. Ends with the table for README.md.
 """
 import argparse
 import gzip

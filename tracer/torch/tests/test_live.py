@@ -173,7 +173,6 @@ class Script(unittest.TestCase):
         lost = [(record["loss"], record["count"]) for record in records if record.get("kind") == "loss"]
         self.assertEqual(lost, [("dropped_records", 2)] * 3)
 
-    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
     def test_a_job_of_two_optimizers_is_recorded_after_both_have_made_their_state(self):
         script = TWO.replace("STEPS", "4")
         plain, _, _ = run({}, script)
@@ -208,6 +207,7 @@ class Script(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual([record["id"] for record in records if record.get("action") == "end"], [1, 2, 3, 4])
 
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
     def test_the_recorder_of_the_gpu_is_told_the_iterations_that_the_hook_records(self):
         with tempfile.TemporaryDirectory() as folder:
             source, library = os.path.join(folder, "other.c"), os.path.join(folder, "other.so")
