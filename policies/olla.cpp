@@ -18,8 +18,8 @@ namespace {
 
 /// OLLA's integer program for one step. There are as many points in time as ops. Each op runs at one point, between the
 /// earliest and the latest that its dependencies allow (C). Each buffer is kept at some points (P): it can be kept only
-/// if it was made or kept at the point before, and it must be kept where an op that uses it runs. Ops at the same point
-/// may then run in any order: each order needs at most the memory of all of them together.
+/// if it was made or kept at the point before, and it must be kept where an op runs that uses it but does not make it.
+/// Ops at the same point may then run in any order: each order needs at most the memory of all of them together.
 class Formulation {
  public:
   Formulation(const Lifetimes& lifetimes, const Dependencies& dependencies)
@@ -105,7 +105,7 @@ class Formulation {
       const std::uint32_t kept = program_.variable(0, 1, 0);  // a whole number if the runs are
       program_.add(load_[t], kept, size);
       if (is_made) add_run(load_[t], maker, t, size);
-      // It is kept only if it was there at the point before. A buffer that outlives the step stays from then on.
+      // It is kept only if it was there at the point before. If the step makes it and it outlives the step, it stays.
       if (is_made || before) {
         const std::uint32_t row = program_.row(is_made && buffer.outlives ? 0 : -LinearProgram::kInfinity, 0);
         program_.add(row, kept, 1);

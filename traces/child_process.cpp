@@ -24,7 +24,7 @@ extern "C" void pass_on(int signal) {
   if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
 }
 
-/// While an object of this class exists, this process ignores interrupts, and passes other signals that end programs to
+/// While an object of this class exists, this process ignores SIGINT and SIGQUIT, and passes SIGTERM and SIGHUP on to
 /// the child.
 class SignalsToChild {
  public:
@@ -50,7 +50,7 @@ class SignalsToChild {
   std::array<struct sigaction, kEndings.size()> before_ = {};
 };
 
-/// While an object of this class exists, signals that end or interrupt programs are blocked.
+/// While an object of this class exists, the signals in kEndings are blocked in this thread.
 class SignalsWait {
  public:
   SignalsWait() {
@@ -69,7 +69,7 @@ class SignalsWait {
   sigset_t before_ = {};
 };
 
-/// The command in the form that execvp() takes.
+/// The command in the form that execvp() takes: pointers into `command`, and a null pointer.
 std::vector<char*> words_of(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

@@ -1,4 +1,5 @@
-// tidepool autoswap: the predictions of AutoSwap's authors for their plans, beside those of a strict simulation.
+// tidepool autoswap: the overhead that AutoSwap's authors predict for their plans, beside the stall in a strict
+// simulation and a lower bound of it.
 #include <fmt/format.h>
 
 #include <array>
@@ -31,7 +32,7 @@ struct Column {
 
 constexpr int kIterations = 5;  // the last one stands for the steady state
 
-/// The stall of the last of several iterations; none if the run fails.
+/// The stall of the last of kIterations iterations; none if the run fails.
 std::optional<Nanos> stall(const Trace& step, const Arguments& arguments, const Machine& machine,
                            const std::string& policy, Bytes capacity) {
   const RunSpec spec{
@@ -41,7 +42,7 @@ std::optional<Nanos> stall(const Trace& step, const Arguments& arguments, const 
   return result.totals.stall.compute;
 }
 
-/// A lower bound of the stall of an iteration in the steady state; none if no plan exists.
+/// A lower bound of the stall of an iteration in the steady state; 0 if no bound is known, none if no plan exists.
 std::optional<Nanos> least_stall(const Trace& step, const Machine& machine, Bytes capacity, Nanos baseline) {
   const BoundQuery query{.trace = step, .machine = machine, .capacity = capacity, .swap = true, .steady = true};
   const std::optional<Bound> bound = best_bound(query, BoundEffort::kAll);

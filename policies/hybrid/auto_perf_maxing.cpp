@@ -20,9 +20,9 @@ constexpr Bytes kLeastCopied{4096};
 /// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of
 /// the peak fits the capacity (see share_out). Then each op of a block gets a fate (see follow_shares). If the step
 /// fits without changes, or has fewer than two blocks, the plan is empty.
-///   offload    copied to the host as soon as it is made; freed `defer` blocks behind the last block that reads it,
-///              when the copy has ended; swapped in when the backward phase begins the block that it runs `prefetch`
-///              blocks earlier
+///   offload    copied to the host as soon as it is made; freed `defer` blocks behind the last block that reads it in
+///              the forward phase, when the copy has ended; swapped in when the backward phase begins the block that
+///              is `prefetch` blocks behind the tensor's own (the last block, if there are fewer)
 ///   recompute  dropped after its last use in the forward phase
 ///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
 ///              head and the loss)
@@ -138,7 +138,8 @@ class AutoPerfMaxing final : public DraftPolicy {
     return share_out(sums, limits);
   }
 
-  /// Fills in the temporary bytes of each block. @return the most live bytes of ops outside of all blocks
+  /// Fills in the temporary bytes of each block. @return the most live bytes of buffers that ops outside of all blocks
+  /// make
   Bytes add_live_bytes(const Trace& trace, const Layers& layers, std::vector<Load>& loads) const {
     Bytes temporary, outside, most_outside;
     const auto count = [&](std::uint32_t buffer, int sign) {
@@ -160,7 +161,7 @@ class AutoPerfMaxing final : public DraftPolicy {
     return most_outside;
   }
 
-  /// The op that first writes a buffer.
+  /// The op that makes a buffer's first content; if none does, the first op that reads it; not valid without either.
   static OpId maker_of(const Trace& trace, BufferId buffer) {
     const VersionId first = trace.first_version(buffer);
     if (trace.version(first).producer.valid()) return trace.version(first).producer;

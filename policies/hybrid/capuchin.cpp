@@ -24,13 +24,13 @@ class PromisedLane {
  public:
   void promise(Nanos start, Nanos length) { busy_.emplace(start, start + length); }
 
-  /// The earliest start of a copy that may begin at `from`.
+  /// The earliest start, at `from` or later, of a copy that takes `length`.
   Nanos earliest(Nanos from, Nanos length) const {
     for (const auto& [begin, end] : busy_)
       if (begin < from + length && from < end) from = end;
     return from;
   }
-  /// The latest start of a copy that ends by `until`.
+  /// The latest start of a copy that takes `length` and ends by `until`.
   Nanos latest(Nanos until, Nanos length) const {
     for (auto each = busy_.rbegin(); each != busy_.rend(); ++each)
       if (each->first < until && until - length < each->second) until = each->first;
@@ -126,7 +126,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     Nanos lead = {};
     std::uint32_t trigger = 0;  // op
   };
-  /// The copies of an idle interval, after those that the lanes have promised before.
+  /// The copies of an idle interval, in the time of the lanes that is not promised yet.
   struct Copying {
     Nanos out, in;  // start times
     Nanos exposed;  // time of both copies that is not hidden
@@ -252,7 +252,8 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
                      [](const Swapped& a, const Swapped& b) { return a.due < b.due; });
   }
 
-  /// The increase of the recomputation time if this gap's version is recomputed too; none if that is impossible.
+  /// The increase of the recomputation time of all `others` and this gap if its version is recomputed too; none if that
+  /// is impossible.
   static std::optional<Nanos> recomputation(Lineage& lineage, const std::vector<const Gap*>& others, const Gap& gap) {
     const std::optional<Nanos> own = lineage.time(gap.out, gap.due);
     if (!own) return std::nullopt;

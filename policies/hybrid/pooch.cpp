@@ -31,9 +31,9 @@ namespace {
 ///      is recomputed instead if the step takes less time. r is computed again after each replacement, since it depends
 ///      on the other recomputed maps.
 ///
-/// A pool with addresses cannot place every swap-in for which the sum of bytes leaves room, and evictions for it cost
-/// more than the copy saves. So both steps are repeated `rooms` times: swap-ins may fill the capacity, 9/10 of it, 8/10
-/// and so on. The best result is taken. These repetitions are Tidepool's addition.
+/// A pool with addresses cannot place every swap-in for which the sum of bytes leaves room, and evictions for such a
+/// swap-in cost more than its early copy saves. So searches 1 and 2 are made up to `rooms` times: swap-ins may fill the
+/// capacity, 9/10 of it, 8/10 and so on. The best result is taken. These repetitions are Tidepool's addition.
 ///
 /// On a remaining shortage the version with the latest next read is swapped out; PoocH would refuse the plan.
 ///
@@ -42,7 +42,8 @@ namespace {
 /// to keep and then for maps to recompute, are from the abstract and from other descriptions. Which maps are searched
 /// exhaustively, and how many, could not be looked up.
 ///
-/// Cost: at most `effort` simulations, fewer if the step has more than a thousand ops.
+/// Cost: at most `effort` simulations, and at most about a million simulated ops, but at least one simulation for each
+/// repetition.
 class Pooch final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Pooch(const Options& options)

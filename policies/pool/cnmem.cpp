@@ -8,7 +8,7 @@ namespace tidepool {
 namespace {
 
 /// CnMem with one root manager for all streams; rules and source: class CnMem. If the capacity is less than the initial
-/// size, the first segment is the whole capacity (CnMem itself would refuse to start).
+/// size, the first segment is the capacity, rounded down to CnMem::kGranularity (CnMem itself would refuse to start).
 class CnMemPool final : public Pool {
  public:
   explicit CnMemPool(const Options& options) : initial_{options.bytes("init")} {}

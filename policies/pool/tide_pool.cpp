@@ -18,7 +18,7 @@ constexpr const char* kName = "tide-pool";
 
 /// A layout of least height with a proof, or the best layout found with its gap to the best bound: see minimise(). Gaps
 /// in lifetimes, fixed offsets and alignments are part of the problem. If an early part of the search does not settle
-/// the height, every other registered planner runs with its defaults, so that no answer is higher than theirs. A
+/// the height, the other registered planners run with their defaults, so that no answer is higher than theirs. A
 /// planner with the option "attempts" makes fewer attempts if the instance is large for the effort.
 class TidePool final : public Planner {
  public:

@@ -11,8 +11,8 @@ namespace {
 /// Binomial checkpointing: keeps only the inputs of some stages, and runs each stage forward once more right before its
 /// backward step. If the inputs of s stages are kept at the same time and all stages take equal time, the number of
 /// reruns of stages is the least possible (see revolve_sweeps). With the actual times and sizes, the policy takes the s
-/// with the least time among those that fit, by a sum of bytes. The chain is that of linearise(). Plans in about
-/// O(stages^3 * log(stages)), with a table for each s.
+/// with the least time among those that fit, by a sum of bytes. The chain is that of linearise(). Plans in O(stages^4),
+/// with a table for each s.
 /// Paper: Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26(1), 2000.
 ChainSequence best_binomial(const Chain& chain, Bytes room) {
   BestOrder best{chain, room};

@@ -22,7 +22,7 @@ namespace {
 /// Recomputation for an offline trace, whose future is known, on real addresses. The answer is the best of many
 /// candidates; RecomputeSearch judges each by full simulation. Candidates are the published policies, and dropping by
 /// next use, with and without the versions that minimum cuts keep until the hardest instants. So the answer is never
-/// worse than any of these in its setting.
+/// worse than any of these in the same run.
 ///
 /// On a pool that is one arena (best-fit, first-fit) it also decides addresses. The search counts bytes only, up to a
 /// limit. The lives of places under its best answer are packed offline; the limit is lowered until they fit the

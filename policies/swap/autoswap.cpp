@@ -13,18 +13,18 @@
 namespace tidepool {
 namespace {
 
-/// AutoSwap: swaps the gaps with the best scores, by one of four scores (see GapScore), until the load is below the
-/// limit. With score=tuned, the score is the weighted sum of all four, with the weights whose plan is the fastest (see
-/// tune_weights).
+/// AutoSwap: swaps the gaps with the best scores until the load is within the limit. The score is one of the paper's
+/// four, or Tidepool's `excess` (see GapScore). With score=tuned, it is the weighted sum of the paper's four, with the
+/// weights whose plan is the fastest (see tune_weights).
 /// Paper: Zhang, Yeung, Shu, He and Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
 /// 1903.06631, section 4.
 ///
 /// With scheduling=published, copies are scheduled as in the paper ("stick to the limit") and gaps are selected once.
 /// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. Selection
 /// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit.
-/// `effort` drafts are judged by simulation of the run itself, and the best is taken. This is done even if the load is
-/// below the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version with the
-/// latest next read is swapped out.
+/// Up to `effort` drafts are judged by simulation of the run itself, and the best is taken. This is done even if the
+/// load is within the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version
+/// with the latest next read is swapped out.
 ///
 /// Cost: at most `effort` simulations; none with scheduling=published, unless score=tuned.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
@@ -95,7 +95,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     return combined(tune_weights(time_of, static_cast<int>(effort_ / 2), free));
   }
 
-  /// Gaps during which the load is highest.
+  /// By gap: whether it contains the first slot with the highest load.
   static std::vector<bool> around_peak(const StepCircle& circle, const std::vector<Gap>& gaps) {
     const std::size_t n = circle.size();
     const auto peak =

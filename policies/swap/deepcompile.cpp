@@ -17,8 +17,8 @@ namespace {
 /// DeepCompile's adaptive offloading of optimizer states, in DeepSpeed. Let mem(k) be the bytes while op k runs without
 /// any optimizer state, and M = (1 - margin) * capacity. States form a queue.
 ///   forward   before op k, while max mem(0..k) and the bytes of the states in the queue exceed M together, the next
-///             state leaves the queue: op k waits until its copy to the host has ended, and it is freed. All of these
-///             copies begin before the first op, in the order of the queue.
+///             state leaves the queue: op k waits until the copy of that state to the host has ended and it is freed.
+///             All of these copies begin before the first op, in the order of the queue.
 ///   backward  after op k, while max mem(k..end of the phase), the bytes of states swapped in so far and those of the
 ///             next one together are below M, the next one is swapped in, in the order in which they left.
 ///   step      states that are still on the host are swapped in before the first op that uses a state.

@@ -16,8 +16,7 @@ namespace {
 /// that it makes or reads. Let p(P) be the most bytes outside of the pinned set P that one access needs, and C the
 /// memory that all other content leaves. A buffer b is pinned if |P| + |b| + 2 p <= C: p counts twice, since one access
 /// computes while the next one is fetched. First come buffers of the access that needs most, with p as it is after
-/// pinning b. If no such buffer fits, other buffers follow in the order of accesses, with p as it is before. Nothing
-/// is pinned if C < 2 p.
+/// pinning b. If no such buffer fits, other buffers follow in the order of accesses, with p as it is before.
 ///
 /// Paper: Cui, Zhang, Ganger, Gibbons and Xing, "GeePS: Scalable Deep Learning on Distributed GPUs with a
 /// GPU-Specialized Parameter Server", EuroSys 2016; with the rule of the authors' program
@@ -51,7 +50,7 @@ class GeePs final : public Policy {
   }
 
  private:
-  /// Accesses of layers, forward and then backward (those with accesses).
+  /// Accesses of layers: of all layers forward, then of the layers with backward ops backward.
   struct Accesses {
     std::vector<std::uint32_t> first, behind;  ///< ops, by access
     std::vector<std::vector<std::size_t>> of;  ///< by kept buffer: its accesses, ascending

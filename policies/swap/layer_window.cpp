@@ -15,8 +15,8 @@ namespace {
 
 /// A window of m consecutive layers has its tensors for the backward phase on the device; tensors of other layers are
 /// on the host. In the forward phase, tensors whose last use was in layer i are swapped out at once and have left when
-/// layer i + m + 1 begins. In the backward phase, the inputs of layer i are requested when layer i + m begins. A tensor
-/// stays if it would have to come back before it has left.
+/// layer i + m + 1 begins; they stay if there is no such layer. In the backward phase, the inputs of layer i are
+/// requested when layer i + m begins or, if there is no such layer, when the phase begins.
 ///
 /// m is the smallest window in which copies are hidden: if each lane does one copy after the other and ops take their
 /// time, every swap-out ends before layer i + m + 1 begins, and every swap-in before layer i begins backward. If that

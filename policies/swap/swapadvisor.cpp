@@ -89,7 +89,7 @@ class SlotSwapper : public Policy, public Explainer {
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
 /// 2020, from its abstract and other descriptions; rates, selection, population and first individuals are Tidepool's.
 ///
-/// Deterministic for a seed. Cost: two simulations for each of at most `effort` individuals.
+/// Deterministic for a seed. Cost: at most two simulations for each of at most `effort` individuals.
 class SwapAdvisor final : public SlotSwapper {
  public:
   explicit SwapAdvisor(const Options& options)

@@ -13,9 +13,10 @@ namespace {
 /// Activation offloading by layers, of Transformer Engine (get_cpu_offload_context) and Megatron-LM's
 /// --cpu-offloading-num-layers. The tensors that the first k of n layers save for the backward phase go to the host,
 /// whatever the capacity; parameters, buffers of modules and small tensors stay. A copy begins when its tensor is
-/// saved. Before the forward of layer n - k + i, the compute stream waits for all copies of layer i, whose tensors then
-/// leave the device. Layer i is swapped in when layer n - 1 - k + i begins its backward, and the backward of layer i
-/// waits for all of its swap-ins. So the activations of about n - k layers are on the device at any time.
+/// saved. For i = 0 to k - 1: before layer n - k + i runs forward, the compute stream waits for all copies of layer i,
+/// whose tensors then leave the device. Layer i is swapped in when layer n - 1 - k + i begins its backward, and the
+/// backward of layer i waits for all of its swap-ins. So the activations of about n - k layers are on the device at any
+/// time.
 ///
 /// A tensor is saved by the first op that reads it forward or, if none does, when it is made; it belongs to that op's
 /// layer. Layers are blocks (see find_blocks). If a layer is swapped in when its own backward begins (k = n - 1),

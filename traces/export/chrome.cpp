@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// An exact time in microseconds.
+/// A time in microseconds, with all its nanoseconds; 0 if it is negative.
 std::string us(Nanos time) {
   const std::int64_t ns = std::max<std::int64_t>(time.count(), 0);
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);

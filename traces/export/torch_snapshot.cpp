@@ -75,7 +75,8 @@ class SnapshotWriter {
     return devices_[block.device];
   }
 
-  /// Segments that are reserved at the end; if there are none, blocks close together are one segment.
+  /// Segments that are reserved at the end. A live block at most kFarApart behind the end of a segment extends it; any
+  /// other block outside of all segments begins a new one.
   static std::vector<Segment> segments(const DeviceHistory& device) {
     std::map<std::int64_t, Segment> reserved;  // by address
     for (const RecordedBlock* event : device.events) {

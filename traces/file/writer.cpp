@@ -17,9 +17,9 @@ namespace {
 using file::Counts;
 using file::Section;
 
-constexpr std::size_t kChunkSteps = 16384;                // steps of one chunk, which is small enough for a cache
-constexpr std::size_t kFrameRecords = 65536;              // records of one frame
-constexpr std::size_t kFrameText = std::size_t{1} << 22;  // bytes of text of one frame
+constexpr std::size_t kChunkSteps = 16384;                // most steps of one chunk; its records fit a cache
+constexpr std::size_t kFrameRecords = 65536;              // most records of one frame
+constexpr std::size_t kFrameText = std::size_t{1} << 22;  // most bytes of text of one frame with several texts
 
 /// The division of a whole trace into chunks: their last steps, and the part of each array that they need.
 class Cuts {

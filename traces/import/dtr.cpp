@@ -97,7 +97,7 @@ class DtrImport {
     }
   }
 
-  /// The op fills a new buffer.
+  /// Adds a new buffer for a root, which the op fills.
   void write(ValueId root, BufferKind kind) {
     Buffer spec;
     spec.size = Bytes{values_.values[root].size};

@@ -39,7 +39,7 @@ class DtrReader {
       }
   }
 
-  /// Steps to the next line that is not empty and reads it into `object_`.
+  /// Steps to the next line that is not empty and reads it into `object_`. @return  false if there is none
   bool next_object() {
     do {
       if (!lines_.next()) return false;
@@ -169,7 +169,7 @@ class DtrReader {
     }
   }
 
-  /// The MEMORY line, and for a CALL the ALIAS line, of each result.
+  /// Reads the MEMORY line of each result and, for a CALL, its ALIAS line.
   void read_results(const DtrInstruction& of) {
     for (std::uint32_t i = of.results.first; i < of.results.last; ++i) {
       DtrResult& result = log_.results[i];

@@ -136,7 +136,8 @@ class Binding {
     }
   }
 
-  /// Either all writes of an instruction are in place or none is; so its new values keep the order of the log.
+  /// Whether a MUTATE writes in place. Either all of its writes are in place or none is; so its new values keep the
+  /// order of the log.
   bool writes_in_place(std::size_t instruction) const {
     const DtrInstruction& next = log_.instructions[instruction];
     std::vector<ValueId> roots;

@@ -6,7 +6,8 @@
 namespace tidepool {
 namespace {
 
-/// The parts of tied ops, in order. A block in use in two parts lasts for half of the job or is small.
+/// Divides the ops into parts, in order, such that no block is used in two parts, except small blocks and blocks whose
+/// uses span at least half of the job. Ops outside of the spans of all other blocks are in no part.
 std::vector<FoundStep> tied_parts(std::size_t ops, std::span<const BlockUse> uses,
                                   std::span<const std::int64_t> block_bytes) {
   std::vector<FoundStep> spans(block_bytes.size(), {ops, 0});

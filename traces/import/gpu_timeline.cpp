@@ -200,7 +200,7 @@ class TimelineTrace {
       steps_ = divided_forward_steps(names, std::move(steps_), memory.uses(), memory.block_bytes());
   }
 
-  /// Marks the found step that begins or ends with the next op.
+  /// Marks the found step that begins with the next op, and notes the one that ends before it.
   void mark_found_step() {
     if (next_step_ > 0 && steps_[next_step_ - 1].last == next_op_) ended_iteration_ = std::to_string(next_step_ - 1);
     if (next_step_ < steps_.size() && steps_[next_step_].first == next_op_) {

@@ -28,7 +28,8 @@ constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kNccl = "nccl:";
 constexpr std::size_t kNone = KinetoLifetimes::kNone;
 
-/// Kinds of events in their order at equal times: memory is allocated before launches, and last frees come after them.
+/// Kinds of events in their order at equal times. Memory is allocated before launches. Frees come after launches if no
+/// allocation at that time follows them (kLastFree).
 enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kWait, kLastFree };
 
 struct Happening {
@@ -47,7 +48,7 @@ std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int
   return {*only};
 }
 
-/// The names of the streams in the file, by number; one name if the file has no stream.
+/// The names of the devices' streams in the file, by device and number; one name if the file has no such stream.
 std::vector<std::string> stream_names(const Kineto& file, const std::set<std::int64_t>& devices) {
   std::set<std::pair<std::int64_t, std::int64_t>> streams;
   for (const KinetoActivity& activity : file.activities)

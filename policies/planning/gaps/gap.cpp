@@ -13,12 +13,12 @@ constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 /// The state of a buffer during the walk through the step.
 struct Walk {
   VersionId content;
-  std::uint32_t first_read = kNoOp;  // op; kNoOp if the buffer is overwritten before it is read
+  std::uint32_t first_read = kNoOp;  // op; kNoOp if no op has used the buffer, or if the first one overwrites it
   std::uint32_t last = kNoOp;        // op
 };
 
-/// One of two paired buffers: the content of the first at the end of the step is that of the second at the start of
-/// the next step.
+/// One of two paired buffers of the same size: the last content of the first, with its last use, or the initial content
+/// of the second, with its first read. The first continues as the second in the next iteration.
 struct End {
   std::uint32_t op;
   VersionId version;

@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// The content of a gap that crosses the boundary may begin the step on the host. These are the gaps whose swap-ins
-/// then end in time, if the lane serves them in the order of due ops.
+/// The gaps across the boundary between iterations whose content may begin the step on the host: their swap-ins end in
+/// time if the lane serves only these, in the order of their due ops.
 class Beginnings {
  public:
   Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {
@@ -24,7 +24,8 @@ class Beginnings {
       if (end <= circle.at(gaps[i].due % n)) of_[gaps[i].in] = i, lane = end;
     }
   }
-  /// The one of these gaps with the content of `gap`, if there is one.
+  /// The one of these gaps that brings the content of `gap` into the step. None if there is no such gap, if an op of
+  /// the step makes that content or none ever changes it, or if the gap has a `renewed` version.
   std::optional<std::uint32_t> of(const Gap& gap) const {
     const auto found = of_.find(gap.out);
     return gap.made != Gap::kBefore || gap.renewed.valid() || found == of_.end() ? std::nullopt

@@ -28,7 +28,8 @@ class Prediction {
  public:
   explicit Prediction(const BlockLog& log) : log_{log}, n_{static_cast<Index>(log.iteration())} {}
 
-  /// Blocks between two accesses around the peak of the second iteration, in the order of their names.
+  /// Blocks of at least 1 MiB between two accesses, one before and one after the peak of the second iteration, in the
+  /// order of their names.
   std::vector<Candidate> candidates() const {
     const Index peak = peak_of(log_.load).second;
     std::map<std::string_view, std::vector<Index>> by_block;
@@ -76,7 +77,7 @@ class Prediction {
                      [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   }
 
-  /// Adds to the load during the events [first, last).
+  /// Adds `bytes` to the load during the events [first, last).
   void add(std::vector<double>& load, Index first, Index last, double bytes) const {
     for (Index i = std::max(first, -n_); i < last; ++i) load[static_cast<std::size_t>(i + n_)] += bytes;
   }
@@ -86,8 +87,8 @@ class Prediction {
     return {*peak, peak - begin};
   }
 
-  /// Repeatedly takes the candidate with the largest area under the remaining load. Ties keep the order of the previous
-  /// sort; at the end all are sorted by the scores with which they were taken.
+  /// Repeatedly takes the candidate with the largest sum of the remaining load over its events. Ties keep the order of
+  /// the previous sort; at the end all are sorted by the scores with which they were taken.
   std::vector<Candidate> ranked_submodular(std::vector<Candidate> left) const {
     std::vector<double> load = log_.load;
     std::vector<Candidate> list;
@@ -117,7 +118,8 @@ class Prediction {
   }
 
   /// Two events of the second iteration: the first one above the limit (-1 if that is event 0 or if there is none), and
-  /// the one before the last one above the limit (-1 if none is above it after the first one).
+  /// the one before the last one above the limit (-1 if none is above it after the first one). The search for the last
+  /// one includes the first event of the third iteration.
   std::pair<Index, Index> over(const std::vector<double>& load, double limit) const {
     Index first = 0, last = n_;
     for (Index i = 0; i < n_; ++i)

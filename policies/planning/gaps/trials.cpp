@@ -14,7 +14,7 @@
 namespace tidepool {
 namespace {
 
-/// Executes a draft, and lets another policy answer shortages.
+/// Executes a draft, and lets another policy answer the first `most_asked` requests for room in each iteration.
 class Follow final : public Policy, public Explainer {
  public:
   Follow(GapDraft draft, std::unique_ptr<Policy> on_demand, std::int64_t most_asked)

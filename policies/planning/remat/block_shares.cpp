@@ -19,7 +19,7 @@ class Filling {
     for (std::size_t i = 0; i < ops.size(); ++i) open_[i] = !ops[i].fixed;
   }
 
-  /// Gives the fate to ops, in this order, while they fit into `gap` bytes. @return the bytes of these ops
+  /// Gives the fate to each op, in this order, that fits into the rest of `gap` bytes. @return the bytes of these ops
   /// @param beyond  whether one more op gets the fate: the smallest with at least 95 % of the bytes still missing
   double fill(double gap, const std::vector<std::size_t>& order, Fate fate, bool beyond) {
     double placed = 0;

@@ -20,7 +20,7 @@ std::string_view numbered_part(std::string_view path) {
   return "";
 }
 
-/// By layer: its block, or kOutside.
+/// By layer: its block, or kOutside if its module's path has no number. If no path has one, each layer is a block.
 std::vector<std::size_t> blocks_of_layers(const Trace& trace, const Layers& layers) {
   std::vector<std::size_t> block_of(layers.size(), NetworkBlocks::kOutside);
   std::map<std::string_view, std::size_t> numbers;

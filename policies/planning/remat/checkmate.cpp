@@ -117,7 +117,7 @@ class Formulation {
     for (const std::uint32_t in : graph_.inputs[t]) at_least(1, {{again_[t][in], 1}, {kept_[t][in], 1}});
   }
 
-  /// Limits the memory in use while each node that may be rerun before t runs, and while t runs.
+  /// Limits the memory in use during each possible rerun before node t, and during node t.
   void limit(std::size_t t) {
     std::optional<std::uint32_t> before;
     for (std::size_t k = 0; k <= kept_[t].size(); ++k) {

@@ -66,7 +66,7 @@ class Condenser {
     repeatable_ = groups().size();
   }
 
-  /// Cuts the forward ops of a stage. Ops without values that may leave are in no group.
+  /// Cuts the forward ops of a stage. Groups without values that may leave are left out.
   void cut_stage(const TraceStage& stage, std::size_t most) {
     std::vector<Saved> values;
     Bytes total;
@@ -183,7 +183,7 @@ class Condenser {
     result_.graph.size.push_back(size);
   }
 
-  /// Computes the bytes that are live at each op and before it, without saved values of forward groups.
+  /// Computes the bytes that are live at each op and before each group, without saved values of forward groups.
   void measure(const std::vector<Bytes>& live, const std::vector<Bytes>& live_before) {
     const std::vector<std::uint32_t> end = ends_of_versions(trace_);
     std::vector<Bytes> saved(ops_ + 1);  // by op: live bytes of saved values

@@ -44,7 +44,7 @@ class GraphMaker {
     return trace_.buffer(trace_.version(v).buffer).kind == BufferKind::kWorkspace && trace_.readers(v).empty();
   }
 
-  /// The node of a version. If no op of these phases makes the version, it is from before the step.
+  /// The node of a version. Adds the version as an input if no forward or backward op has made it.
   std::uint32_t node_of(VersionId v) {
     if (node_of_[v.index()] != kNever) return node_of_[v.index()];
     JointNode node{.size = size_of(v), .inputs = {}, .input = true};

@@ -60,7 +60,7 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
   constexpr double kParts = 10'000;
   const auto parts_of = [&](double part) { return static_cast<std::size_t>(std::nearbyint(part * kParts)); };
   const std::size_t room = parts_of(share);
-  const double giga = static_cast<double>(whole.count()) / 1e9;  // rounds in the same order as the source
+  const double giga = static_cast<double>(whole.count()) / 1e9;  // divides as the source does, so that roundings agree
   std::vector<std::size_t> parts;
   std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by number of items, by parts at most
   for (const KnapsackItem& item : items) {

@@ -105,7 +105,8 @@ class Finder {
     return layers;
   }
 
-  /// The last layer up to `most` that makes or reads all inputs of a backward op; `most` if there is none.
+  /// The last layer up to `most` that makes or reads all inputs of a backward op, except those that no layer makes or
+  /// reads; `most` if there is none.
   std::uint32_t layer_of_backward(OpId op, std::uint32_t most) {
     std::vector<std::uint32_t> common;
     bool any = false;

@@ -79,7 +79,7 @@ class Program {
     row(-LinearProgram::kInfinity, 1, around);
   }
 
-  /// Limits the live bytes during the backward of a module to the budget.
+  /// Limits the live bytes during the backward pass of a module to the budget.
   void limit(const ModuleStats& module) {
     std::vector<Term> absent;
     for (std::size_t i = 0; i < modules().size(); ++i) {
@@ -116,7 +116,7 @@ class Program {
   const ModelStats& model_;
   Bytes budget_;
   std::int64_t shards_;
-  int nodes_;  // equal layers have many equal solutions, so the best one known at this limit is nearly optimal
+  int nodes_;  // most nodes of branch and bound; many solutions are equal, so the best one by then is nearly optimal
   double unit_;
   Nanos longest_;
   LinearProgram program_;

@@ -20,7 +20,7 @@ bool within(const Op& op, const Trace& trace, const std::string& path) {
   return path.empty() || lies_in(trace.text(op.module), path);
 }
 
-/// Live bytes of the step by kind; entry i is before step i.
+/// Live bytes by kind; entry i is before entry i of Trace::steps().
 struct LiveBytes {
   std::vector<Bytes> activations, gradients, temporary, all;
 

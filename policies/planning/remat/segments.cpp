@@ -99,7 +99,8 @@ class Recomputation {
     }
   }
 
-  /// Whether a version counts as freed or replaced before the backward phase: no op of this phase reads it.
+  /// Whether a version counts as freed or replaced before the backward phase: an op makes it, and none reads it after
+  /// the forward phase.
   bool gone(VersionId v) const {
     const auto readers = trace_.readers(v);
     return trace_.version(v).producer.valid() && (readers.empty() || readers.back().value() < layers_.backward);

@@ -91,9 +91,9 @@ class Lineariser {
     }
   }
 
-  /// The backward step of a stage begins at the first later read of its input, or of a saved value other than its
-  /// output. If there is neither, it begins after the first later read of its output. It begins no earlier than that of
-  /// the next stage.
+  /// The backward step of the last stage begins with the backward phase. That of another stage begins when this phase
+  /// first reads the stage's input, or a saved value other than its output. If it reads neither, the step begins after
+  /// the first read of the output. It begins no earlier than the next stage's.
   void find_windows() {
     std::uint32_t last = backward_;
     for (std::size_t i = stages().size(); i-- > 0;) {

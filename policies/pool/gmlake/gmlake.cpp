@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// GMLake; rules and source: class GmLake. Addresses of stitched blocks show memory with other addresses
-/// (Device::show), so reserved memory is counted once.
+/// GMLake; rules and source: class GmLake. The addresses of a stitched block are further addresses of memory that is
+/// reserved already (Device::show), so this memory is counted once.
 class GmLakePool final : public Pool {
  public:
   explicit GmLakePool(const Options& options)

@@ -32,7 +32,7 @@ struct PlannedBlock {
 
 using Range = std::pair<Bytes, Bytes>;  // [first, second)
 
-/// The ranges sorted, and joined if they touch.
+/// Sorts the ranges, and joins those that overlap or touch.
 void merge(std::vector<Range>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   std::size_t kept = 0;

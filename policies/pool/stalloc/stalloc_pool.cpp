@@ -64,7 +64,7 @@ std::optional<Bytes> StallocPool::place_idle(const Request& request, Bytes size)
     if (from + size <= to && (!best || to - from < best->first)) best = {to - from, from};
   };
   auto next = by_address_.begin();
-  Bytes idle;  // the plan uses the addresses below this one
+  Bytes idle;  // ranges below this address are offered, or the plan needs them
   holes_->for_each([&](Bytes address, Bytes length) {
     const Bytes end = address + length;
     idle = std::max(idle, address);
