@@ -75,6 +75,7 @@ class Growing {
   HeadCheck check_;  ///< empty once it has been called
 };
 
+/// The most bytes that decompression may give: those of the environment's TIDEPOOL_MAX_INPUT, else kMostDecompressed.
 /// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is not a size; ..."
 std::size_t most_decompressed() {
   const char* given = std::getenv(kMaxInputVariable);

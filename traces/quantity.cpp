@@ -54,7 +54,8 @@ std::int64_t parse_whole(const std::array<Unit, N>& units, std::string_view text
   return product;
 }
 
-/// The same for a text "<decimal number>[ ]<unit>", as scaled_text() writes it; rounded down to a byte.
+/// The same for a text "<decimal number>[ ]<unit>", as scaled_text() writes it; rounded down to a byte, but with the
+/// unit B only whole numbers are accepted.
 std::int64_t parse_size(std::string_view text) {
   if (const std::int64_t whole = parse_whole(kSizeUnits, text); whole >= 0) return whole;
   double count = 0;

@@ -59,7 +59,7 @@ std::vector<Column> parse_header(const Lines& lines, LifetimeColumns read) {
   return columns;
 }
 
-/// "3-5 8-9"; the numbers may be negative.
+/// Reads the gaps of a row, as in "3-5 8-9"; the numbers may be negative.
 void parse_gaps(const Lines& lines, std::string_view text, Lifetime& row) {
   for (const std::string_view gap : split(text, ' ')) {
     if (gap.empty()) continue;

@@ -25,10 +25,10 @@ constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
-/// The kinds of memory in a report. CUPTI's numbers are greater by one.
+/// The kinds of host memory in a report. CUPTI's numbers are greater by one.
 enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1 };
 
-/// CUPTI's "not applicable", 32 bits of ones.
+/// An id; -1 for null and for CUPTI's "not applicable", 32 bits of ones.
 std::int64_t or_none(std::optional<std::int64_t> id) { return !id || *id == 0xffffffff ? -1 : *id; }
 
 class Parser {

@@ -57,7 +57,7 @@ class PickleMachine {
     throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(fmt::format("byte {}", opcode_at_));
   }
 
-  /// One opcode. @return false after STOP
+  /// Runs one opcode. @return  false after STOP
   bool step() {
     opcode_at_ = at_;
     if (at_ == bytes_.size()) refuse("the pickle ends; expected STOP");

@@ -123,7 +123,7 @@ class GraphReader {
     return "op";
   }
 
-  /// The loss belongs to the forward phase.
+  /// The phase of an op; kUnknown if the file does not say. The loss belongs to the forward phase.
   Phase phase_of(const object& record) const {
     std::string_view text;
     bool backward = false;

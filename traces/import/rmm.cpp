@@ -181,8 +181,9 @@ class RmmImport {
     events_.push_back(event);
   }
 
-  /// The time that the log spans. A time of day that is more than half a day earlier is of the next day; other steps
-  /// backwards, of threads that logged late, count as no time, and the largest is noted as a loss.
+  /// Adds the time since the row before to the time that the log spans. A time of day that is more than half a day
+  /// earlier is of the next day; other steps backwards, of threads that logged late, count as no time, and the largest
+  /// is noted as a loss.
   void clock(const Time& time) {
     if (last_ && last_->of_day != time.of_day)
       lines_.refuse("a time {}; the rows before have times {}", time.of_day ? "of day" : "since 1970",

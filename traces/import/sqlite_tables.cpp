@@ -19,13 +19,14 @@ namespace {
 constexpr int kStepsAtOnce = 1000;
 
 /// The most calls of count_down(). A row takes some thirty instructions and at least ten bytes, so a sound file needs
-/// less. A damaged file whose pages share their children would need more.
+/// less. A damaged file whose pages share their children may need more.
 std::int64_t step_limit(const Input& input) {
   return 2000 + static_cast<std::int64_t>(input.bytes().size()) / kStepsAtOnce * 50;
 }
 
-/// The most bytes of texts and blobs. A file has each text once, and there it takes at least two thirds of its bytes in
-/// UTF-8, even if it is in UTF-16. A damaged file whose rows share pages would give more.
+/// The most bytes of texts and blobs that are read, in UTF-8. A file has each text once, and a text in UTF-16 takes at
+/// least two thirds of its bytes in UTF-8. So a sound file gives less. A damaged file whose rows share pages may give
+/// more.
 std::int64_t byte_limit(const Input& input) { return 4 * static_cast<std::int64_t>(input.bytes().size()); }
 
 int count_down(void* steps_left) { return --*static_cast<std::int64_t*>(steps_left) < 0; }

@@ -105,8 +105,8 @@ class Measure {
     std::vector<std::uint32_t> letters;  // each once, in order
   };
 
-  /// Finds the image of each piece, which is the equal piece that is nearest to the place one period later. A piece
-  /// with an image is explained.
+  /// Finds the image of each piece: the equal piece that is nearest to the place one period later, if it is at most
+  /// slack_ rows away from that place.
   void find_images(const Grams& grams) {
     std::vector<std::uint32_t> image(grams.places.size(), kNone);
     for (std::size_t first = 0, last = 0; first < grams.places.size(); first = last) {
@@ -239,8 +239,8 @@ class Measure {
   const Rows& rows_;
   std::span<const std::int64_t> live_;
   std::size_t period_, slack_;
-  std::vector<std::uint32_t> image_;  // by row: where the piece that begins there is found again
-  std::vector<bool> explained_;       // by row
+  std::vector<std::uint32_t> image_;  // by row: the row in its place in the image of a piece that contains it
+  std::vector<bool> explained_;       // by row: whether it has an image in one of the joined runs, or is such an image
   std::vector<Run> runs_;
   std::vector<FoundStep> steps_;
 };

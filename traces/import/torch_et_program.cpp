@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kNone = EtProgram::kNone;
 
-/// A tensor that an operator writes, according to its schema.
+/// A tensor that an operator writes, and what says so.
 struct Written {
   EtTensor tensor;
   Access access = Access::kWrite;
@@ -118,8 +118,8 @@ class ProgramFinder {
     }
   }
 
-  /// Orders the calls. An operator that works after its inner calls comes after them; one that is not an op comes
-  /// where it begins.
+  /// Orders the calls. An operator that runs as an op or allocates comes after its inner calls; any other one comes
+  /// where it begins, if it has tensors as arguments.
   void order_calls() {
     std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;
     for (std::size_t i = 0; i < file_.nodes.size(); ++i) {

@@ -104,7 +104,7 @@ class Record {
   std::size_t entries() const { return pickle_.size(id_) / 2; }
   Place place() const { return place_; }
 
-  /// A pair of whole numbers.
+  /// A pair of whole numbers; nothing if the key is missing.
   std::optional<SnapshotPool> pool(std::string_view key) const {
     const std::optional<PickleId> found = list(key);
     if (!found) return {};

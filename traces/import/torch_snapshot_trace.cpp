@@ -18,8 +18,8 @@ namespace {
 
 using Action = SnapshotAction;
 
-/// The lifetimes on one device. A block whose first event is a free, or that is in a segment at the end without an
-/// allocation, is older than the recorded events.
+/// The lifetimes on one device. A block is older than the recorded events if the first event at its address is a free,
+/// or if it is in a segment at the end and no event has its address.
 class DeviceLifetimes {
  public:
   DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)

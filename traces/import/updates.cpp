@@ -56,8 +56,8 @@ std::vector<Lasting> lasting_blocks(std::size_t ops, std::span<const BlockUse> u
   return lasting;
 }
 
-/// The number of updates of the group with most bytes: two blocks or more, with that number of updates or one less. 0
-/// if no group has 1/`share` of all bytes.
+/// The number of updates of the group with most bytes: two blocks or more, with that number of updates or one less.
+/// Blocks with fewer than two updates are in no group. 0 if no group has 1/`share` of all bytes.
 std::size_t usual_number(const std::vector<Lasting>& lasting, std::int64_t share) {
   struct Group {
     std::int64_t bytes = 0;

@@ -21,7 +21,8 @@ constexpr std::string_view kQuotedVersionKey = "\"tidepool_job\"";
 constexpr std::int64_t kVersion = 1;
 /// The most ops on a rank. No job has as many, but a damaged file may name them.
 constexpr std::size_t kMostOps = std::size_t{1} << 31;
-/// The deepest nesting. Lists of ops are at level 3; very deep nesting would exhaust the stack.
+/// The deepest nesting. The outermost object is at level 0, lists of ops are at level 3; very deep nesting would
+/// exhaust the stack.
 constexpr int kDeepest = 16;
 
 JobFields::Json parse_json(const Input& input) {

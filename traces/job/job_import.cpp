@@ -111,7 +111,8 @@ class Joining {
   }
 
  private:
-  /// The ranks of a collective's group. A collective that names no ranks, or not all of them, belongs to all ranks.
+  /// The ranks of a collective's group. If the collective names no ranks, or only some and "...", it belongs to all
+  /// ranks.
   std::vector<std::size_t> group_of(const KinetoCollective& collective, std::size_t rank) const {
     std::vector<std::size_t> all(profiles_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});

@@ -20,7 +20,7 @@ struct OutputFile {
   std::string path, bytes;
 };
 
-/// Writes all files, or none if one cannot be written: it writes them under other names first.
+/// Writes all files under other names, then renames them. So none is replaced if the content of one cannot be written.
 void write_together(const std::vector<OutputFile>& files) {
   const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
   try {
