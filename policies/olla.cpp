@@ -136,9 +136,9 @@ class Formulation {
 /// OLLA's order of ops: an integer program chooses it for the least peak (see Formulation). The recorded order stays if
 /// the step fits in it or in no order, if the step cannot be reordered (can_be_reordered), if it has more than `ops`
 /// ops (the program would be too large for the solver), or if `nodes` nodes of branch and bound find no order with a
-/// lower peak. It also stays under a paper's assumptions. The optimum for some twenty ops is proved in seconds; the
-/// authors' solver, Gurobi, is far stronger. The result is the same in every run unless the time limit stops the
-/// solver.
+/// lower peak. It also stays if the run makes a paper's assumptions (RunSpec::assume). The optimum for some twenty ops
+/// is proved in seconds; the authors' solver, Gurobi, is far stronger. The result is the same in every run unless the
+/// time limit stops the solver.
 ///
 /// OLLA also places tensors by a second program; here the run's pool places them. Its tensors are buffers, and its
 /// control edges are dependencies. A dependency is stated as "by each time, an op has run only if the other one has":

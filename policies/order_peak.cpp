@@ -14,11 +14,11 @@ namespace tidepool {
 namespace {
 
 /// Runs the ops in an order that needs less memory, and keeps everything. Ops on lists of tensors are divided first.
-/// Keeps the recorded order if the step fits in it, under a paper's assumptions, or if the step cannot be reordered
-/// (can_be_reordered). Otherwise takes the first of the rule's orders in which the step fits on the run's pool. If the
-/// step fits in none, takes the order with the lowest peak, or the recorded one if none is lower; policies after this
-/// one in a chain then make room. The orders of rule=lowest are those of `eager`, `least` and `latest`, and then that
-/// of the search. Cost: see move_ops(); `effort` is its number of tries.
+/// Keeps the recorded order if the step fits in it, if the run makes a paper's assumptions (RunSpec::assume), or if the
+/// step cannot be reordered (can_be_reordered). Otherwise takes the first of the rule's orders in which the step fits
+/// on the run's pool. If the step fits in none, takes the order with the lowest peak, or the recorded one if none is
+/// lower; policies after this one in a chain then make room. The orders of rule=lowest are those of `eager`, `least`
+/// and `latest`, and then that of the search. Cost: see move_ops(); `effort` is its number of tries.
 class OrderPeak final : public Policy {
  public:
   explicit OrderPeak(const Options& options)

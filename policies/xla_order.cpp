@@ -193,8 +193,8 @@ class DepthFirst {
 };
 
 /// XLA's DefaultMemoryScheduler: the order with the lowest peak among three: the list schedule, the ranked post-order
-/// and the plain one. Among equal peaks, the first of these wins. The recorded order stays if the step fits in it,
-/// under a paper's assumptions, or if the step cannot be reordered (can_be_reordered).
+/// and the plain one. Among equal peaks, the first of these wins. The recorded order stays if the step fits in it, if
+/// the run makes a paper's assumptions (RunSpec::assume), or if the step cannot be reordered (can_be_reordered).
 ///
 /// An op of the step stands for an instruction. An op whose output it reads stands for an operand, any other op that it
 /// depends on for a control predecessor. The root reads the content that outlives the step, and the outputs of the ops

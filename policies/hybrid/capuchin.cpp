@@ -50,7 +50,7 @@ class PromisedLane {
 ///   MSPS        = bytes saved / recomputation time, by lineage
 /// In the order of descending FT, tensors are swapped if copies in both directions can be hidden: the latest
 /// SwapInStart that the lane allows must be after the peak period, and not before the earliest SwapOutEnd. If these
-/// tensors have fewer bytes than were evicted at the same time in passive mode, the remaining candidates follow in the
+/// tensors have fewer bytes than passive mode evicted at most at the same time, the remaining candidates follow in the
 /// same order. Each is swapped or recomputed, whichever costs less: the time of copies that is not hidden, or
 /// bytes / MSPS.
 /// Each new tensor to recompute changes the MSPS of the others: tensors that are recomputed from it take longer, and a

@@ -21,8 +21,8 @@ namespace {
 ///                  running ops are locked. If everything fits, nothing is copied. offload=always: outputs of
 ///                  checkpoints are copied when they are made, and leave after their last use in the forward phase (the
 ///                  unified tensor pool)
-///   prefetch       when a checkpoint layer begins backward, outputs of checkpoints that backward reads next, up to the
-///                  checkpoint layer before it, are requested, if there is room
+///   prefetch       when a checkpoint layer begins backward, it requests the outputs of checkpoints that earlier layers
+///                  read backward, down to and including the nearest checkpoint layer before it, if there is room
 ///   recomputation  recompute=cost-aware: let l_peak = max l_i be the most bytes that one layer's backward step uses. A
 ///                  segment between checkpoints that keeps more bytes is run again for every layer that needs it, any
 ///                  other segment once (see Regain). So memory stays within l_peak, with as few reruns as possible
@@ -33,9 +33,9 @@ namespace {
 /// Neural Networks", PPoPP 2018, sections 3.2 to 3.4. Checkpoints (convolutions only), segments, the bottleneck and the
 /// comparison are those of the authors' program (linnanwang/superneurons-release, recompute.cpp).
 ///
-/// Not done: the choice of convolution algorithms by free memory (section 3.5); a trace has one of each. Beyond the
-/// paper: in a network without convolutions, products of matrices are the checkpoints; without these either, only the
-/// cache is left. Parameters never leave. O(log n) per change of a version's state.
+/// Not done: the choice of convolution algorithms by free memory (section 3.5), since a trace has one algorithm for
+/// each convolution. Beyond the paper: in a network without convolutions, products of matrices are the checkpoints;
+/// without these either, only the cache is left. Parameters never leave. O(log n) per change of a version's state.
 class SuperNeurons final : public SwapOutLeast<OldestFirst> {
  public:
   explicit SuperNeurons(const Options& options)

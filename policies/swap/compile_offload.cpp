@@ -29,8 +29,8 @@ namespace {
 /// its forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase begins. A
 /// tensor that the first backward op reads has left the device when this op begins; its content is taken from its
 /// former place.
-/// O(uses) to plan. Source: PyTorch 2.11 to 2.15, torch/_functorch/_activation_offloading/activation_offloading.py
-/// (pull requests 167880 and 168316).
+/// O(uses + tensors * outputs of the step) to plan. Source: PyTorch 2.11 to 2.15,
+/// torch/_functorch/_activation_offloading/activation_offloading.py (pull requests 167880 and 168316).
 class CompileOffload final : public Policy {
  public:
   CompileOffload(Bytes least, bool sink_wait, bool prefetch, Bytes per_second)

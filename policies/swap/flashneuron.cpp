@@ -27,7 +27,7 @@ namespace {
 /// everything has been offloaded; without it, an op waits only for a place that it needs. FlashNeuron's allocator,
 /// which puts offloaded tensors at the other end of the memory, would be a pool.
 ///
-/// Cost: O(gaps log gaps + ops).
+/// Cost: O(uses + gaps * ops) at worst.
 class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit FlashNeuron(const Options& options) : wait_{options.flag("wait")} {}

@@ -25,7 +25,7 @@ namespace {
 ///
 /// With one machine, parameters are not exchanged with others, and stay. So do gradients and buffers that live within a
 /// phase; all of these make up the other content. A buffer that is fetched again during the access after its last one
-/// stays. O(kept buffers * accesses).
+/// stays. O(kept buffers^2 * accesses) at worst.
 class GeePs final : public Policy {
  public:
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {

@@ -20,7 +20,7 @@ using simdjson::dom::object;
 
 constexpr auto kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-/// A value for messages: as in the file, cut to a readable length.
+/// A value for messages: as JSON without blanks, cut to 60 bytes.
 std::string shown(const element& value) {
   std::string text = simdjson::minify(value);
   if (text.size() > 60) text = text.substr(0, 57) + "...";

@@ -96,7 +96,8 @@ void EvictedRegions::computed(const View& view, std::span<const VersionId> versi
     find_anew(view, versions);
 }
 
-/// While an op waits, finds the regions around computed versions again.
+/// While an op waits, notes that regions around computed versions are found again: from now on, they count the op's
+/// outputs, and the present cost of the base that the op views.
 void EvictedRegions::find_anew(const View& view, std::span<const VersionId> versions) {
   const Trace& trace = view.trace();
   const std::uint32_t end = view.op().value() + 1;

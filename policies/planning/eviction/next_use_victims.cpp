@@ -64,7 +64,8 @@ void DropByNextUse::lower(const View& view, VersionId v) {
   set(view, v);
 }
 
-/// Walks the regions of `v` until its cost is known or its score exceeds the best one.
+/// Walks the regions of `v` until its cost is known or its score exceeds the best one. If versions may be copied, each
+/// region is cut off (kMostCounted), and the cost of the part counts as known.
 void DropByNextUse::look_around(const View& view, VersionId v, const std::optional<Key>& best) {
   using Side = EvictedRegions::Side;
   Entry& entry = entries_[v.index()];

@@ -42,7 +42,7 @@ class Formulation {
   LinearProgram::Solution solve(const LinearProgram::Limits& limits) const { return program_.solve(limits); }
   double time_unit() const { return time_unit_; }
   /// The schedule that keeps each value whose variable is at least the threshold. A value comes back by a copy if the
-  /// variable of the copy is at least that of the rerun.
+  /// variable of the copy is above 0 and at least that of the rerun.
   KeepSchedule schedule(const std::vector<double>& x, double threshold) const {
     std::vector<std::vector<bool>> kept, paged_in;
     for (std::size_t t = 0; t < kept_.size(); ++t) {
