@@ -60,7 +60,8 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kOrder,
      .summary = "runs the ops in an order that needs less memory, and keeps everything",
      .paper = "list scheduling and moves; the problem is that of OLLA (Steiner et al., 2022), exact for up to 64 ops",
-     .options = {{"rule", "lowest", "lowest|eager|least|latest", "as of tidepool order"},
+     .options = {{"rule", "lowest", "lowest|eager|least|latest",
+                  "the orders that are tried; names as in tidepool order"},
                  {"divide", "on", "on/off", "an op on lists of tensors becomes one op for each tensor"},
                  {"effort", "20000", "number", "orders that a search tries"}},
      .make = [](const Options& options) { return std::make_unique<OrderPeak>(options); }}};

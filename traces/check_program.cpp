@@ -50,7 +50,8 @@ class Walk {
           break;
         case StepKind::kRun:
           if (step.id != next_op)
-            refuse("step {}: runs op {}; expected op {}, ops run in id order", step_, step.id, next_op);
+            refuse("step {}: runs op {}; expected op {}, since ops run in the order of their ids", step_, step.id,
+                   next_op);
           run(OpId{next_op++});
           break;
         case StepKind::kForget:

@@ -113,7 +113,9 @@ const RegisterCommand kRegistered{
        app.add_option("events", arguments->events, "three iterations of block events, as vec_block_fresh_vgg.csv")
            .required();
        app.add_option("loads", arguments->loads, "the load behind each event, as load_origin_vgg.csv").required();
-       app.add_option("--capacity", arguments->capacity, "limits: 280MiB, 240MiB..400MiB/9").capture_default_str();
+       app.add_option("--capacity", arguments->capacity,
+                      "one limit, as 280MiB, or a range with a number of limits, as 240MiB..400MiB/9")
+           .capture_default_str();
        app.add_option("--machine", arguments->machine, "for the simulations; the predictions have their own link")
            .capture_default_str();
        app.add_option("--pool", arguments->pool, "for the simulations").capture_default_str();

@@ -194,7 +194,8 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kHybrid,
      .summary = "shares of each block to keep, recompute and offload by a linear program, then op by op",
      .paper = "torchtitan, auto_perf_maxing (pull request 4636; experiments/graph_trainer)",
-     .options = {{"prefetch", "1", "number", "blocks ahead of its own at which a tensor is copied back"},
+     .options = {{"prefetch", "1", "number",
+                  "the copy back of a tensor begins this many blocks before its own in the backward phase"},
                  {"defer", "1", "number", "blocks behind its last reader at which a tensor must have left"}},
      .make = [](const Options& options) {
        return std::make_unique<AutoPerfMaxing>(count_of("auto-perf-maxing", options, "prefetch", 100'000),

@@ -235,7 +235,8 @@ const RegisterPolicy kRegistered{
          "swaps maps saved for the backward phase; then keeps or recomputes those that ops wait for, by simulation",
      .paper = "PoocH: Ito et al., PPoPP 2019 (poster), arXiv 1907.05013",
      .options =
-         {{"effort", "1000", "number", "classifications to simulate; fewer where the step has more than 1000 ops"},
+         {{"effort", "1000", "number",
+           "most classifications to simulate; fewer if these are more than about 10^6 ops in all"},
           {"exhaustive", "4", "number", "maps near the output of which all combinations are tried, up to 12"},
           {"rooms", "5", "number",
            "searches, at most 9: swap-ins may fill the capacity, then 9/10 of it, then 8/10, ...; 1: as in the paper"},

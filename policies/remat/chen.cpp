@@ -63,7 +63,8 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kRemat,
      .summary = "keeps the inputs of some stages of a chain, and runs the segments between them again",
      .paper = "Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016, section 4",
-     .options = {{"scheme", "greedy", "sqrt|greedy|recursive", "which stages: see the paper's sections"},
+     .options = {{"scheme", "greedy", "sqrt|greedy|recursive",
+                  "sqrt: about sqrt(n) equal segments; greedy: segments of equal bytes; recursive: nested ones"},
                  {"stages", "60", "number", "most stages; neighbours with few saved bytes are merged"}},
      .make = [](const Options& options) {
        return std::make_unique<ChainPolicy>(

@@ -111,7 +111,7 @@ const RegisterPolicy kRegistered{
          "keeps a minimum cut between forward and backward; a memory budget decides which expensive ops run again",
      .paper = "PyTorch 2.15, min_cut_rematerialization_partition",
      .options = {{"budget", "auto", "text",
-                  "share of what the cut keeps beyond the inputs, 0 to 1, or by the capacity"},
+                  "share of the bytes that the cut keeps beyond the inputs, 0 to 1; auto: by the capacity"},
                  {"solver", "dp", "dp|greedy|ilp", "of the knapsack: by a table, by time per byte, or exactly"}},
      .make = [](const Options& options) {
        return std::make_unique<MinCut>(budget_of(options), solver_of(options.word("solver")));

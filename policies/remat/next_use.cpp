@@ -24,7 +24,8 @@ const RegisterPolicy kRegistered{
      .summary = "drops by cost of what it would be recomputed from, size and time until it is used again",
      .paper = "Tidepool; after Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, and Belady, 1966",
      .options = {{"cost", "ancestors", "own|ancestors|neighbourhood",
-                  "of the version alone, with absent ones it needs, or with those that need it too"},
+                  "own: of the version alone; ancestors: and of absent ones that it needs; neighbourhood: and of those "
+                  "that need it"},
                  {"distance", "1", "number", "power of the time until the next use; 0 = any time counts the same"}},
      .make = make}};
 

@@ -165,7 +165,7 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kSwap,
      .summary = "copies to the host what was made and is read again farthest from the peak",
      .paper = "TensorFlow, core/grappler/optimizers/memory_optimizer.cc (SWAPPING_HEURISTICS)",
-     .options = {{"passes", "25", "number", "how often the peak is looked for; 25 as there"}},
+     .options = {{"passes", "25", "number", "most searches for the peak; TensorFlow makes 25"}},
      .make = [](const Options& options) {
        return std::make_unique<GrapplerSwap>(std::llround(options.number("passes")));
      }}};

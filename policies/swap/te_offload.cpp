@@ -78,7 +78,8 @@ const RegisterPolicy kRegistered{
      .summary = "copies to the host the tensors that the first layers save, and back as many layers ahead as stay on "
                 "the device",
      .paper = "Transformer Engine, cpu_offload.py (2025); Megatron-LM, --cpu-offloading-num-layers",
-     .options = {{"layers", "0", "number", "how many go (num_layers), at most all but the last; 0: all but the last"},
+     .options = {{"layers", "0", "number",
+                  "offloaded layers (num_layers), at most all but the last; 0: all but the last"},
                  {"least", "1MiB", "bytes", "smaller tensors stay (min_tensor_size_to_offload)"}},
      .make = [](const Options& options) {
        return std::make_unique<TeOffload>(count_of("te-offload", options, "layers", 1'000'000, 0),

@@ -22,6 +22,11 @@ TEST_CASE("a file that is no trace as JSON lines is refused") {
   CHECK_THROWS_WITH(read(""), R"(t.jsonl: no line; expected {"tidepool":1,...} on the first)");
   CHECK_THROWS_WITH(read("\n{\"a\":1}"), R"(t.jsonl:2: not a trace; expected {"tidepool":1,...} on the first line)");
   CHECK_THROWS_WITH(read("[1]"), "t.jsonl:1: the line is [1]; expected an object");
+  // Text is cut between characters: each of these takes two bytes, behind two of JSON.
+  std::string umlauts, shown;
+  for (int i = 0; i < 40; ++i) umlauts += "\xC3\xA4";
+  for (int i = 0; i < 27; ++i) shown += "\xC3\xA4";
+  CHECK_THROWS_WITH(read("[\"" + umlauts + "\"]"), "t.jsonl:1: the line is [\"" + shown + "...; expected an object");
   CHECK_THROWS_WITH(read(R"({"tidepool":3})"), "t.jsonl:1: format version 3; this tidepool reads version 1");
   CHECK_THROWS_WITH(read(R"({"tidepool":1,)"), ContainsSubstring("t.jsonl:1: not JSON ("));
 }

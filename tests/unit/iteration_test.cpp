@@ -97,5 +97,5 @@ TEST_CASE("complete iterations are cut out together, without the ops after them"
   CHECK(complete_iterations(trace) == 3);
   CHECK(program(iterations(trace, 1, 2)) == std::vector<std::string>{"run 1", "run 2"});
   CHECK(program(iterations(trace, 0, 1)) == std::vector<std::string>{"run 0"});
-  CHECK_THROWS_WITH(iterations(trace, 2, 2), "iterations 2 to 4: the trace has 3");
+  CHECK_THROWS_WITH(iterations(trace, 2, 2), "2 iterations from number 2: the trace has 3, numbered from 0");
 }

@@ -23,8 +23,11 @@ constexpr auto kNoLimit = std::numeric_limits<std::int64_t>::max();
 /// A value for messages: as JSON without blanks, cut to 60 bytes.
 std::string shown(const element& value) {
   std::string text = simdjson::minify(value);
-  if (text.size() > 60) text = text.substr(0, 57) + "...";
-  return text;
+  constexpr std::size_t kLongest = 60;
+  if (text.size() <= kLongest) return text;
+  std::size_t end = kLongest - 3;
+  while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character of UTF-8
+  return text.substr(0, end) + "...";
 }
 
 [[noreturn]] void refuse(std::string_view key, const element& value, const std::string& expected) {
