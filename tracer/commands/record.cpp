@@ -47,13 +47,15 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-constexpr int kHookIterations = 5;  // default without CUPTI: PyTorch's hook slows down each op
+// Default of --iterations if PyTorch's hook is the only recorder: the hook slows down each op.
+constexpr int kHookIterations = 5;
 
 constexpr const char* kNoHook =
     "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH "
     "(python -I, python -E, or a PYTHONPATH that the job sets itself)";
 
-/// The number of a signal: USR1, SIGUSR1 or 10.
+/// The number of the signal `name`, which may be a name or a number: USR1, SIGUSR1 or 10.
+/// @throws InputError  for any other text
 int signal_number(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, int>, 4> kNames{
       {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"WINCH", SIGWINCH}}};
@@ -74,8 +76,9 @@ std::string driver_missing() {
   return dlerror();
 }
 
-/// Path of the injection library, in the build or in the installation. Empty if PyTorch can be recorded without it:
-/// the library and the driver are both absent.
+/// Path of the injection library: `given` or, if that is empty, the library in the build or in the installation.
+/// @return  "" if `torch` is set and both the library and NVIDIA's driver are absent: then only PyTorch's hook records
+/// @throws InputError  if there is no library in other cases
 std::string injection_library(const std::string& given, bool torch) {
   if (!given.empty()) {
     if (!fs::exists(given)) refuse("--library: {}: no such file; expected libtidepool_inject.so", given);
@@ -183,7 +186,7 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
 
 /// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
 /// number is smaller if the trace has fewer. None for other recordings, and if the command asks for all iterations.
-/// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
+/// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"; also if the trace has none
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
                                                                         const Arguments& arguments) {
   if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return {};

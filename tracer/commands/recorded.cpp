@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Number of iterations that began and ended.
+/// The number of iterations whose begin and end are both in the log.
 std::size_t whole_steps(const raw::Log& log) {
   std::set<std::uint64_t> begun;
   std::size_t ended = 0;

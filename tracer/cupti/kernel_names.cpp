@@ -15,7 +15,7 @@ constexpr std::size_t kLongestName = 1U << 16;  // PyTorch's longest are a few t
 bool opens(char c) { return c == '(' || c == '<' || c == '[' || c == '{'; }
 bool closes(char c) { return c == ')' || c == '>' || c == ']' || c == '}'; }
 
-/// Whether this is the '>' of "->" in an operator's name or before a return type. It closes no bracket.
+/// Whether text[at] is the '>' of "->", in an operator's name or before a return type. Such a '>' closes no bracket.
 bool is_arrow(std::string_view text, std::size_t at) { return text[at] == '>' && at > 0 && text[at - 1] == '-'; }
 
 std::string_view trimmed(std::string_view text) {
@@ -24,7 +24,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The text between the parentheses of the parameter list: the last ones that are not inside other brackets.
+/// The text of the parameter list: what is between the last ')' of the name and the bracket that it closes. None if the
+/// name has no ')' or nothing opens it.
 std::optional<std::string_view> parameter_list(std::string_view name) {
   const std::size_t last = name.rfind(')');
   if (last == std::string_view::npos) return std::nullopt;

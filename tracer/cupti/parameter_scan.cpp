@@ -6,7 +6,7 @@ namespace tidepool::cupti {
 namespace {
 
 constexpr std::uint32_t kWord = 8;
-// Device addresses lie above the first 4 GiB, and below the 57 bits that the widest page tables translate.
+// Device addresses are at least 4 GiB and less than 2^57, since the widest page tables translate 57 bits.
 constexpr std::uint64_t kLowestAddress = 1ULL << 32, kHighestAddress = 1ULL << 57;
 
 bool may_be_address(std::uint64_t word) { return word >= kLowestAddress && word < kHighestAddress; }
@@ -33,7 +33,7 @@ void apply_types(KernelLayout& layout, std::span<const ParameterType> types) {
 void ParameterScan::scan_one(std::uint32_t index, const KernelParameter& parameter, const std::byte* bytes,
                              const LiveRanges& ranges, const TensorMaps& maps) {
   const bool whole = parameter.size == kWord;
-  // The first word that is aligned in the parameter buffer, where the kernel finds it.
+  // Offset in the parameter of its first word that is aligned in the kernel's parameter buffer.
   std::uint32_t at = (kWord - parameter.offset % kWord) % kWord;
   while (parameter.size >= kWord && at <= parameter.size - kWord) {
     if (!maps.empty() && parameter.size - at >= kTensorMapBytes && (parameter.offset + at) % kTensorMapAlignment == 0)

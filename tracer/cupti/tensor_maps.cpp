@@ -7,7 +7,7 @@
 namespace tidepool::cupti {
 namespace {
 
-constexpr std::size_t kGeneration = 1U << 15;
+constexpr std::size_t kGeneration = 1U << 15;  // most descriptors in young_, and in old_
 
 }  // namespace
 

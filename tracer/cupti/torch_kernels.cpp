@@ -8,7 +8,8 @@
 namespace tidepool::cupti {
 namespace {
 
-/// The small numbers of "Li3ELi2ELi0E" at the beginning of `text`, which are template arguments of type int.
+/// The numbers of one digit at the beginning of `text`, which are mangled template arguments of type int: 3, 2 and 0 of
+/// "Li3ELi2ELi0E".
 std::vector<std::uint32_t> template_numbers(std::string_view text) {
   std::vector<std::uint32_t> numbers;
   while (text.size() >= 4 && text.starts_with("Li") && std::isdigit(static_cast<unsigned char>(text[2])) &&
@@ -26,8 +27,9 @@ std::string_view behind(std::string_view text, std::string_view word) {
 }
 
 constexpr std::uint32_t kMostDepth = 5;
-/// Limits of a launch: the number of tensors by depth, and the number of blocks. One layout has 4 KiB of parameters,
-/// the other 32 KiB (CUDA 13).
+/// Limits of a launch: the most tensors by depth (the number of lists, from 1), without and with a scalar for each
+/// tensor, and the most blocks. `index_bytes` is the size of a tensor's number in the table of each block's tensor. One
+/// layout has 4 KiB of parameters, the other 32 KiB (CUDA 13).
 struct Layout {
   std::array<std::uint32_t, kMostDepth> plain, with_scalars;
   std::uint32_t blocks, index_bytes;
@@ -38,7 +40,7 @@ constexpr std::uint32_t kPointerBytes = 8;
 
 constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Bytes of a scalar by the letter of its mangled type; 0 for other types.
+/// Bytes of a scalar by the letter of its mangled type: float, int, double or long; 0 for other letters.
 std::uint32_t scalar_bytes(char letter) {
   switch (letter) {
     case 'f':

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// The value at `offset`; zero if the bytes end before it.
+/// The value at `offset`; zero if not all of its bytes are there.
 template <class T>
 T value_at(Bytes bytes, std::size_t offset) {
   T value{};
@@ -23,7 +23,7 @@ T value_at(Bytes bytes, std::size_t offset) {
   return value;
 }
 
-/// `size` bytes from `offset` on; empty if `bytes` ends before them.
+/// `size` bytes from `offset` on; empty if not all of them are there.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
   return offset <= bytes.size() && size <= bytes.size() - offset ? bytes.subspan(offset, size) : Bytes{};
 }
@@ -34,12 +34,14 @@ std::string_view text_at(Bytes table, std::size_t offset) {
   return {first, strnlen(first, table.size() - offset)};
 }
 
-// Attributes of .nv.info sections, and the forms of their values, named as in nvdisasm (EIFMT_*, EIATTR_*).
+// Attributes of .nv.info sections, and the form of their values. nvdisasm prints the form as EIFMT_SVAL and the
+// attributes as EIATTR_MAX_THREADS, EIATTR_REQNTID, EIATTR_KPARAM_INFO, EIATTR_REGCOUNT and EIATTR_KPARAM_INFO_V2.
 constexpr std::uint8_t kSizedValue = 4;
 constexpr std::uint8_t kMaxThreads = 0x05, kRequiredThreads = 0x10, kParameterInfo = 0x17, kRegisterCount = 0x2f,
                        kParameterInfoV2 = 0x45;
 
-/// Calls take(attribute, value) for each attribute of a .nv.info section.
+/// Calls take(attribute, value) for each attribute of a .nv.info section whose value has the form kSizedValue. Stops at
+/// an unknown form.
 template <class Take>
 void each_attribute(Bytes info, Take take) {
   std::size_t at = 0;
@@ -92,8 +94,8 @@ std::vector<Section> read_sections(Bytes cubin) {
   return sections;
 }
 
-/// Reads the registers of a thread from the common .nv.info section, which names kernels by index into the symbol
-/// table.
+/// Sets the number of registers that a thread of each kernel uses, from the section .nv.info. That section is common to
+/// all kernels and gives each kernel as an index into the symbol table.
 void read_registers(const std::vector<Section>& sections, std::map<std::string, KernelBinary>& kernels) {
   const Section *symbols = nullptr, *common = nullptr;
   for (const Section& section : sections) {

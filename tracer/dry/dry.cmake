@@ -1,6 +1,6 @@
-# The stand-in for a CUDA device, which a dry run preloads into a program. It has the file name of the driver's library,
-# so that programs that open the driver by name get it too. It needs no other library but zstd, because it runs inside
-# other programs.
+# The stand-in for a CUDA device, which a dry run preloads into a program. Its soname is that of the driver's library,
+# libcuda.so.1, so programs that open the driver by this name get the stand-in too. Besides the C library it needs only
+# zstd, because it runs inside other programs.
 file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp ${CMAKE_CURRENT_LIST_DIR}/ranks/*.cpp)
 add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp ${CMAKE_CURRENT_LIST_DIR}/lz4_block.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/first_fit.cpp

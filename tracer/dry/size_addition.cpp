@@ -37,8 +37,8 @@ std::optional<SizeAddition> size_addition(SizeAddition::Operands operands, const
                                           const void* const* arguments) {
   const bool number = operands == SizeAddition::Operands::kNumber;
   std::int32_t count = 0;
-  std::int64_t constants[2] = {};   // of the functor: the number, if one is added, and the factor
-  std::uint64_t addresses[3] = {};  // of the result, the sizes, and the others
+  std::int64_t constants[2] = {};   // of the functor: the number and the factor, or only the factor without a number
+  std::uint64_t addresses[3] = {};  // of the result, the sizes and, without a number, the other sizes
   const std::size_t constant_bytes = number ? 16 : 8, address_bytes = number ? 16 : 24;
   if (layout.size() < 3 || layout[0].size != sizeof count || layout[1].size != constant_bytes ||
       layout[2].size != address_bytes)

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The header of each message in a file. The first message of a file has no content: it names the process.
+/// The header of each message in a file. The first message of a file only tells the process of its sender.
 struct Envelope {
   MessageTag tag;
   std::int64_t process = 0;
@@ -33,7 +33,7 @@ void make_folders(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail(path);
 }
 
-/// The state of a process in /proc: 'Z' if it has ended and no process has waited for it; 0 if there is none.
+/// The state of a process in /proc: 'Z' if it has ended and no process has waited for it; 0 if /proc does not tell it.
 char state_of(pid_t process) {
   const int file = open(fmt::format("/proc/{}/stat", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -107,7 +107,8 @@ std::vector<std::byte> Mailbox::take(std::uint32_t from, const MessageTag& tag) 
     {
       const std::lock_guard lock{mutex_};
       Sender& sender = senders_[from];
-      const bool ended = sender.process != 0 && has_ended(sender.process);  // asked before read(), so it misses nothing
+      // Asked before read(): if the sender has ended, read() finds all that it sent.
+      const bool ended = sender.process != 0 && has_ended(sender.process);
       read(from, sender);
       if (const auto found = sender.unread.find(tag); found != sender.unread.end()) {
         std::vector<std::byte> content = std::move(found->second);

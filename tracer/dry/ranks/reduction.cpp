@@ -11,10 +11,11 @@
 namespace tidepool::dry {
 namespace {
 
-/// IEEE 754 binary16, and the upper half of a binary32.
+/// IEEE 754 binary16.
 struct Half {
   std::uint16_t bits;
 };
+/// The upper half of an IEEE 754 binary32.
 struct Bfloat {
   std::uint16_t bits;
 };

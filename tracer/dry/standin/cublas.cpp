@@ -1,4 +1,5 @@
-// Stand-in for cuBLAS. It answers for handles and records matrix products with their operands; nothing is computed.
+// Stand-in for cuBLAS. It answers for handles, and records products of matrices and vectors and triangular solves with
+// their operands; nothing is computed.
 #include <cstring>
 
 #include "tracer/dry/standin/library_call.hpp"
@@ -16,8 +17,9 @@ Handle& of(void* handle) { return *static_cast<Handle*>(handle); }
 
 constexpr double kPair = 2;  // a multiplication and an addition
 
-/// C = alpha A B + beta C. C is read unless beta is zero. beta may have one of many types; in each, all bytes of zero
-/// are 0.
+/// Records C = alpha A B + beta C. C counts as read, unless beta is on the host and is zero. beta may have one of many
+/// types; in each, all bytes of zero are 0.
+/// @param k  the inner size; four times that for complex numbers, whose product is four real products
 Status multiply(void* handle, std::string_view name, double m, double n, double k, double batch, const void* a,
                 const void* b, const void* beta, std::size_t scalar_bytes, void* c, bool tensor_cores = false) {
   static constexpr char kZeros[16] = {};
@@ -50,7 +52,7 @@ std::size_t scalar_bytes(int compute_type) {
   return compute_type == 70 || compute_type == 71 ? kDouble : kFloat;
 }
 
-/// Whether a cudaDataType is one of 16 bits: CUDA_R_16F, CUDA_R_16BF.
+/// Whether a cudaDataType is a float of 16 bits: CUDA_R_16F or CUDA_R_16BF.
 bool sixteen_bits(int type) { return type == 2 || type == 14; }
 
 }  // namespace

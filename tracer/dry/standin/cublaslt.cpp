@@ -44,7 +44,7 @@ std::int32_t setting_of(const void* operation, int which) {
   return attribute<std::int32_t>("cublasLtMatmulDescGetAttribute", operation, which, 0);
 }
 
-/// Bytes of alpha and beta.
+/// Bytes of alpha and of beta, each of the cudaDataType `type`.
 std::size_t scale_bytes(std::int32_t type) {
   constexpr std::int32_t kDouble = 1, kHalf = 2, kBfloat = 14, kComplex = 4, kDoubleComplex = 5;  // cudaDataType
   switch (type) {

@@ -1,5 +1,5 @@
-// cuDNN's convolutions without a device. Workspaces are taken as empty: cuDNN chooses an algorithm, and its workspace,
-// by tables of the device that are not public.
+// cuDNN's convolutions without a device. Workspaces are taken as empty: cuDNN chooses the algorithm, and with it the
+// size of the workspace, by tables for each kind of device, which are not public.
 #include <cstring>
 
 #include "tracer/dry/standin/cudnn.hpp"
@@ -9,7 +9,7 @@ using namespace tidepool::dry;
 namespace {
 
 struct AlgorithmPerformance {  // cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t
-  int algorithm = 1;           // the implicit product that needs no workspace, in all three enumerations
+  int algorithm = 1;           // an implicit matrix product, in all three enumerations
   Status status = kSuccess;
   float milliseconds = 0;
   std::size_t memory = 0;
@@ -17,7 +17,7 @@ struct AlgorithmPerformance {  // cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPer
   int reserved[3] = {};
 };
 
-/// One result for each math type: PyTorch skips results whose type is not that of its descriptor.
+/// One result for each math type, but at most `wanted`: PyTorch skips results whose type is not that of its descriptor.
 Status algorithms(int wanted, int* returned, void* results) {
   constexpr int kMathTypes = 4;
   *returned = wanted < kMathTypes ? wanted : kMathTypes;

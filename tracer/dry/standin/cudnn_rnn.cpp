@@ -8,7 +8,7 @@ using namespace tidepool::dry;
 
 namespace {
 
-/// Arguments of cudnnSetRNNDescriptor_v8.
+/// Arguments of cudnnSetRNNDescriptor_v8. A pseudo layer is one direction of a layer.
 struct Layers {
   int algorithm = 0, cell = 0, bias = 0, direction = 0, input_mode = 0, type = 0, precision = 0, math = 0;
   std::int32_t input = 0, hidden = 0, projected = 0, layers = 0;

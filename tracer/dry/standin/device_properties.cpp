@@ -15,7 +15,7 @@ constexpr int kWarp = 32, kThreadsPerBlock = 1024, kMostBlocks = 65535, kRegiste
 constexpr int kMostX = std::numeric_limits<int>::max();
 constexpr std::size_t kSharedPerBlock = 48 << 10, kConstant = 64 << 10;
 
-/// The first members of cudaDeviceProp. They are the same in CUDA 12 and 13; some of the later ones exist only in 12.
+/// The first members of cudaDeviceProp. They are the same in CUDA 12 and 13; some later members exist only in CUDA 12.
 struct Name {
   char name[256];
   char uuid[16];

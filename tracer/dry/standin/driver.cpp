@@ -1,4 +1,5 @@
-// The CUDA driver's entry points that PyTorch asks for: virtual memory, the current context, and entry points by name.
+// The CUDA driver's entry points that PyTorch asks for: devices, the current context, virtual memory, and the look-up
+// of entry points by name.
 #include <dlfcn.h>
 
 #include <array>
@@ -21,7 +22,8 @@ void* own_library() {
   return library;
 }
 
-// One function for each name without an answer, so that a call of the function can report the name.
+// One function for each of the first 63 names without an answer, so that a call of the function can report its name.
+// All later names share the last function, which reports the first of them.
 constexpr std::size_t kMostUnanswered = 64;
 std::array<std::string, kMostUnanswered> unanswered_names;
 

@@ -14,7 +14,7 @@ namespace {
 
 using Contents = CollectiveCall::Contents;
 
-/// Arguments of every collective.
+/// The arguments that all collectives and messages have.
 struct Arguments {
   const void* input;
   void* output;
@@ -47,7 +47,7 @@ std::vector<std::byte> part(const std::vector<std::byte>& all, std::size_t index
 std::vector<std::byte> first(const Contents& parts) { return parts.front(); }
 
 /// A call with the members that all collectives have.
-/// @param whole  bytes of the largest message, the same on all ranks
+/// @param whole  bytes of the largest message, the same on all ranks; by this size, values move or not
 CollectiveCall base(const Arguments& of, const char* function, std::string_view name, std::size_t whole) {
   CollectiveCall call;
   call.function = function;
@@ -59,7 +59,7 @@ CollectiveCall base(const Arguments& of, const char* function, std::string_view 
   return call;
 }
 
-/// Bytes of a message that each rank sends on in a ring of all ranks.
+/// Bytes that each rank sends while the parts of `bytes` bytes go once around a ring of all ranks: all but one part.
 double ring(const Arguments& of, std::size_t bytes) {
   return static_cast<double>(bytes) * (of.ranks() - 1) / of.ranks();
 }

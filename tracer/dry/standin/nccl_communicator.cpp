@@ -15,7 +15,7 @@ using namespace tidepool::dry::nccl;
 
 namespace {
 
-/// The folder through which the ranks of a job exchange messages; empty: nothing is recorded.
+/// The folder through which the ranks of a job exchange messages; empty if TIDEPOOL_RAW is not set.
 std::string meeting() {
   const char* const folder = std::getenv(tidepool::cupti::variable::kFolder);
   return folder == nullptr || *folder == 0 ? "" : std::string{folder} + "/ranks";
@@ -69,7 +69,7 @@ Result ncclCommInitRankConfig(Handle** made, int ranks, UniqueId id, int rank, c
 Result ncclCommInitRankScalable(Handle** made, int ranks, int rank, int, const UniqueId* ids, const void*) {
   return join(made, ids[0].number(), rank, ranks);
 }
-/// Refused: one process with several devices.
+/// Refused, because it makes one process use several devices.
 Result ncclCommInitAll(Handle**, int, const int*) { return unanswered("ncclCommInitAll"); }
 
 Result ncclCommSplit(Handle* handle, int colour, int key, Handle** made, const void*) {

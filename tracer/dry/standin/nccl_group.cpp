@@ -27,7 +27,8 @@ void issue(const Message& message) {
 }
 
 /// NCCL runs the messages of a group at the same time. Here, they run one after the other, so their order must be the
-/// same on all ranks: by communicator, then by pair of ranks, then by direction.
+/// same on all ranks: by communicator, then by pair of ranks, then by direction. A send of a rank to itself comes
+/// before the receive.
 auto order(const Message& message) {
   const CollectiveCall& call = message.call;
   const std::uint32_t own = call.communicator->rank(), peer = call.peer.value_or(own);

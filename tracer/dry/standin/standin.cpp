@@ -45,7 +45,8 @@ Placement wanted_placement() {
   return name != nullptr && std::string_view{name} == "top-down" ? Placement::kTopDown : Placement::kLowestFirst;
 }
 
-/// The computation on sizes that a launch asks for; none for other kernels, and unless all its addresses are known.
+/// The computation on sizes that a launch asks for. None for other kernels, and if a range that it reads or writes is
+/// not within one allocation.
 std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* arguments) {
   const Kernel& kernel = *launch.kernel;
   std::optional<SizeWork> work;
@@ -380,7 +381,7 @@ namespace {
   if (in_use) Standin::get().recorder().close();
 }
 
-/// Ends the recording of a program that ends at once, and so runs no destructors.
+/// Ends the recording and the process: a program that calls _exit runs no destructors.
 [[noreturn]] void exit_at_once(int status) {
   if (in_use) Standin::get().recorder().close_at_exit();
   for (;;) syscall(SYS_exit_group, status);
@@ -391,7 +392,8 @@ namespace {
 
 #pragma GCC visibility push(default)
 extern "C" {
-/// Called at the end of an iteration, so that the file of a killed program is complete up to its last iteration.
+/// Called by PyTorch's hook at the end of an iteration, so that the file of a killed program is complete up to its last
+/// iteration.
 void tidepool_flush() {
   if (tidepool::dry::in_use) tidepool::dry::Standin::get().recorder().flush();
 }

@@ -15,7 +15,7 @@ struct Device {
 
 #pragma GCC visibility push(default)
 
-/// @param bytes  of the block; negative: it was freed
+/// @param bytes  size of the block at `pointer`; negative if the block was freed
 void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
                                  Device device) {
   using Report = void(void*, std::int64_t, std::size_t, std::size_t, Device);
