@@ -1,5 +1,5 @@
-# The bundle: a folder that records, simulates, validates and runs live jobs on a machine that has the C library, Python
-# and PyTorch, but none of the libraries that Tidepool is linked with.
+# The bundle is a folder. With it, one can record, simulate, validate and run live jobs on a machine that has the C
+# library, Python and PyTorch, but none of the libraries that Tidepool is linked with.
 #   cmake --build build --target bundle && cmake --install build --component bundle --prefix FOLDER
 # The bundle uses RPATH, not RUNPATH. With RPATH, the loader also finds the libraries that the bundle's libraries need.
 set(bundled_targets tidepool tidepool_allocator tidepool_dry tidepool_dry_nvml)

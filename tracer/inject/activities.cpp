@@ -8,7 +8,8 @@
 namespace tidepool::inject {
 namespace {
 
-// The first versions of CUPTI with a field: 12.6 for the library that allocates, 12.8 for the ids of event records.
+// The first versions of CUPTI that have a field. 24 is that of CUDA 12.6, for the library that allocates. 26 is that of
+// CUDA 12.8, for the ids and results of synchronizations and the ids and device times of event records.
 constexpr std::uint32_t kHasSource = 24, kHasSyncIds = 26;
 
 /// A copy of a record of CUPTI. CUPTI's structs are packed, so no reference can be bound to a member.
@@ -257,7 +258,7 @@ void Recorder::on_activity(const CUpti_Activity& record) {
       raw::Overhead overhead;
       overhead.start = time_of(from.start);
       overhead.end = time_of(from.end);
-      overhead.name = output_.text(overhead_name(from.overheadKind));  // the thread is left out: CUPTI numbers it anew
+      overhead.name = output_.text(overhead_name(from.overheadKind));  // no thread: CUPTI's number is not the system's
       return output_.append(overhead);
     }
     default:

@@ -18,7 +18,7 @@ static_assert(offsetof(cuMemcpyPeer_params, ByteCount) == offsetof(cuMemcpyPeerA
 static_assert(offsetof(cuMemsetD8_v2_params, N) == offsetof(cuMemsetD8Async_params, N));
 static_assert(offsetof(cuMemsetD2D32_v2_params, Height) == offsetof(cuMemsetD2D32Async_params, Height));
 
-/// The same as cuMemcpyBatchAsync_params, which headers before CUDA 12.8 lack.
+/// The first members of cuMemcpyBatchAsync_params, which headers before CUDA 12.8 lack.
 struct BatchParameters {
   const CUdeviceptr* to;
   const CUdeviceptr* from;
@@ -35,7 +35,8 @@ void append_pair(std::vector<raw::BufferUse>& uses, std::uint64_t from, std::uin
   append(uses, to, bytes, raw::Access::kWrite);
 }
 
-/// Bytes from the first to the last of `rows` rows of `width` bytes that begin `pitch` bytes apart.
+/// Bytes from the begin of the first to the end of the last of `rows` rows of `width` bytes. Rows begin `pitch` bytes
+/// apart, but at least `width`.
 std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t rows) {
   return rows == 0 ? 0 : (rows - 1) * std::max(pitch, width) + width;
 }
@@ -55,7 +56,7 @@ void append_2d(const CUDA_MEMCPY2D& copy, std::vector<raw::BufferUse>& uses) {
       raw::Access::kWrite);
 }
 
-/// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have the same members.
+/// @param copy  a CUDA_MEMCPY3D or a CUDA_MEMCPY3D_PEER: the members that are used here have the same names in both
 template <class Copy>
 void append_3d(const Copy& copy, std::vector<raw::BufferUse>& uses) {
   const auto one = [&](std::uint64_t base, std::size_t pitch, std::size_t height, std::size_t x, std::size_t y,

@@ -72,7 +72,7 @@ void record(Action action, std::string_view name, const void* domain, std::uint6
 }
 
 void record(Action action, const EventAttributes* event, const void* domain, std::uint64_t id) {
-  if (event == nullptr)  // recorded too, because its pop is
+  if (event == nullptr)  // recorded too, because the pop that ends the range is recorded
     record(action, "", domain, id);
   else if (event->message_type == kUnicode)
     record(action, narrow(static_cast<const wchar_t*>(event->message)), domain, id);

@@ -210,8 +210,9 @@ bool Recorder::start() {
 
 void Recorder::stop() {
   if (!started_.exchange(false)) return;
-  // A forced flush would deliver records of running work without times, so this gives the work up to 1 s to end. At the
-  // end of the process, all work that the job waited for has ended.
+  // A forced flush would deliver records of running work without times. So this first sleeps for a fifth of the flush
+  // limit, at most 1 s, in which the work may end. At the end of the process, it does not sleep: all work that the job
+  // waited for has ended.
   if (!ending_) std::this_thread::sleep_for(std::chrono::milliseconds{std::min(options_.flush_limit_ms / 5, 1000U)});
   cupti_.flush_all(0);
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
@@ -237,7 +238,7 @@ bool Recorder::finalize() {
   std::unique_lock lock{control_mutex_};
   detached_ = false;
   detach_wanted_ = true;
-  // In many short waits: while the whole machine stands still, only one of them passes.
+  // Many short waits take the place of a long one: if the whole machine is suspended, only one of them runs out.
   for (int waits = 0; waits < kDetachWaits && !detached_ && !ending_; ++waits)
     control_changed_.wait_for(lock, std::chrono::milliseconds{100}, [this] { return detached_ || ending_; });
   if (detached_) return true;

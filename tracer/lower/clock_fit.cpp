@@ -19,10 +19,12 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
     if (in_range(time) && in_range(common)) readings_.push_back({time, common});
   };
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
-  // The header is less exact: its time is the first use of CUPTI, so its three times are read milliseconds apart.
+  // The header is less exact: its time is read at the first use of CUPTI, milliseconds before its times of the other
+  // two clocks.
   if (readings_.empty() && log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
-  // Leave out readings after which a clock was set back: no ascending line goes through them.
+  // Leave out a reading that is not later than the one kept before it on both clocks, as after a clock was set back: no
+  // ascending line goes through both readings.
   std::vector<Reading> ascending;
   for (const Reading& reading : readings_)
     if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))
@@ -41,7 +43,7 @@ std::int64_t ClockFit::common(std::int64_t time) const {
   if (readings_.empty()) return time;
   const auto behind = std::upper_bound(readings_.begin(), readings_.end(), time,
                                        [](std::int64_t value, const Reading& reading) { return value < reading.time; });
-  // All three are within 2^61, so their sums are within 2^63.
+  // All three numbers are from -2^61 to 2^61, so the result is within 64 bits.
   const auto beside = [&](const Reading& reading) { return time - reading.time + reading.common; };
   const std::int64_t result = behind == readings_.begin() ? beside(readings_.front())
                               : behind == readings_.end() ? beside(readings_.back())

@@ -157,7 +157,8 @@ FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, st
       op.duration = call.estimate.value_or(op.duration);
       if (!work.any) op.stream = stream.value_or(process_.stream(raw::kNoId, 0));
       if (!op.launch) op.launch = call.end;
-      // If the recorder splits an operator off before another one, the allocations of both come before the first.
+      // The recorder may split an operator into two: the first takes no time, and the second begins 1 ns later. Then
+      // the first comes just before the second's end in the order, so the allocations of both come before the first.
       if (call.start == call.end && i + 1 < calls.size() && calls[i + 1].start == call.end + 1)
         op.launch = calls[i + 1].end - 1;
       if (!op.start) op.start = op.launch;

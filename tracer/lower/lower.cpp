@@ -67,8 +67,10 @@ class Assembly {
     add_ranges(process);
   }
 
+  /// Replaces the ops from `first` on, of one process, by the operators that launched them in `time`, if operators
+  /// launched at least half of the time of these ops.
   /// @return  whether the ops are operators now
-  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if operators were asked for
+  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if not, and operators were asked for
   bool use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
     const FrameworkCalls::Known known = calls.replace_launches(timeline_, first, time);
     if (!known.most()) {
@@ -136,7 +138,7 @@ class Assembly {
     if (record.peer != raw::kNoId) known.peer = record.peer;
   }
 
-  /// Counts launches whose parameters were not read, and adds up the profiler's own time.
+  /// Counts launches whose parameters were not read completely, and adds up the profiler's own time.
   void count(const raw::Log& log) {
     launches_ += log.launches.size();
     for (const raw::WithUses<raw::Launch>& launch : log.launches)
@@ -301,7 +303,7 @@ class Assembly {
   GpuTimeline timeline_;
   std::vector<RankCollective> collectives_;
   std::size_t launches_ = 0, unread_ = 0;
-  std::size_t launched_ = 0, not_seen_ = 0;  // launches outside of graphs: all, and those that were not recorded
+  std::size_t launched_ = 0, not_seen_ = 0;  // ops outside of graphs: all, and those whose launch was not recorded
   Nanos overhead_, outside_;
   LoweredOps ops_;
   bool operators_ = false;  // the ops are operators

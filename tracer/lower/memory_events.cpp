@@ -19,20 +19,20 @@ constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of t
 static_assert(static_cast<int>(raw::Category::kInput) == static_cast<int>(BufferKind::kInput) &&
               static_cast<int>(raw::Category::kOptimizerState) == static_cast<int>(BufferKind::kOptimizerState));
 
-/// A variable of a loaded module, which nobody allocates. PyTorch's modules have 1,600 of them.
+/// Whether the memory is a variable of a loaded module, which nobody allocates. PyTorch's modules have 1,600 of them.
 bool is_static(raw::MemoryKind kind) {
   return kind == raw::MemoryKind::kDeviceStatic || kind == raw::MemoryKind::kManagedStatic;
 }
 
 std::uint16_t device_number(std::uint32_t device) { return device > 0xffff ? 0 : static_cast<std::uint16_t>(device); }
 
-/// An event of the driver or of the framework. `unmaps` ends everything that begins in its range.
+/// An event of the driver or of the framework.
 struct Event {
   GpuMemory memory;
-  bool tensor = false;   ///< a tensor, not a driver's allocation
+  bool tensor = false;   ///< of the framework, not of the driver: about a tensor or, if `segment`, about a segment
   bool segment = false;  ///< only tells where the framework's segments are
-  bool mapped = false;   ///< by a call of virtual memory management
-  bool unmaps = false;
+  bool mapped = false;   ///< of the driver: pages that a call of virtual memory management mapped
+  bool unmaps = false;   ///< of the driver: ends all of its blocks that begin in the range
 };
 
 class Collector {
@@ -62,7 +62,7 @@ class Collector {
   }
 
  private:
-  /// Frees all memory, as at the end of a program.
+  /// Adds frees of all live memory, as at the end of a program: at `time`, or at the last event if that is later.
   static void free_all(std::vector<GpuMemory>& events, std::int64_t time) {
     std::map<std::pair<std::uint16_t, std::int64_t>, GpuMemory> live;
     for (const GpuMemory& event : events) {
@@ -267,7 +267,7 @@ class Collector {
 
   static constexpr std::size_t kMostEarly = 64;
 
-  struct Early {  // a tensor's memory that lies in no known block
+  struct Early {  // memory of a tensor or segment that lies in no block known by then
     std::int64_t time;
     std::uint64_t address, end;
   };

@@ -10,7 +10,7 @@ namespace tidepool {
 
 namespace {
 
-/// The context of each stream, since a record of a stream's creation does not have it.
+/// The context of each stream, by the stream's id. A record of a stream's creation may lack the context.
 std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<const FittedLog> files) {
   std::unordered_map<std::uint32_t, std::uint32_t> contexts;
   const auto learn = [&](const auto& records) {
@@ -29,7 +29,8 @@ std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<c
 
 constexpr std::uint32_t kMostPrograms = 0xffffff;  // fits beside a process id
 
-/// A file with its begin and the time of its last record, on the common clock.
+/// A file with its begin and its end on the common clock. The end is the latest of its clock readings, memory events,
+/// launches, kernels and ops.
 struct FileSpan {
   explicit FileSpan(const raw::Log& file)
       : log{&file}, begin{file.header.monotonic_raw != 0 ? file.header.monotonic_raw : file.header.time}, end{begin} {

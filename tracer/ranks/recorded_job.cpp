@@ -62,7 +62,7 @@ class Joining {
   }
 
  private:
-  /// The rank that a rank of the job has in a communicator.
+  /// The rank that a rank of the job has in a communicator; kAll if it has none there.
   std::uint32_t own_rank(std::uint64_t communicator, std::size_t rank) const {
     const auto members = members_.find(communicator);
     if (members != members_.end())
@@ -78,7 +78,7 @@ class Joining {
                                : Key{each.communicator, peer, own, each.sequence};
   }
 
-  /// The ranks of the job that take part.
+  /// The ranks of the job that take part in the collective or message with this key, in ascending order.
   std::vector<std::size_t> group_of(const Key& key) const {
     const auto& [communicator, from, to, number] = key;
     const auto members = members_.find(communicator);
@@ -133,7 +133,8 @@ class Joining {
                      });
   }
 
-  /// Ranks of a dry run seldom wait for each other, so their recorded begins mean nothing: all begin at time 0.
+  /// Adds the ranks to the job, with their traces. Collectives that were not joined become kernels. Ranks of a dry run
+  /// seldom wait for each other, so their recorded begins mean nothing: all begin at time 0.
   void finish() {
     Nanos begin = ranks_.front().begin;
     for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);

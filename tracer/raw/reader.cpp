@@ -132,7 +132,8 @@ class ChunkReader {
     if (!known) ++log_.unknown_records;
   }
 
-  /// Copies the fixed part of a record. The recorder may be older or newer: missing fields keep their defaults.
+  /// Copies the fixed part of a record. The recorder may be older or newer than this reader: fields that it did not
+  /// write keep their defaults, and fields that this reader does not know are left out.
   template <class Record>
   Record copy_of(std::string_view fixed) const {
     Record record;
@@ -140,7 +141,8 @@ class ChunkReader {
     return record;
   }
 
-  /// An enumeration value of a later version becomes the first value, mostly kUnknown.
+  /// Changes an unknown enumeration value, as from a later version, to the first value, mostly kUnknown.
+  /// @throws InputError  for the number of a text that no earlier record has defined
   template <class Enum>
   void check(const char* name, Enum& value) const {
     if constexpr (std::is_same_v<Enum, Text>) {

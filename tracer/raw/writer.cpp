@@ -73,7 +73,8 @@ struct Writer::State {
   std::unique_ptr<char[]> packed;
   off_t written = 0;
 
-  /// Room for a record in the current chunk, or in a fresh one; nullptr if all buffers are full.
+  /// Room for a record in the current chunk, or in a fresh one. nullptr if all buffers are full, or if the record is
+  /// larger than a chunk.
   char* room(std::size_t bytes) {
     if (current != nullptr && current->used + bytes > options.chunk_bytes) hand_over();
     if (current == nullptr) {

@@ -1,4 +1,4 @@
-// tidepool run: a plan carried out on a live PyTorch job, compared with its prediction.
+// tidepool run: a plan or a layout carried out on a live PyTorch job, and the plan compared with its prediction.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ class Exchange {
   fs::path folder_;
 };
 
-/// The report of the job; null if it wrote none.
+/// The report of the job. No JSON object if the job wrote none, or only a part of one.
 Json read_report(const std::string& path) {
   std::ifstream file{path};
   return file ? Json::parse(file, nullptr, false) : Json{};

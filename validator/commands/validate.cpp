@@ -63,7 +63,8 @@ void predict_on(const std::string& machine, const Trace& trace, PlanFile& file) 
 bool is_transfer(const TaskTime& time) { return time.kind == TaskKind::kSwapOut || time.kind == TaskKind::kSwapIn; }
 const char* direction(const TaskTime& time) { return time.kind == TaskKind::kSwapOut ? "d2h" : "h2d"; }
 
-/// The run whose lanes and times are printed.
+/// The run whose lanes and times are printed: the timed run with the median time, or the last timed run if times were
+/// not compared. Without timed runs, the run that compared bytes; null if there is none.
 const ExecutionReport* shown(const Validation& result) {
   if (!result.timed.empty()) return result.comparison ? &median_run(result.timed) : &result.timed.back();
   return result.checked ? &*result.checked : nullptr;

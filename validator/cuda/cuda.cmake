@@ -1,4 +1,5 @@
-# Compiles the kernels for every GPU that is named here and puts them into the program.
+# Compiles the kernels for the GPU architectures that are named here and puts them into the program. For later
+# architectures, the driver compiles the code for compute_90.
 if(TIDEPOOL_NVCC)
   set(kernels ${CMAKE_BINARY_DIR}/tidepool_kernels.fatbin)
   set(kernel_source ${CMAKE_SOURCE_DIR}/validator/cuda/kernels.cu)

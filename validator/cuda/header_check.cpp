@@ -11,11 +11,13 @@
 namespace tidepool::cuda {
 namespace {
 
-/// Whether a parameter is passed in the same way.
+/// Whether parameters of both types are passed in the same way: they have the same size, and both or neither are
+/// pointers.
 template <class Theirs, class Ours>
 inline constexpr bool kSamePassing =
     sizeof(Theirs) == sizeof(Ours) && std::is_pointer_v<Theirs> == std::is_pointer_v<Ours>;
 
+/// Whether two functions have the same number of parameters, and pass each of them in the same way.
 template <class Theirs, class Ours>
 struct SameShape : std::false_type {};
 template <class... Theirs, class... Ours>

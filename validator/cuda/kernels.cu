@@ -73,7 +73,7 @@ extern "C" __global__ void tidepool_read(const Work* works, const Span* spans, F
   }
 }
 
-/// Keeps the first wrong word of each read, before the step writes. One block.
+/// Keeps the first wrong word of each read, before the step writes. Launched with one block.
 extern "C" __global__ void tidepool_note(const Work* works, const Span* spans, Found* found, unsigned step) {
   const Work& work = works[step];
   for (unsigned i = work.first + threadIdx.x; i < work.first + work.reads; i += blockDim.x)
@@ -123,10 +123,11 @@ extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
     words[at] = words[at % span.count];
 }
 
-/// Takes time without other work, in runs without content. Its time counts from the latest end of `count` steps, whose
-/// numbers are in `before`, or from now if there are none: the pause before a kernel is no part of its duration. The
-/// kernel ends at the next tick of the timer. Later steps count from its planned end, so that these differences do not
-/// add up.
+/// Takes `duration` ns without other work, in runs without content. The duration counts from the latest end of `count`
+/// steps, whose numbers are in `before`, or from now if there are none. So it includes the pause between that end and
+/// the begin of the kernel. The kernel ends at the first tick of the timer from its planned end on. Later steps count
+/// from the planned end, so that these differences do not add up. If the kernel begins after its planned end, it ends
+/// at once, and later steps count from its begin.
 extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, const unsigned* before, unsigned count,
                                          Word duration) {
   Word begin = count == 0 ? now() : 0;
@@ -153,8 +154,8 @@ extern "C" __global__ void tidepool_tick(Stamp* stamp) {
   stamp->end = least;
 }
 
-/// Eight chains of multiply-adds in each thread. One possible result is written, so that the compiler does not remove
-/// the computation.
+/// Eight chains of multiply-adds in each thread. The kernel would write if the total were -1, which it never is, so the
+/// compiler does not remove the computation.
 extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
   float sums[8];
   for (unsigned i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);

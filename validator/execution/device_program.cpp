@@ -223,7 +223,7 @@ class Builder final : public Backend {
   std::vector<Memory> memory_;  ///< by place
   std::vector<Submitted> tasks_;
   std::vector<Wait> waits_;
-  std::vector<LaneNumbers> waited_;  ///< [lane][other]: as in execute()
+  std::vector<LaneNumbers> waited_;  ///< [lane][other]: the last task of `other` that `lane` has waited for
   LaneNumbers need_;
 };
 

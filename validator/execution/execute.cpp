@@ -51,8 +51,8 @@ class Walk {
   struct State {
     std::uint32_t place = kNone;  ///< on the device
     std::uint32_t host = kNone;   ///< copy on the host
-    bool filled = false;          ///< an op or copy has written it
-    bool met = false;             ///< had a place in this iteration
+    bool filled = false;          ///< a fill, an op or a swap-in has written its content; a kCopy does not count
+    bool met = false;             ///< had a place in this iteration, or its buffer was used in an earlier one
     bool checked = false;         ///< its content at the end was checked
   };
   struct Scratch {
@@ -202,7 +202,8 @@ class Walk {
     State& s = state(v);
     if (s.place != kNone) refuse(action, "it has a place already");
     s.place = open(action, v);
-    // Content from before the trace is filled in once; memory that was never written stays undefined.
+    // Content from before the trace is filled in once. Memory that the program has not written gets, whenever it is
+    // allocated, the content that stands for undefined memory.
     if (initial(v) && !(from_before(v) && s.met)) {
       submit(TaskKind::kFill, lanes_.upkeep(), {}, {{v, s.place}});
       s.filled = true;
@@ -243,7 +244,7 @@ class Walk {
   }
 
   /// Adds the waits of a copy that is planned before an op: for all earlier tasks on the op's stream, and for the tasks
-  /// that the stream awaits.
+  /// that the stream awaits. If no op follows, this holds for all streams.
   void issued_after(OpId before) {
     for (std::uint32_t lane = 0; lane < lanes_.streams; ++lane) {
       if (before.valid() && lane != trace_.op(before).stream.value()) continue;
@@ -252,7 +253,8 @@ class Walk {
     }
   }
 
-  /// Makes the next task of the op's stream, and all after it, wait for the latest writers of both copies.
+  /// Makes the next task of the op's stream, and all after it, wait for the latest writers of the version's places on
+  /// the device and on the host.
   void await(const Action& action, VersionId v) {
     if (!action.before.valid()) refuse(action, "no op follows");
     LaneNumbers& awaited = awaited_[trace_.op(action.before).stream.index()];
@@ -322,7 +324,8 @@ class Walk {
   }
 
   void choose_input(const Action& action, OpId op, VersionId in) {
-    // A version that is updated in place is read at the place of its successor, unless the old version keeps its place.
+    // A version that is updated in place is read where its successor is written, if the successor took over its place
+    // or has a copy of its content.
     for (const Operand& output : writes_) {
       const Version& version = trace_.version(output.version);
       if (version.parent != in || version.producer != op) continue;
@@ -384,7 +387,8 @@ class Walk {
   }
 
   /// Checks the outputs of the step at its end. Between two iterations (`all_are_there` is false), an output may be
-  /// gone if it was checked when it was freed.
+  /// gone if it was checked when it was freed. An output that no action has used is not checked.
+  /// @throws PlanError  for any other output that is gone
   void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);
@@ -433,7 +437,7 @@ class Walk {
   std::vector<Scratch> scratch_;      ///< for versions that the next run writes again
   std::size_t index_ = 0;             ///< of the action being applied
   LaneNumbers issued_;                ///< number of tasks of each lane so far
-  std::vector<LaneNumbers> waited_;   ///< [lane][other]: tasks of the other lane known to end before its next one
+  std::vector<LaneNumbers> waited_;   ///< [lane][other]: the last task of `other` that `lane` has waited for
   LaneNumbers need_;                  ///< by lane: the task that must end before the current one begins
   std::vector<LaneNumbers> awaited_;  ///< by stream: waits of its next task besides those for its operands
   LaneNumbers last_run_;              ///< by op: its latest run; only if the trace has orders

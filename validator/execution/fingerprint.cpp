@@ -3,8 +3,8 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint64_t kBroughtAlong = 0x62726f75676874;  ///< content of a buffer from before the trace
-constexpr std::uint64_t kUndefined = 0x756e646566696e;     ///< content of memory that was never written
+constexpr std::uint64_t kBroughtAlong = 0x62726f75676874;  ///< mixed into the content of buffers from before the trace
+constexpr std::uint64_t kUndefined = 0x756e646566696e;     ///< mixed into the content of memory never written
 
 }  // namespace
 

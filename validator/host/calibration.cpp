@@ -64,7 +64,7 @@ void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, C
   in.duplex_ppm = std::llround(add_figure(calibration, "h2d duplex", "%", std::move(shares_in)).median * 1e4);
 }
 
-/// The processor's name, if the system reports it.
+/// The processor's name, or "an unknown processor" if the system does not report it.
 std::string processor() {
   std::ifstream file{"/proc/cpuinfo"};
   for (std::string line; std::getline(file, line);)

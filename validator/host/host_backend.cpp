@@ -34,7 +34,7 @@ struct Job {
   std::shared_ptr<const Expected> expected;
 };
 
-/// The log of one lane. Written by its thread only.
+/// The log of one lane. Only the lane's thread writes it, or the caller's thread in a run without threads.
 struct LaneLog {
   std::int64_t tasks = 0;
   Bytes bytes, read, corrupt;

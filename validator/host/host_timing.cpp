@@ -91,7 +91,7 @@ class TimedHost final : public Backend {
     std::this_thread::sleep_until(start_ + std::chrono::nanoseconds{time.count()});
   }
 
-  /// The latest end of the tasks that this task had to wait for.
+  /// The latest end of the tasks that this task had to wait for: the one before it in its lane, and those in `waits`.
   Nanos allowed(const TimedTask& task, std::uint32_t number) const {
     Nanos time = number > 1 ? tasks_[task.time.lane][number - 2].time.end : Nanos{};
     for (const Wait wait : task.waits) time = std::max(time, tasks_[wait.lane][wait.number - 1].time.end);
@@ -142,7 +142,7 @@ class TimedHost final : public Backend {
   const HostTimingOptions& options_;
   const LaneTable table_;
   Nanos patience_;
-  std::vector<std::deque<TimedTask>> tasks_;  ///< by lane; times since start_, not scaled
+  std::vector<std::deque<TimedTask>> tasks_;  ///< by lane; times since start_, not yet divided by the time scale
   std::vector<Bytes> bytes_;                  ///< by lane, read and written
   Clock::time_point start_;
   std::optional<Lanes> lanes_;  // last, so that it ends first

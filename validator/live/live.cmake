@@ -10,7 +10,8 @@ set_target_properties(tidepool_allocator PROPERTIES CXX_VISIBILITY_PRESET hidden
 target_link_options(tidepool_allocator PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
 install(TARGETS tidepool_allocator LIBRARY DESTINATION share/tidepool/python)
 
-# Packages that run inside the user's Python. They are next to the program, or in share/tidepool of an installation.
+# Packages that run inside the user's Python. They are in the folder `python` next to the program, or in
+# share/tidepool/python of an installation.
 set(TIDEPOOL_PYTHON_PACKAGES tracer/torch/tidepool_torch validator/live/tidepool_live validator/live/inject)
 foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   get_filename_component(name ${package} NAME)

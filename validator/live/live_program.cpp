@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kRunningStatistics = ".running_stats";  // the second half of a batch normalisation
+// The name of an op ends so if it is the second half of a batch normalisation.
+constexpr std::string_view kRunningStatistics = ".running_stats";
 
 class Lowering {
  public:
