@@ -212,7 +212,7 @@ std::size_t print_recorded(const std::string& output, const Trace& trace) {
   return sum.iterations;
 }
 
-/// The trace with the reason why its job failed; unchanged if it did not.
+/// The trace, with the reason in its metadata if the job failed.
 /// @param failure  "ValueError: bad data", or "" of a job that did not fail
 Trace with_failure(Trace trace, const std::string& failure) {
   if (failure.empty()) return trace;
@@ -264,7 +264,7 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const s
   return least;
 }
 
-/// @throws InputError  if options exclude each other
+/// @throws InputError  if options exclude each other, or if --like-ranks or --times lacks an option that it needs
 void require_sense(const Arguments& arguments) {
   if (arguments.is_dry && !arguments.signal.empty())
     refuse("--signal: a dry run records all that the job does; expected it without --dry");

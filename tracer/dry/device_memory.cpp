@@ -15,7 +15,7 @@ namespace {
 
 // Far below programs, libraries and stacks, so that the address is the same in every run unless it is taken.
 constexpr std::uint64_t kFirstAddress = 0x2000'0000'0000;
-constexpr std::uint64_t kAlignment = 512;  // of small allocations, as from cudaMalloc
+constexpr std::uint64_t kAlignment = 512;  // B; of small allocations, as cudaMalloc places them
 constexpr std::size_t kHostPage = 4096;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }

@@ -1,4 +1,5 @@
-// The thread that stops and starts CUPTI while the job runs, and the end of the process.
+// Recorder: the control thread, which stops and starts CUPTI while the job runs; the end of the process; and the job's
+// iterations and NVTX ranges.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

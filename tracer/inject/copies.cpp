@@ -56,7 +56,8 @@ void append_2d(const CUDA_MEMCPY2D& copy, std::vector<raw::BufferUse>& uses) {
       raw::Access::kWrite);
 }
 
-/// @param copy  a CUDA_MEMCPY3D or a CUDA_MEMCPY3D_PEER: the members that are used here have the same names in both
+/// Adds the memory that a CUDA_MEMCPY3D or a CUDA_MEMCPY3D_PEER reads and writes. The members that are used here have
+/// the same names in both.
 template <class Copy>
 void append_3d(const Copy& copy, std::vector<raw::BufferUse>& uses) {
   const auto one = [&](std::uint64_t base, std::size_t pitch, std::size_t height, std::size_t x, std::size_t y,

@@ -1,7 +1,7 @@
-// The memory that nodes of graphs use at each launch. Parameters are read when a node is created, and when the calls for
-// kernel nodes change them, so a launch of the graph takes no time here. Changes of copy and memset nodes are not seen,
-// nor those by cuGraphNodeSetParams and cuGraphExecNodeSetParams. Nodes of executable graphs are clones of the nodes
-// that the program created.
+// The memory that nodes of graphs use at each launch. Parameters are read when a node is created, and when the calls
+// for kernel nodes change them, so a launch of the graph takes no time here. Changes of copy and memset nodes are not
+// seen, nor those by cuGraphNodeSetParams and cuGraphExecNodeSetParams. Nodes of executable graphs are clones of the
+// nodes that the program created.
 #include "tracer/inject/callbacks.hpp"
 #include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"

@@ -12,7 +12,7 @@ using cupti::DriverCall;
 
 namespace {
 
-constexpr std::size_t kMostUses = 4096;  // of one kernel; with more, it has the flag kUsesIncomplete
+constexpr std::size_t kMostUses = 4096;  // of one kernel launch; a launch with more has the flag kUsesIncomplete
 
 struct Packed {
   const void* bytes = nullptr;

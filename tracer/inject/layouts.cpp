@@ -5,7 +5,7 @@
 namespace tidepool::inject {
 namespace {
 
-constexpr std::size_t kMostParameters = 4096;  // the parameter buffer has at most 32,764 bytes
+constexpr std::size_t kMostParameters = 4096;  // the parameter buffer has at most 32,764 bytes: 4095 pointers
 
 struct Layout {
   cupti::KernelLayout parameters;

@@ -192,7 +192,7 @@ class Collector {
     if (live != live_.end()) forget(live);
     segments_.remove(static_cast<std::uint64_t>(memory.address), end_of(memory.address, memory.size));
     live_[memory.address] = {memory.size, block_[at], memory.device, events_[at].mapped};
-    // The framework's clock may be slightly early.
+    // The framework may have reported this memory at a slightly earlier time, because clocks differ.
     for (const Early& early : early_)
       if (memory.time - early.time <= kClockSlack && early.address < end_of(memory.address, memory.size) &&
           static_cast<std::uint64_t>(memory.address) < early.end)
@@ -277,8 +277,8 @@ class Collector {
   std::vector<Event> events_;
   std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
   Live live_;                       // blocks of the driver
-  AddressRanges segments_;          // segments among the mapped pages; each page is visited once
-  std::vector<std::size_t> block_;  // by event
+  AddressRanges segments_;          // segments among the mapped pages, so that known pages are not visited again
+  std::vector<std::size_t> block_;  // by event: the number of the driver's block
   std::vector<bool> is_segment_;    // by block; other blocks are buffers
   std::deque<Early> early_;
   std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> tensors_;

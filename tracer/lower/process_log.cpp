@@ -27,7 +27,7 @@ std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<c
   return contexts;
 }
 
-constexpr std::uint32_t kMostPrograms = 0xffffff;  // fits beside a process id
+constexpr std::uint32_t kMostPrograms = 0xffffff;  // 24 bits, which fit beside a process id in a GpuStream
 
 /// A file with its begin and its end on the common clock. The end is the latest of its clock readings, memory events,
 /// launches, kernels and ops.

@@ -33,8 +33,8 @@ std::optional<std::size_t> rank_of(const std::vector<const raw::Log*>& files) {
   return widest->rank;
 }
 
-/// The key that the parts of a collective or a message share: the communicator, the sender and receiver of a message,
-/// and the number.
+/// The key that the parts of a collective or a message share: the communicator, the sender and the receiver of the
+/// message (kAll for a collective), and the number.
 using Key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint64_t>;
 constexpr std::uint32_t kAll = raw::kNoId;
 
@@ -152,7 +152,7 @@ class Joining {
   std::string folder_;
   std::vector<LoweredRank> ranks_;
   std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>>
-      members_;                            // by communicator: the job's ranks, by rank in it
+      members_;                            // by communicator: the job's ranks, by rank in the communicator
   std::vector<std::vector<bool>> joined_;  // by rank and op
   RecordedJob result_;
 };

@@ -56,7 +56,7 @@ class Exchange {
   fs::path folder_;
 };
 
-/// The report of the job. No JSON object if the job wrote none, or only a part of one.
+/// The report of the job; a value that is no JSON object if the job wrote none, or only a part of one.
 Json read_report(const std::string& path) {
   std::ifstream file{path};
   return file ? Json::parse(file, nullptr, false) : Json{};

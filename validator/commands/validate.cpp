@@ -50,7 +50,7 @@ ValidationOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-/// Predicts the plan on another machine.
+/// Predicts the plan on another machine. @throws InputError  if that machine cannot execute it
 void predict_on(const std::string& machine, const Trace& trace, PlanFile& file) {
   file.spec.machine = find_machine(machine);
   try {

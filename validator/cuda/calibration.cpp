@@ -192,7 +192,7 @@ class Bench {
     });
   }
 
-  /// Ops of timed runs begin and end at values of this timer.
+  /// Measures the step of the device's timer. Ops of timed runs begin and end at values of this timer.
   void measure_timer(Calibration& calibration) {
     figure(calibration, "step of the device's timer", "ns", [&] {
       launch(gpu_, tick_, 1, 1, streams_[0].get(), stamp_.get());

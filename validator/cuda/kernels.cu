@@ -1,4 +1,5 @@
-// The kernels of the CUDA backend. They read and write contents as words.hpp does, and take a given time.
+// The kernels of the CUDA backend. They read and write contents as words.hpp does, and take a given time. With
+// tidepool_clear, tidepool_spin, tidepool_tick and tidepool_multiply, `tidepool calibrate` measures the device.
 #include "validator/cuda/kernels.hpp"
 #include "validator/execution/mix.hpp"
 

@@ -116,7 +116,8 @@ class Lowering {
     }
   }
 
-  /// Names of the parameters and optimizer states that no op uses, as those of a model that is not trained.
+  /// Numbers and names of the parameters and optimizer states that have a name and that no op uses, as those of a model
+  /// that is not trained.
   Json unused() const {
     std::vector<bool> used(trace_.buffers().size());
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)

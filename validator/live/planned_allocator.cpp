@@ -13,7 +13,7 @@ namespace {
 
 constexpr Bytes kMost{std::int64_t{1} << 50};  // more than any device has; sums of such sizes do not overflow
 
-constexpr std::int64_t kAlignment = 256;  // alignment of cudaMalloc
+constexpr std::int64_t kAlignment = 256;  // B; cudaMalloc aligns to at least this
 
 LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
   Bytes most = std::max({layout.height, layout.alignment, fallback});

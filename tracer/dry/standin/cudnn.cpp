@@ -55,7 +55,8 @@ Status cudnnGetStream(void* handle, void** stream) {
   return kSuccess;
 }
 
-// Random states of dropout inside RNNs. The descriptor is not changed, so the real library takes it as "no dropout".
+// Random states of dropout inside RNNs. The dropout descriptor is not changed here, so the real library takes it as "no
+// dropout".
 Status cudnnDropoutGetStatesSize(void*, std::size_t* bytes) {
   constexpr std::size_t kStateBytes = 48;  // of a cuRAND XORWOW generator
   const DevicePreset& device = Standin::get().preset();

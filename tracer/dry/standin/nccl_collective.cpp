@@ -47,7 +47,7 @@ std::vector<std::byte> part(const std::vector<std::byte>& all, std::size_t index
 std::vector<std::byte> first(const Contents& parts) { return parts.front(); }
 
 /// A call with the members that all collectives have.
-/// @param whole  bytes of the largest message, the same on all ranks; by this size, values move or not
+/// @param whole  bytes of the largest message, the same on all ranks; it decides whether values move
 CollectiveCall base(const Arguments& of, const char* function, std::string_view name, std::size_t whole) {
   CollectiveCall call;
   call.function = function;

@@ -24,7 +24,7 @@ struct LaunchConfig {  // cudaLaunchConfig_t
   unsigned attribute_count;
 };
 
-struct PushedLaunch {  // between __cudaPushCallConfiguration and the host stub that pops it
+struct PushedLaunch {  // kept from __cudaPushCallConfiguration until the kernel's host function pops it
   Dim3 grid, block;
   std::size_t shared_bytes = 0;
   void* stream = nullptr;
@@ -109,7 +109,7 @@ Status cudaLaunchKernelExC(const void* config, const void* function, void** argu
 }
 
 Status cudaFuncGetAttributes(void* attributes, const void* function) {
-  constexpr std::size_t kBytes = 128;  // of the smallest cudaFuncAttributes known
+  constexpr std::size_t kBytes = 128;  // the least sizeof(cudaFuncAttributes) of all CUDA versions known
   const Kernel* const kernel = Standin::get().kernel(function);
   if (kernel == nullptr) return done(kInvalidValue);
   const DevicePreset& device = Standin::get().preset();

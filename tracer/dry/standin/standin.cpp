@@ -381,7 +381,7 @@ namespace {
   if (in_use) Standin::get().recorder().close();
 }
 
-/// Ends the recording and the process: a program that calls _exit runs no destructors.
+/// Ends the recording and the process: a program that calls _exit or _Exit runs no destructors.
 [[noreturn]] void exit_at_once(int status) {
   if (in_use) Standin::get().recorder().close_at_exit();
   for (;;) syscall(SYS_exit_group, status);
