@@ -23,8 +23,8 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
   // two clocks.
   if (readings_.empty() && log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
-  // Leave out a reading that is not later than the one kept before it on both clocks, as after a clock was set back: no
-  // ascending line goes through both readings.
+  // Keep only readings that are later, on both clocks, than the one kept before them. Any other reading means that a
+  // clock was set back: no ascending line goes through it and the one before.
   std::vector<Reading> ascending;
   for (const Reading& reading : readings_)
     if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))

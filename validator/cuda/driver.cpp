@@ -9,8 +9,8 @@ Library::Library(const std::string& path) : handle_{dlopen(path.c_str(), RTLD_NO
   if (handle_ == nullptr) throw Error{0, fmt::format("{}; no NVIDIA driver is installed here", dlerror())};
 }
 
-// With RTLD_NODELETE, the driver stays loaded all the same: a device that hangs may still use memory that the driver
-// must know.
+// The driver stays loaded after this, by RTLD_NODELETE: a device that hangs may still hold memory that the driver must
+// know.
 Library::~Library() { dlclose(handle_); }
 
 void* Library::find(const char* name) const {

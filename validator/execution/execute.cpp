@@ -388,7 +388,7 @@ class Walk {
 
   /// Checks the outputs of the step at its end. Between two iterations (`all_are_there` is false), an output may be
   /// gone if it was checked when it was freed. An output that no action has used is not checked.
-  /// @throws PlanError  for any other output that is gone
+  /// @throws PlanError  for any other output that is gone and not empty
   void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);
