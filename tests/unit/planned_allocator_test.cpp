@@ -146,6 +146,20 @@ TEST_CASE("requests that do not fit in the arena, and those of other streams, ge
   CHECK(allocator.allocate(0_B, kFirst) == nullptr);
 }
 
+TEST_CASE("a first request of another device does not decide the arena's stream") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 0_B, memory};
+  const Bytes all = memory.left;
+  void* other = allocator.allocate_outside(101_B, kSecond);
+  CHECK(all - memory.left == 101_B);
+  void* weight = allocator.allocate(100_B, kFirst);
+  CHECK(allocator.report().outside == 1);
+  CHECK(allocator.report().places.planned == 1);
+  allocator.free(weight);
+  allocator.free(other);
+  CHECK(allocator.allocate_outside(0_B, kSecond) == nullptr);
+}
+
 TEST_CASE("without memory for the arena the job continues, and without any memory it gets an error") {
   CountedMemory memory;
   memory.left = 1_KiB;

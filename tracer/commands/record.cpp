@@ -338,7 +338,7 @@ const RegisterCommand kRegistered{
        app.add_option(
            "--iterations", arguments->iterations,
            fmt::format("iterations to record; then the job continues at full speed (default: all; with --torch {} "
-                       "without a GPU, and 1 in a dry run)",
+                       "without a GPU, and 1 in a dry run without --kernels)",
                        kHookIterations));
        app.add_option(
            "--times", arguments->times,
@@ -364,7 +364,8 @@ const RegisterCommand kRegistered{
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,
                         "stand in for the GPU: almost nothing is computed (only sums, maxima and minima of a few "
-                        "64-bit integers, and additions to them), and times are estimates (tracer/dry/README.md)");
+                        "64-bit integers, additions to them, and small collectives), and times are estimates "
+                        "(tracer/dry/README.md)");
        app.add_option("--device", arguments->dry.device, "for --dry: " + dry::device_names())
            .capture_default_str()
            .needs(dry);

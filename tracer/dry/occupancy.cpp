@@ -6,9 +6,10 @@ namespace tidepool::dry {
 namespace {
 
 constexpr int kWarp = 32, kRegistersPerMultiprocessor = 65536, kRegisterUnit = 256;
-constexpr std::size_t kReservedShared = 1024;  // of each block, by the driver
 
 }  // namespace
+
+std::size_t reserved_shared(const DevicePreset& device) { return device.major >= 8 ? 1024 : 0; }
 
 int most_threads(const KernelBinary& kernel) {
   constexpr int kMost = 1024;
@@ -27,7 +28,8 @@ int blocks_per_multiprocessor(const DevicePreset& device, const KernelBinary& ke
         (static_cast<int>(kernel.registers) * kWarp + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
     blocks = std::min(blocks, kRegistersPerMultiprocessor / of_warp / warps);
   }
-  const std::size_t shared = kernel.shared_bytes + shared_bytes + kReservedShared;
+  const std::size_t shared = kernel.shared_bytes + shared_bytes + reserved_shared(device);
+  if (shared == 0) return blocks;
   return std::min(blocks, static_cast<int>(device.shared_per_multiprocessor / shared));
 }
 

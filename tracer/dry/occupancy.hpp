@@ -11,6 +11,9 @@ namespace tidepool::dry {
 /// Threads of the largest block that the kernel can be launched with.
 int most_threads(const KernelBinary& kernel);
 
+/// Bytes of shared memory that the driver takes of each block: 1 KiB from compute capability 8.0 on.
+std::size_t reserved_shared(const DevicePreset& device);
+
 /// Resident blocks of `threads` threads with `shared_bytes` of dynamic shared memory: the least of the numbers that
 /// threads, registers (in units of 256 for a warp), shared memory and the limit on blocks allow. 0 if the kernel cannot
 /// be launched so. CUDA C++ Programming Guide, "Occupancy".

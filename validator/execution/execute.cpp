@@ -71,7 +71,8 @@ class Walk {
         release(action);
         return;
       case Verb::kMap:
-        if (!segments_.contain(kMapPage * action.subject, action.size)) refuse(action, "it would show nothing");
+        if (!segments_.contain(kMapPage * action.subject, action.size))
+          refuse(action, "the memory that it would show is not reserved");
         if (segments_.overlap(action.offset, action.size)) refuse(action, "part of it is reserved");
         if (!map_.map(action.offset, action.size, kMapPage * action.subject))
           refuse(action, "part of it shows memory already");

@@ -56,6 +56,16 @@ void* PlannedAllocator::allocate(Bytes size, LiveStream stream) {
   }
   if (arena_ && stream == stream_)
     if (void* memory = place(size)) return memory;
+  return take_outside(size, stream);
+}
+
+void* PlannedAllocator::allocate_outside(Bytes size, LiveStream stream) {
+  if (size <= Bytes{}) return nullptr;
+  const std::lock_guard lock{mutex_};
+  return take_outside(size, stream);
+}
+
+void* PlannedAllocator::take_outside(Bytes size, LiveStream stream) {
   void* memory = source_.take(size);
   if (!memory) {
     ++report_.failed;

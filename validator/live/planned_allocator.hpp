@@ -62,6 +62,8 @@ class PlannedAllocator {
 
   /// Null for a size of 0, and if there is no memory.
   void* allocate(Bytes size, LiveStream stream);
+  /// Separate memory for a request of a stream that never gets the arena, as those of other devices. Null as above.
+  void* allocate_outside(Bytes size, LiveStream stream);
   void free(void* memory);  ///< ignores null
   /// Work of `stream` uses the block that begins at `memory`, as Tensor.record_stream() reports it.
   void record_use(void* memory, LiveStream stream);
@@ -76,6 +78,7 @@ class PlannedAllocator {
   };
 
   void* place(Bytes size);
+  void* take_outside(Bytes size, LiveStream stream);
 
   mutable std::mutex mutex_;
   MemorySource& source_;

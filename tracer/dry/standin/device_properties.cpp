@@ -6,12 +6,13 @@
 #include <limits>
 #include <utility>
 
+#include "tracer/dry/occupancy.hpp"
 #include "tracer/dry/standin/standin.hpp"
 
 namespace tidepool::dry {
 namespace {
 
-constexpr int kWarp = 32, kThreadsPerBlock = 1024, kMostBlocks = 65535, kRegisters = 65536, kReservedShared = 1024;
+constexpr int kWarp = 32, kThreadsPerBlock = 1024, kMostBlocks = 65535, kRegisters = 65536;
 constexpr int kMostX = std::numeric_limits<int>::max();
 constexpr std::size_t kSharedPerBlock = 48 << 10, kConstant = 64 << 10;
 
@@ -98,7 +99,7 @@ void write_properties(const DevicePreset& preset, int version, void* properties)
   if (clocks) out.put(0);  // cooperativeMultiDeviceLaunch
   out.put<std::size_t>(preset.shared_per_block_optin);
   out.put({0, 0, preset.blocks_per_multiprocessor, 0});
-  out.put<std::size_t>(kReservedShared);
+  out.put<std::size_t>(reserved_shared(preset));
   out.put(1);  // hostRegisterSupported
   out.skip_ints(3);
   out.put(1);  // memoryPoolsSupported
@@ -156,9 +157,9 @@ int device_attribute(const DevicePreset& preset, int attribute) {
     case 106:
       return preset.blocks_per_multiprocessor;
     case 111:
-      return kReservedShared;
+      return static_cast<int>(reserved_shared(preset));
     case 15:  // gpuOverlap
-    case 18:  // canMapHostMemory
+    case 19:  // canMapHostMemory
     case 31:  // concurrentKernels
     case 41:  // unifiedAddressing
     case 78:  // streamPriorities

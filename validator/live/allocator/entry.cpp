@@ -35,7 +35,7 @@ class Service {
 
   void* allocate(Bytes size, int device, LiveStream stream) {
     if (!allocator_) return nullptr;
-    return allocator_->allocate(size, device == device_ ? stream : &elsewhere_);
+    return device == device_ ? allocator_->allocate(size, stream) : allocator_->allocate_outside(size, &elsewhere_);
   }
   void free(void* memory) {
     if (allocator_) allocator_->free(memory);
