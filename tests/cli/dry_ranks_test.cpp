@@ -63,8 +63,9 @@ TEST_CASE("a rank that waits for one that has ended ends with a message") {
   const ProgramResult run = record(folder.file("run.tide"), {ranks(), "leave"});
   INFO(run.err);
   CHECK(run.code == 1);
-  CHECK_THAT(run.err, ContainsSubstring(
-                          "tidepool dry run: rank 0 of 2 waits in ncclAllReduce (all_reduce 4): rank 1 (process "));
+  CHECK_THAT(run.err,
+             ContainsSubstring(
+                 "tidepool dry run: rank 0 of 2 cannot go on in ncclAllReduce (all_reduce 4): rank 1 (process "));
   CHECK_THAT(run.err, ContainsSubstring(") has ended\n"));
   CHECK_THAT(run.err,
              ContainsSubstring("run.tide: 1 more collective is not in the traces of all its ranks; it is a kernel\n"));
