@@ -1,4 +1,4 @@
-// The time of bounds at one capacity, half of the peak, by the number of ops. The time of knapsack and min_cut includes
+// The time of bounds by the number of ops. The capacity is half of the peak. The time of knapsack and min_cut includes
 // that of the step's model.
 #include <benchmark/benchmark.h>
 
@@ -30,7 +30,7 @@ void min_cut(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// The time of the bound alone. Idle intervals (Absences) are found once for all capacities.
+/// The time of the bound alone. The idle intervals (Absences) are found before; they are the same for all capacities.
 void swap_window(benchmark::State& state) {
   const Trace trace = tests::training_trace(static_cast<int>(state.range(0)));
   const Absences step = find_absences(trace, false);

@@ -1,6 +1,6 @@
 // Actions per second of a run at several sizes: without evictions, and with evictions at half the peak. The replay of a
 // plan that swaps is measured on three machines: with independent copies each way, with a shared link, and with copies
-// in pieces. A run that thrashes ends when it has recomputed as much as the step takes (time_limit).
+// in pieces. A run at half the peak ends with time_limit once its overhead exceeds the step's time without evictions.
 #include <benchmark/benchmark.h>
 
 #include <map>

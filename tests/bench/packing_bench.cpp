@@ -1,4 +1,4 @@
-// The time of planning by the number of buffers: one pass, and the search at its default effort.
+// The time of planning addresses by the number of buffers: one pass, and the search (tide-pool) at its default effort.
 #include <benchmark/benchmark.h>
 
 #include "simulator/packing/greedy.hpp"

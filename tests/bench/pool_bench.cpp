@@ -20,8 +20,8 @@ struct Event {
 };
 
 /// Iterations of a network of `layers` layers: parameters that stay, activations that live from the forward to the
-/// backward pass, short workspaces in both, gradients that end at the update. Some sizes repeat from layer to layer,
-/// and one workspace in eight has a random size.
+/// backward pass, short workspaces in both passes, gradients that end at the update. Some sizes repeat from layer to
+/// layer, and about one workspace in eight has a random size.
 std::vector<Event> training_string(std::uint32_t layers, std::uint32_t iterations) {
   std::mt19937 random{1};
   std::vector<Event> events;

@@ -1,4 +1,4 @@
-// The recorder's time for a launch: looking addresses up, and searching the parameters.
+// The recorder's times at a kernel launch: to look up one address, and to search all parameters for addresses.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ LiveRanges ranges_of(std::int64_t count) {
   return ranges;
 }
 
-/// Addresses in live ranges, and about as many in the gaps between them.
+/// Random addresses: about half of them in live ranges, the others in the gaps between the ranges.
 std::vector<std::uint64_t> addresses(std::int64_t count) {
   std::mt19937_64 random{1};
   std::vector<std::uint64_t> result(4096);
@@ -37,7 +37,7 @@ void find_live_range(benchmark::State& state) {
 }
 BENCHMARK(find_live_range)->Arg(600)->Arg(100'000);
 
-/// Eight pointers and a struct of 512 bytes, like the parameters of PyTorch's kernels over lists of tensors.
+/// Scans eight pointers and a struct of 512 bytes, like the parameters of PyTorch's kernels over lists of tensors.
 void scan_parameters(benchmark::State& state) {
   const LiveRanges ranges = ranges_of(state.range(0));
   const std::vector<std::uint64_t> words = addresses(state.range(0));

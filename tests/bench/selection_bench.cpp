@@ -1,4 +1,4 @@
-// The time of one selection of idle intervals by the number of ops, at half of the peak.
+// The time of one selection of idle intervals, by the number of ops. The capacity is half of the peak.
 #include <benchmark/benchmark.h>
 
 #include "policies/planning/gaps/peak_selection.hpp"
@@ -30,8 +30,8 @@ void count(benchmark::State& state, const Step& step, const Selection& selection
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// Prices under which ops wait for every copy, as if links were always busy. So picked idle intervals are examined
-/// again.
+/// The prices are those of copies that ops wait for, as if links were always busy. With such prices, the selection
+/// examines picked idle intervals again.
 void for_peaks(benchmark::State& state) {
   const Step step{state.range(0)};
   std::vector<double> prices;

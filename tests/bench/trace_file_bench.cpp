@@ -1,4 +1,4 @@
-// The speed at which traces are read, checked and written. Records are buffers, versions, ops, uses and steps.
+// The speed at which traces are read, checked and written. A record is a buffer, version, op, use or step of a trace.
 #include <benchmark/benchmark.h>
 
 #include "tests/random_trace.hpp"

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kScript = std::string{TIDEPOOL_SOURCE_DIR} + "/tests/dry/blocks.py";
 
-/// The number that a job prints after a word.
+/// The number that follows the word and a space in a job's output.
 double number_behind(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word + " ");
   REQUIRE(at != std::string::npos);

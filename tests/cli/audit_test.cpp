@@ -12,7 +12,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// Three blocks as CnMem places them in 256 MiB from 0x1000000 on, the third where the first was.
+/// Writes a log of three blocks. By default they lie where CnMem places them in 256 MiB from 0x1000000 on: the third
+/// one where the first one was.
 std::string write_log(const ScratchFolder& folder, const std::string& third = "0x1000000") {
   const std::string path = folder.file("log.text");
   std::ofstream{path} << "Malloc 0x1000000 300\nMalloc 0x1000200 700\nFree 0x1000000\nMalloc " << third << " 512\n";

@@ -29,7 +29,7 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   std::vector<Json> seen;
   for (std::string line; std::getline(lines, line);) seen.push_back(Json::parse(line));
   REQUIRE(seen.size() == 3);
-  // A backward op needs a gradient, an activation and its new gradient at once. x_0 must stay, too.
+  // A backward op needs a gradient, an activation and the gradient that it makes at once. x_0 must stay, too: 4000 B.
   CHECK(seen[0]["feasible"] == false);
   CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be recomputed, takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
@@ -47,10 +47,10 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[1]["bounds"].back()["limited_by"] == "recompute");
   CHECK_FALSE(seen[2].contains("capacity_bytes"));
   CHECK(seen[2]["bounds"].back()["makespan_ns"] == 33'000);
-  CHECK(seen[2]["free_from_bytes"] == 18'000);  // every activation is live at the loss
+  CHECK(seen[2]["free_from_bytes"] == 18'000);  // at the loss, x_0 to x_16 and one gradient are live
 }
 
-TEST_CASE("people get the bounds of tidepool bound as a table with their proofs") {
+TEST_CASE("without --json, tidepool bound prints a table of bounds with their proofs") {
   const ScratchFolder scratch;
   const std::string trace = chain_file(scratch);
   const ProgramResult result = run_program({"bound", trace, "--capacity", "13kB", "--with", "none"});

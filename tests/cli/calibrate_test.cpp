@@ -90,7 +90,8 @@ TEST_CASE("calibrate finds the numbers that a device has") {
 }
 
 TEST_CASE("a device that has no memory left to map is calibrated all the same") {
-  // Copies take 12 MiB and cudaMalloc 4 MiB more, for which this device has room; 16 pages would take 32 MiB more.
+  // This device has 20 MiB. The copies need 12 MiB, and the measurement of cudaMalloc needs 4 MiB more. Mapping needs
+  // 32 MiB more, for 16 pages.
   const tests::StandIn device{"memory=20971520"};
   const Bytes free = device.gpu().free_memory();
   const Calibration calibration = cuda::calibrate(device.gpu(), {.largest = 4_MiB, .samples = 1});
@@ -103,7 +104,7 @@ TEST_CASE("a device that has no memory left to map is calibrated all the same") 
   CHECK(device.gpu().free_memory() == free);
 }
 
-TEST_CASE("the coupling of two directions is the part of their rates that remains while both move") {
+TEST_CASE("the coupling of the two directions is the part of its rate that each keeps while both move") {
   // Each direction moves 1 byte in a ns. While both move, out keeps 60 % of its rate and in keeps 90 %. So 4 copies of
   // n bytes in end after 4n / 0.9. By then out has moved 0.6 / 0.9 of its bytes, and the rest takes 4n / 3 alone.
   const auto time = [](double bytes) { return Nanos{static_cast<std::int64_t>(bytes)}; };

@@ -40,7 +40,7 @@ TEST_CASE("a job of two ranks that use NCCL is a trace of each, and a job file t
   CHECK(names(loaded.job) == std::vector<std::string>{"all_reduce", "all_gather", "all_gather", "reduce_scatter",
                                                       "send", "send", "all_reduce"});
   REQUIRE(loaded.traces.size() == 2);
-  for (const JobRank& rank : loaded.job.ranks) CHECK(rank.start == 0_ns);  // the host's processes begin at any time
+  for (const JobRank& rank : loaded.job.ranks) CHECK(rank.start == 0_ns);  // not the times at which the processes began
   const Trace& trace = loaded.traces[1];
   const JobCollective& gather = loaded.job.collectives[2];
   CHECK(gather.input == 4_MiB);
@@ -58,7 +58,7 @@ TEST_CASE("a job of two ranks that use NCCL is a trace of each, and a job file t
   CHECK(!std::filesystem::exists(folder.file("run.raw")));
 }
 
-TEST_CASE("a rank that waits for one that has ended ends with a message") {
+TEST_CASE("a rank that waits for a rank whose process has ended stops with a message") {
   const ScratchFolder folder;
   const ProgramResult run = record(folder.file("run.tide"), {ranks(), "leave"});
   INFO(run.err);
@@ -71,7 +71,8 @@ TEST_CASE("a rank that waits for one that has ended ends with a message") {
              ContainsSubstring("run.tide: 1 more collective is not in the traces of all its ranks; it is a kernel\n"));
 }
 
-/// Records a script of tests/dry with torchrun and two ranks; nothing without PyTorch.
+/// Records a script of tests/dry with torchrun and two ranks. Returns nothing if there is no PyTorch.
+/// @param options   of the script
 /// @param recorder  further options of `record`
 std::optional<LoadedJob> record_script(const std::string& script, const std::vector<std::string>& options = {},
                                        const std::vector<std::string>& recorder = {}) {
@@ -111,10 +112,10 @@ std::pair<Bytes, int> inputs(const Job& job, const std::string& name, Bytes leas
 }
 
 TEST_CASE("torchrun's processes are the ranks of a job, and their gradients are reduced as in DDP") {
-  const auto job = record_script("ddp.py");  // it checks values that the ranks exchange, too
+  const auto job = record_script("ddp.py");  // the script itself checks the values that ranks exchange
   if (!job) return;
-  // Three steps of four linear layers of 512 with biases, in 32 bits. All other reductions are of single numbers of 8
-  // bytes.
+  // Three steps of four linear layers of 512 with biases, in 32 bits. All other reductions are of single numbers of at
+  // most 8 bytes.
   constexpr std::int64_t kGradients = 4 * (512 * 512 + 512) * 4;
   CHECK(inputs(job->job, "all_reduce", 9_B).first == Bytes{3 * kGradients});
   for (const Trace& trace : job->traces) CHECK(trace.data().losses.unmatched_frees == 0);
@@ -127,11 +128,11 @@ TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
   constexpr std::int64_t kWidth = 256, kVocabulary = 1024, kTokens = 128, kLayers = 2, kSteps = 2, kRanks = 2;
   constexpr std::int64_t kBlock = 12 * kWidth * kWidth + 13 * kWidth;
   constexpr std::int64_t kRoot = (2 * kVocabulary + kTokens + 2) * kWidth;
-  // Gathers are in bfloat16 and count each rank's part. The root keeps its gathered parameters from the forward pass
-  // on.
+  // Gathers are in bfloat16; their input is one rank's part. The root keeps its gathered parameters from the forward
+  // pass on, so they are gathered once a step.
   CHECK(inputs(job->job, "all_gather", 1_KiB) ==
         std::pair{Bytes{kSteps * (2 * kLayers * kBlock + kRoot) * 2 / kRanks}, int{kSteps * (2 * kLayers + 1)}});
-  // Reductions are in 32 bits and count all ranks' parts.
+  // Reductions are in 32 bits; their input is all ranks' parts.
   CHECK(inputs(job->job, "reduce_scatter", 1_KiB) ==
         std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
 }
@@ -149,7 +150,7 @@ std::pair<Bytes, int> copies(const Trace& trace, std::string_view name, Bytes le
 }
 
 TEST_CASE("FSDP2 with offloading brings each shard to the device twice a step, and its gradient to the host once") {
-  const auto job = record_script("offload.py");  // it checks that nothing is left on the device after a step
+  const auto job = record_script("offload.py");  // the script checks that nothing is left on the device after a step
   if (!job) return;
   constexpr std::int64_t kSteps = 2, kLayers = 6, kLayer = 1024 * 1024 * 4, kShard = kLayer / 2;
   for (const Trace& trace : job->traces) {
@@ -161,8 +162,8 @@ TEST_CASE("FSDP2 with offloading brings each shard to the device twice a step, a
   }
 }
 
-TEST_CASE("ranks of a dry job that do the same have one trace where the user asks for it") {
-  // As operators: a kernel's parameters have words that nobody set, which differ between ranks.
+TEST_CASE("with --like-ranks, ranks of a dry job that do the same share one trace") {
+  // The ops must be operators (--torch): kernels' parameters have words that nobody set, which differ between ranks.
   const auto job = record_script(
       "fsdp2.py", {"--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "1024", "--tokens", "128"},
       {"--torch", "--like-ranks"});

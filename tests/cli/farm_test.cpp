@@ -1,4 +1,4 @@
-// Sweeps that other programs run: a stand-in for Slurm's commands, and GNU parallel on this machine.
+// Sweeps whose runs other programs start: a stand-in for Slurm's commands, and GNU parallel on this machine.
 #include <unistd.h>
 
 #include <chrono>
@@ -37,9 +37,9 @@ void write_program(const std::string& path, const std::string& script) {
   fs::permissions(path, fs::perms::owner_all);
 }
 
-/// Writes programs with the names of Slurm's commands. sbatch runs the tasks at once; the first time, it leaves out the
-/// tasks in the file "lost". It appends its arguments to the file "submitted", and prints the job id "17", or "17;west"
-/// for the cluster west.
+/// Writes programs with the names of Slurm's commands. sbatch runs the tasks before it returns; the first time, it
+/// leaves out the tasks in the file "lost". It appends its arguments to the file "submitted", and prints the job id
+/// "17", or "17;west" for the cluster west. squeue knows no job.
 void write_slurm(const ScratchFolder& scratch) {
   fs::create_directories(scratch.file("bin"));
   write_program(scratch.file("bin/sbatch"), R"sh(cd "$(dirname "$0")"
@@ -146,7 +146,7 @@ TEST_CASE("a job that went to another cluster is followed and ended there") {
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
   write_slurm(scratch);
-  // This cluster knows no job 17. The other one reports it as running until the second query.
+  // This cluster knows no job 17. The cluster west says that job 17 runs, but only at the first query.
   write_program(scratch.file("bin/squeue"), R"sh(cd "$(dirname "$0")"
 case "$*" in
   "-M west --noheader --array --jobs=17 "*) echo "CLUSTER: west"; [ -f asked ] || { touch asked; echo RUNNING; } ;;

@@ -96,7 +96,7 @@ TEST_CASE("tidepool fit records a command dry, and judges the memory that PyTorc
   CHECK(json.at("workspaces_recorded") == true);
   CHECK(json.at("workspace_bytes") == 0);
   CHECK(json.at("reserved_bytes") == std::stoll(content_of(reserved)));
-  CHECK(json.at("notes").size() == 1);  // modules and kinds are there; the context is assumed
+  CHECK(json.at("notes").size() == 1);  // the only note says that the context is assumed
 }
 
 TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
@@ -110,7 +110,7 @@ TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
   CHECK(result.code == 1);
   CHECK_THAT(result.out, StartsWith("cannot tell: the job ended before a training step; until then "));
   CHECK_THAT(result.err, ContainsSubstring(": the job ended before a training step: ValueError: no data\n"));
-  // Enough for the import of PyTorch, as long as it took above.
+  // Time enough to import PyTorch: more than three times as long as the whole job above.
   const std::string seconds = std::to_string(3 + 3 * std::chrono::ceil<std::chrono::seconds>(took).count());
   result = run_program({"fit", "--device", "rtx-3090", "--json", "--seconds", seconds, "--", python, "-c",
                         "import time, torch; kept = torch.zeros(9, device='cuda'); time.sleep(600)"});

@@ -36,7 +36,7 @@ std::vector<std::string> results_in(const std::string& folder) {
   return names;
 }
 
-/// One file of the packed results.
+/// The content of one file of the packed results of call a or c; "" if there are none.
 std::string packed(const ScratchFolder& folder, const std::string& name) {
   fs::remove_all(folder.file("unpacked"));
   CHECK(gpu_day(folder, "unpack results unpacked").code == 0);
@@ -120,8 +120,8 @@ TEST_CASE("captures record tensors and keep raw files, and the plan of the live 
 }
 
 TEST_CASE("a call ends before its time is up, and names the steps that it left out") {
-  // The plans may take 60 s each. On a busy machine, the time may be up before the first plan; then the call is
-  // repeated with more time.
+  // Each plan may take 60 s, more than the call has. On a busy machine, the call's time may be up before the first
+  // plan; then the call is repeated with more time.
   ProgramResult result;
   for (const int seconds : {6, 20, 50}) {
     const ScratchFolder folder;

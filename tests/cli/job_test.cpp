@@ -13,7 +13,7 @@ using tests::rank_profile;
 
 namespace {
 
-/// A folder with the profiles of two ranks, imported.
+/// Imports a folder with the profiles of two ranks, and returns the path of the job file.
 std::string small_job(const ScratchFolder& scratch) {
   const std::string runs = scratch.file("runs");
   std::filesystem::create_directory(runs);
@@ -38,7 +38,7 @@ TEST_CASE("tidepool simulate of a job says when collectives begin and end, and w
   const ProgramResult ran = run_program({"simulate", job, "--json"});
   CHECK(ran.code == 0);
   const Json result = Json::parse(ran.out);
-  // As recorded: the collective from 930 to 990 us after the first launch, the last kernel ends at 1065.
+  // As recorded, in us after the first launch: the collective begins at 930 and ends at 990, the last kernel at 1065.
   CHECK(result["makespan_ns"] == 1'065'000);
   CHECK(result["recorded_ns"] == 1'065'000);
   CHECK(result["collective_end_difference_ns"] == 0);
@@ -95,7 +95,7 @@ TEST_CASE("tidepool simulate of a job refuses unsupported options") {
   };
   CHECK(complaint({"--iterations", "20"}) ==
         "tidepool: --iterations: the ranks of a job run one step alone; expected the trace of one rank\n");
-  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // even the default machine, if named, runs a policy
+  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // --machine asks for a run of a policy, even if it names the default
         "tidepool: " + job + ": rank 0: the trace has no buffers; expected a recording of memory\n");
   CHECK(complaint({"--policy", "none,tide"}) == "tidepool: the lists ask for 2 runs; expected one run of the job\n");
   CHECK(complaint({"--policy", "order-peak"}) ==

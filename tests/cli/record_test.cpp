@@ -79,7 +79,8 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
 
 namespace {
 
-/// A job that writes a file like that of PyTorch's hook: a header and `records`, in the folder of the recording.
+/// Arguments that record a job. The job writes a file like that of PyTorch's hook into the folder of the recording: a
+/// header and `records`. Then it runs the shell command `end`, if that is not empty.
 std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vector<std::string>& options,
                                     const std::string& records, const std::string& end = "") {
   std::ofstream{folder.file("records")}
@@ -95,7 +96,7 @@ std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vect
 
 const std::string kAlloc = R"({"kind":"framework_memory","time":2,"action":"existing","address":4096,"size":64})"
                            "\n";
-/// The records of step `id`, with one op; the step may lack its end.
+/// The records of step `id`, with one op; without the end of the step unless `whole`.
 std::string step(int id, bool whole) {
   const int time = 10 * id;
   return fmt::format(

@@ -22,7 +22,8 @@ Json content_of_page(const std::string& page) {
 TEST_CASE("tidepool report shows the results of simulate and sweep") {
   const ScratchFolder scratch;
   const std::string database = scratch.file("r.sqlite"), output = scratch.file("r.html");
-  // At half the peak the report explains why a run was out of memory, which takes minutes without optimisation.
+  // At half the peak the report explains why a run was out of memory, which takes minutes if the compiler does not
+  // optimise.
   const std::string capacity = tests::kOptimised ? "0.5x,1.2x" : "1.1x,1.2x";
   const std::vector<std::string> grid{"--policy", "none,lru-swap", "--capacity", capacity};
   std::vector<std::string> sweep{"sweep", kSample, "-o", database}, simulate{"simulate", kSample, "--json"},

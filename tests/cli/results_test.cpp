@@ -30,7 +30,7 @@ void add(std::vector<std::string>& arguments, std::initializer_list<std::string>
   arguments.insert(arguments.end(), more);
 }
 
-/// All values that must not depend on the worker that did the runs.
+/// The keys and main results of all runs. They must not depend on the worker that did a run.
 std::string results(const std::string& database) {
   const ProgramResult result = run_program(
       {"query", database, "SELECT run_key, outcome, makespan_ns, peak_bytes, actions FROM runs ORDER BY run_key",
@@ -79,7 +79,7 @@ TEST_CASE("shards, merge and resume end with the result set of one sweep") {
   CHECK(nothing_left.err.starts_with("0 runs in "));
   const ProgramResult resumed = run_program({"resume", one, "--no-plot"});
   CHECK(resumed.code == 0);
-  CHECK(results(one) != results(whole));  // a shard stays a shard
+  CHECK(results(one) != results(whole));  // resume does only the runs of the shard
 }
 
 TEST_CASE("merge refuses a damaged database before it takes anything from another") {
@@ -125,7 +125,7 @@ TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is los
                     full = scratch.file("full.sqlite");
   std::vector<std::string> arguments = sweep_of(trace, whole);
   arguments[5] = "0.4x..1.0x/200";
-  arguments.insert(arguments.end() - 2, "--first");  // the number of runs decides the size of the file
+  arguments.insert(arguments.end() - 2, "--first");  // runs are shorter, and the file grows as much
   REQUIRE(run_program(arguments).code == 0);
   arguments.back() = full;
   {
@@ -244,7 +244,7 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
 }
 
-TEST_CASE("messages tell files of results, plans, machines and traces apart") {
+TEST_CASE("the message about a file that cannot be read says what it is, and which kind of file is expected") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("folder"), empty = scratch.file("empty"), binary = scratch.file("binary"),
                     wide = scratch.file("wide"), trace = write_random_trace(scratch, 1, 60);

@@ -1,4 +1,4 @@
-// tidepool structure: output for scripts and for people.
+// tidepool structure: its text, and its JSON for scripts.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"

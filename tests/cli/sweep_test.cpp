@@ -35,7 +35,7 @@ pid_t start_program(std::vector<std::string> arguments, const std::string& err) 
   _exit(127);
 }
 
-/// The output of a query, a line for each row; "" while the database cannot be read.
+/// The output of a query, a line for each row, with | after each value; "" while the database cannot be read.
 std::string query(const std::string& path, const char* sql) {
   sqlite3* handle = nullptr;
   std::string text;

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// A parameter of 100 B and an activation of 10 B; two kernels, one of them random, and a copy; 3 + 4 + 5 ns.
+/// A parameter of 100 B and an activation of 10 B; a random kernel of 3 ns, a copy of 4 ns, and a kernel of 5 ns.
 Trace small_trace() {
   TraceBuilder build;
   build.meta()["source"] = "hand";
@@ -79,7 +79,7 @@ TEST_CASE("a trace goes through import and export and comes back the same") {
 TEST_CASE("exported lifetimes have the ideal peak as their largest load") {
   const ScratchFolder scratch;
   const ProgramResult result = run_program({"export", small_file(scratch), "--to", "csv"});
-  // Five steps: alloc, three runs, free. The weight is there from before the first to after the last.
+  // The trace has five steps: alloc, three runs, free. The weight lives from before the first to after the last.
   CHECK(result.out == "id,lower,upper,size\n0,0,6,100\n1,1,5,10\n");
 }
 

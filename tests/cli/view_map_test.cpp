@@ -109,7 +109,8 @@ TEST_CASE("a map is refused where there are no addresses, and for ops that do no
 }
 
 TEST_CASE("tidepool view --map joins the pages of an expandable segment") {
-  // Pages of 20 MiB: the second buffer lies on three of them, behind the first one, and leaves 16 MiB of the last.
+  // Pages have 20 MiB. The second buffer begins behind the first one, lies on three pages, and leaves 16 MiB of the
+  // last one.
   const ScratchFolder scratch;
   TraceBuilder build;
   for (const Bytes size : {24_MiB, 40_MiB}) {

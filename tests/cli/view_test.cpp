@@ -94,7 +94,7 @@ TEST_CASE("a view has lanes of their own for copies to and from storage") {
                                      "from storage             ################      50.0 %\n"));
 }
 
-TEST_CASE("tidepool view shows a run that was out of memory up to there, and refuses several") {
+TEST_CASE("tidepool view shows an out-of-memory run up to the failure, and refuses several runs") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "small", small_trace());
   const ProgramResult result = run_program({"view", path, "--capacity", "0.5x"});
