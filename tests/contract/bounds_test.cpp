@@ -1,5 +1,5 @@
-// No run of any policy on any pool is faster than a bound that holds for it. No run ends well if a bound says that no
-// plan exists.
+// No run of any registered policy, with or without addresses, is faster than a bound that holds for it. No run ends
+// well if a bound says that no plan exists.
 #include <fmt/format.h>
 
 #include <map>
@@ -25,12 +25,13 @@ namespace {
 
 const Machine kMachine = tests::uneven();
 
-/// All bounds for one trace and one set of assumptions, by allowed actions and capacity.
+/// All bounds for one trace, one set of assumptions and one number of iterations, by allowed actions and capacity.
 class Judge {
  public:
   explicit Judge(const Trace& trace) : trace_{trace} {}
 
-  /// @return  number of bounds above the critical path
+  /// Runs the step and compares its time with every bound.
+  /// @return  number of bounds above the critical path; 0 if the run does not end well
   int check(const RunSpec& spec, BoundEffort effort = BoundEffort::kAll) {
     const Result result = simulate(trace_, spec);
     if (result.outcome != Outcome::kOk) return 0;
@@ -78,7 +79,7 @@ TEST_CASE("no run on random traces is better than its bounds") {
           }
     }
   }
-  CHECK(strong > 100);  // enough of the bounds are stronger than the step without limits
+  CHECK(strong > 100);  // enough of the bounds are above the critical path
 }
 
 TEST_CASE("no run under the assumptions of the DTR simulator is better than its bounds") {

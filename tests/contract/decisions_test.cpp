@@ -23,7 +23,7 @@ namespace {
 
 const Machine kMachine = tests::uneven();
 
-/// An eviction: its position in the run, and its version.
+/// An eviction: the iteration, the op before which it is done, and the version.
 using Eviction = std::tuple<int, std::uint32_t, std::uint32_t>;  // iteration, op or ~0, version
 
 std::uint32_t number(OpId op) { return op.valid() ? op.value() : ~std::uint32_t{0}; }
@@ -71,7 +71,7 @@ std::vector<std::uint32_t> subjects_of(const Decision& decision) {
   return subjects;
 }
 
-/// The answer is the candidate that the policy ranks first, with an exact score.
+/// Checks that the policy takes the candidate that it ranks first, and that the score of this candidate is exact.
 void check_ranking(const Decision& decision) {
   const Ranking& ranking = decision.ranking;
   REQUIRE(ranking.candidates > 0);
@@ -84,8 +84,9 @@ void check_ranking(const Decision& decision) {
   CHECK(subjects_of(decision) == first);
 }
 
-/// Every drop and every copy to the host is reported where it is done, except the drop that ends a copy to the host.
-/// Every reported action is done, except a copy of content that the host has already.
+/// Checks that every drop and every copy to the host is reported where it is done, except drops of a version whose copy
+/// is reported in the same iteration. Every reported action must be done, except a copy of a version that is copied
+/// elsewhere in the iteration.
 void check_told(const std::vector<Decision>& told, const Plan& plan) {
   const Evictions said = told_evictions(told), done = done_evictions(plan);
   const auto copied_said = versions_of(said.copies), copied_done = versions_of(done.copies);

@@ -25,9 +25,9 @@ Packing pack_with(const Trace& trace, const std::string& text) {
   return pack(trace, info, Options{info.name, info.options, spec.options}, {});
 }
 
-/// The allocs and frees of a changed step. `size_of(n, size)` is the size of the n-th alloc, negative if it is left
-/// out. If `extra(n)` is not 0 B, a block of that size is allocated before the n-th alloc, and freed twenty allocs
-/// later.
+/// The allocs and frees of a changed step. n counts the allocs of `step` from 0. `size_of(n, size)` is the new size of
+/// alloc n, whose size is `size`; if it is negative, the alloc is left out. If `extra(n)` is not 0 B, a block of that
+/// size is allocated before alloc n, and freed before alloc n + 20.
 Trace changed(
     const Trace& step, const std::function<Bytes(int, Bytes)>& size_of,
     const std::function<Bytes(int)>& extra = [](int) { return 0_B; }) {
@@ -57,7 +57,7 @@ struct Served {
   Packing packing;
 };
 
-/// Serves `step` by the layout of `planned`.
+/// Serves the requests of `step` by the layout that is planned for `planned`.
 Served serve(const Trace& planned, const Trace& step) {
   const ScratchFolder folder;
   const std::string path = folder.file("step.layout");
@@ -88,8 +88,8 @@ TEST_CASE("the step that was planned finds every place") {
 }
 
 TEST_CASE("a step that leaves allocations out keeps most planned places") {
-  // If equal sizes follow each other, as in the layers of GPT-2, a request may be taken for the next one, which lives
-  // longer.
+  // If planned requests of one size follow each other, as in the layers of GPT-2, a request may be taken for the
+  // planned one after its own, which lives longer.
   const std::vector<std::pair<std::string, int>> kPercent{{"resnet50", 95}, {"swin_t", 85}, {"gpt2", 85}};
   for (const auto& [name, percent] : kPercent) {
     INFO(name);

@@ -1,4 +1,4 @@
-// Invariants of runs that copy, on every device model: random drafts of copies, and lru-swap, on random traces.
+// Invariants of runs that copy, on every device model: random drafts of copies with lru-swap, on random traces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Machine simple() {
   return machine;
 }
 
-/// Copies slow each other and kernels down. They are cut, submitted by the host, and go to pinned blocks.
+/// Copies slow each other and kernels down. They are cut into pieces, submitted by the host, and go to pinned blocks.
 Machine full() {
   Machine machine = simple();
   machine.name = "full";
@@ -51,7 +51,7 @@ Machine tiered(bool disturbed) {
   return machine;
 }
 
-/// Drafts random copies out and in.
+/// Drafts up to two random copies, out or in, before each op.
 std::vector<Action> random_copies(const Trace& trace, std::uint64_t seed) {
   Random random{seed};
   std::vector<Action> draft;
@@ -68,7 +68,7 @@ Bytes share_of_peak(const Trace& trace, double share) {
   return Bytes{static_cast<std::int64_t>(share * static_cast<double>(trace.ideal_peak().count()))};
 }
 
-/// Runs the draft for a seed, with lru-swap as the safety net.
+/// Runs the draft for a seed; sets spec.policy. Where the draft leaves too little room, lru-swap makes more.
 Result run_draft(const Trace& trace, RunSpec& spec, std::uint64_t seed) {
   spec.policy = "scripted+lru-swap";
   tests::script() = random_copies(trace, seed);
@@ -106,7 +106,7 @@ struct Occupation {
   Nanos begin, end;
 };
 
-/// All address ranges in use during a plan on one stream. Times are those of the timeline for each op and copy.
+/// The address ranges that a plan on one stream uses and gives up again. The times are those of the timeline.
 std::vector<Occupation> occupations(const Trace& trace, const Machine& machine, const Plan& plan) {
   std::vector<VersionState> states;
   Timeline timeline{trace, machine, {}, states};
@@ -135,7 +135,7 @@ std::vector<Occupation> occupations(const Trace& trace, const Machine& machine, 
         for (const Use& use : trace.uses(OpId{v.value()})) touch(use.in.valid() ? use.in : use.out, begin, end);
         break;
       }
-      default:  // a drop or free; content that is only on the host used no memory
+      default:  // a drop or free; content that is only on the host has no address range
         if (open[v.index()].begin != kNotYet) all.push_back(open[v.index()]);
         open[v.index()].begin = kNotYet;
         break;
@@ -234,7 +234,7 @@ TEST_CASE("freeing a place before its copy to the host ends corrupts bytes that 
   const RunSpec spec{.policy = "lru-swap", .capacity = share_of_peak(trace, 0.5), .machine = simple()};
   const Result result = simulate(trace, spec, true);
   REQUIRE(result.outcome == Outcome::kOk);
-  // The executor frees before the copy has ended: no task waits for copies out, and they are late.
+  // The executor may free memory before its copy out has ended: no task waits for copies out, and they are late.
   HostOptions options{.arena = 1_MiB};
   options.faults.late_copies = 5_ms;
   CHECK(execute_on_host(trace, result.realised, options).outcome == HostOutcome::kOk);

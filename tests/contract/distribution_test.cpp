@@ -1,5 +1,6 @@
-// How far planners and bounds are from the least time, where it is known. Not part of the suite: build/tidepool_tests
-// "[distribution]"; TIDEPOOL_TINY_STEPS is the number of steps (400), TIDEPOOL_TINY_OPS the most ops.
+// How far planners and bounds are from the least time, where it is known. Not part of the suite; it is started with
+// build/tidepool_tests "[distribution]". TIDEPOOL_TINY_STEPS is the number of steps (default 400), TIDEPOOL_TINY_OPS
+// the largest number of ops in a step (default 6).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +28,8 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-/// Results of one planner, over the steps whose optimum exceeds the time without a limit; failures count over all steps
-/// that have a plan.
+/// Results of one planner. `over` has makespan over optimum for the steps whose optimum exceeds the time without a
+/// limit; the other members cover all steps that have a plan.
 struct Ratios {
   std::vector<double> over;
   int failed = 0, feasible = 0;
@@ -46,7 +47,7 @@ struct Ratios {
     over.push_back(static_cast<double>(result.totals.makespan.count()) / static_cast<double>(optimum.count()));
   }
   double count() const { return static_cast<double>(std::max<std::size_t>(over.size(), 1)); }
-  /// The share of ratios that are 1.
+  /// The share of ratios that are 1 or less: the run is as fast as the optimum.
   double exact() const {
     return static_cast<double>(std::count_if(over.begin(), over.end(), [](double each) { return each <= 1; })) /
            count();
@@ -61,7 +62,8 @@ struct Ratios {
   }
 };
 
-/// Results of one bound over the same steps: the share of the optimum's overhead that it proves; 0 if it has no answer.
+/// Results of one bound over the steps whose optimum exceeds the time without a limit: the share of the optimum's
+/// overhead that the bound proves. A bound without an answer proves 0.
 struct Shares {
   double proved = 0, lost = 0, shares = 0;
   int steps = 0, nothing = 0;
@@ -78,7 +80,7 @@ struct Shares {
   }
 };
 
-/// The planner's run of a step that is repeated.
+/// The policy's run of the step in its steady state.
 Result run_steadily(const Trace& trace, const tests::TinyRecipe& recipe, const std::string& policy) {
   return simulate(trace, {.pool = "ideal",
                           .policy = policy,

@@ -40,7 +40,8 @@ Versions children(const View& view, VersionId v) {
   return found;
 }
 
-/// The policies' formulas on sets and maps. Nothing is cached: each decision computes all values anew.
+/// dtr-local as a scan: each decision computes the quotients of all candidates anew. The classes below replace its cost
+/// or its quotient.
 class Scan : public Policy {
  public:
   bool watches() const override { return true; }
@@ -72,6 +73,7 @@ class Scan : public Policy {
   Nanos now_;
 };
 
+/// dtr-eq as a scan: the classes of absent neighbours are in maps.
 class ScanEq final : public Scan {
  public:
   void dropped(const View& view, VersionId v) override {
@@ -122,6 +124,7 @@ class ScanEq final : public Scan {
   Versions made_;
 };
 
+/// dtr or msps as a scan: the absent regions above and below each version are in sets.
 class ScanRegions : public Scan {
  public:
   explicit ScanRegions(bool msps) : msps_{msps} {}
@@ -249,7 +252,7 @@ Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> poli
   return Driver{trace, spec, 1_ms, *pool, chain, false, true}.run();
 }
 
-/// The same program, where making a view takes time too.
+/// The same program, in which ops that took no time take 7 us, such as those that make views.
 Trace with_costing_views(const Trace& trace) {
   TraceData data = trace.data();
   for (Op& op : data.ops)
@@ -257,6 +260,7 @@ Trace with_costing_views(const Trace& trace) {
   return Trace{std::move(data)};
 }
 
+/// Checks that the policy `name` and the scan carry out the same plan.
 /// @return  how many versions were evicted
 std::int64_t compare(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan, const Trace& trace,
                      const char* assumed, double fraction) {

@@ -1,4 +1,4 @@
-// Invariants of every registered pool and policy, on every trace, at every capacity.
+// Invariants of every registered pool and policy, on random traces, at capacities from 0.05 to 100 times the peak.
 #include <fmt/format.h>
 
 #include "simulator/bounds/bound_cache.hpp"
@@ -55,7 +55,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
 }  // namespace
 
 TEST_CASE("every policy on every pool keeps the invariants on random traces") {
-  // Each seed tries a third of the capacities, so that all seeds together try every policy on every pool at all of
+  // Each seed tries a third of the capacities, so that three successive seeds try every policy on every pool at all of
   // them.
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 1); ++seed) {
     const Trace trace = random_trace(seed, 40 + static_cast<int>(seed) * 30);

@@ -11,7 +11,7 @@ using namespace tidepool;
 
 namespace {
 
-/// @param recipe_of  the step of a seed, with at most so many ops
+/// @param recipe_of  returns the step of a seed with at most the given number of ops
 template <class RecipeOf>
 void check_steps(const char* name, std::uint64_t steps, RecipeOf recipe_of) {
   std::uint64_t solved = 0, feasible = 0, exceeds = 0, results = 0;
@@ -39,8 +39,8 @@ TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, a
 }
 
 TEST_CASE("a plan may drop more than a copy needs, so that an op of another stream gets bytes that are free earlier") {
-  // So tide-fold ends one step of 7,000 in 23 ms. The search tried only minimal sets of drops, and called 27 ms the
-  // optimum.
+  // In this way tide-fold ends the step of seed 6950 in 23 ms. An earlier search for the optimum tried only minimal
+  // sets of drops, and called 27 ms the optimum.
   const tests::TinyCheck check = tests::check_tiny_step(tests::tiny_recipe_of_streams(6950, 4), 6950);
   CHECK(check.findings.empty());
 }

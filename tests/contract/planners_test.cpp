@@ -1,5 +1,5 @@
-// Invariants of every registered planner, on every instance: layouts that a check of all pairs accepts, bounds that
-// hold, outcomes that are true, and the same places in a run on real memory.
+// Invariants of every registered planner, on random instances and the bundled samples: layouts that a check of all
+// pairs accepts, bounds that hold, outcomes that are true, and runs on real memory that stay within the layout.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -131,7 +131,7 @@ TEST_CASE("a run on real memory uses the planned memory, and reads the right byt
   }
 }
 
-TEST_CASE("no planner is below tide-pool, however small its effort is") {
+TEST_CASE("no planner is below tide-pool, even if tide-pool has an effort of 1") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 60 : 6); ++seed)
     for (std::size_t k = 0; k < std::size(kKinds); ++k) {
       const Instance instance = tests::random_instance(seed, seed % 2 == 0 ? 21 : 40, kKinds[k]);

@@ -1,6 +1,6 @@
 // Invariants of every bundled sample under every pool and every policy. Each sample has a third of the capacities, so
-// that every pool and policy is tried at each capacity on three samples. Every run that ends is replayed and executed
-// with real bytes.
+// that every pool and policy is tried at each capacity on three samples. Every run that ends well is replayed, and
+// executed with real bytes.
 #include <filesystem>
 #include <set>
 #include <string>

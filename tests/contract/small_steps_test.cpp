@@ -1,5 +1,5 @@
-// Invariants of every registered policy on steps of a few ops. One op may update in place and make further outputs. The
-// capacities are barely enough for such an op to run again.
+// Invariants of every registered policy on steps of a few ops. One op may update in place and make further outputs. At
+// the smallest capacities, such an op can only just run again.
 #include <fmt/format.h>
 
 #include "simulator/registry.hpp"
@@ -32,7 +32,7 @@ Bytes largest_working_set(const Trace& trace) {
   return most;
 }
 
-/// A capacity between the needs of the largest op and those of the whole step.
+/// A run at a capacity from the needs of the largest op to those of the whole step.
 RunSpec tight_spec(const Trace& trace, tests::Random& random) {
   RunSpec spec{.pool = random.chance(50) ? "ideal" : "best-fit", .machine = tests::uneven()};
   const Bytes least = largest_working_set(trace), most = std::max(least, trace.ideal_peak());
@@ -59,14 +59,15 @@ bool runs_a_mixed_op_again(const Trace& trace, const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("every run of a small step that is ok replays to its totals and moves the right bytes") {
+TEST_CASE("every ok run of a small step replays to its totals and moves the right bytes") {
   int ok = 0, mixed = 0, settled = 0;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 2'000 : 60); ++seed) {
     tests::Random random{seed};
     const Trace trace = tests::small_step(seed, 3 + static_cast<int>(random.below(8)));
     const RunSpec setting = tight_spec(trace, random);
     for (const PolicyInfo* policy : all_policies()) {
-      // Each seed tries a fifth of the policies, so that all seeds together try every policy on every kind of step.
+      // Each seed tries about a fifth of the policies, chosen at random. All seeds together try every policy on many
+      // steps.
       if (random.below(5) != 0) continue;
       RunSpec spec = setting;
       spec.policy = tests::quick_spec(*policy);

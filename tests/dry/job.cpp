@@ -1,5 +1,5 @@
-// A program that uses the CUDA runtime like other programs, to run against the stand-in. If a check fails, it prints
-// the line and exits with 3.
+// A program that uses the CUDA runtime like other programs, to run against the stand-in. If a check fails, the program
+// prints the line of the check and exits with 3. With "fork" as its argument, it only forks while it launches.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ Function* entry(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-/// Calls an entry point of the C library by name, as a linked program would.
+/// Calls a function of CUDA's libraries by name, as a program that is linked with them would.
 template <class... Arguments>
 int call(const char* name, Arguments... arguments) {
   return entry<int(Arguments...)>(name)(arguments...);
@@ -161,7 +161,7 @@ void streams_and_graphs() {
   expect(call("cudaStreamDestroy", one) == 0 && call("cudaStreamDestroy", two) == 0, __LINE__);
 }
 
-/// Children of a program whose other threads launch can use the device and end.
+/// Checks that a child can use the device and end, if it is forked while another thread launches.
 void fork_while_another_thread_launches() {
   float* x = nullptr;
   expect(call("cudaMalloc", reinterpret_cast<void**>(&x), std::size_t{4096}) == 0, __LINE__);
@@ -202,7 +202,7 @@ void memory_limits() {
   expect(call("cudaMalloc", &all, free) == 0, __LINE__);
   std::uint64_t said = ~std::uint64_t{0};
   expect(call("cudaMemPoolGetAttribute", &all, 1, static_cast<void*>(&said)) == 0, __LINE__);
-  expect(said == ~std::uint64_t{0} << 32, __LINE__);  // a reuse policy is an int, so half of the bytes stay
+  expect(said == ~std::uint64_t{0} << 32, __LINE__);  // a reuse policy is an int: 4 of the 8 bytes
   expect(call("cudaMemPoolGetAttribute", &all, 4, static_cast<void*>(&said)) == 0 && said == 0, __LINE__);
   expect(call("cudaMemPoolGetAttribute", &all, 7, static_cast<void*>(&said)) == 0 && said == free, __LINE__);
   expect(call("cudaMemGetInfo", &later, &total) == 0 && later == 0, __LINE__);

@@ -1,5 +1,6 @@
-// A program of several ranks that uses CUDA and NCCL like other programs, to run against the stand-in. If a check
-// fails, it prints the line and exits with 3. With "leave" as its argument, rank 1 ends before the last collective.
+// A program of two ranks that uses CUDA and NCCL like other programs, to run against the stand-in. If a check fails,
+// the program prints the line of the check and exits with 3. With "leave" as its argument, rank 1 ends before the last
+// collective.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ int run_rank(int rank, const UniqueId& id, bool leaves) {
   expect(call("ncclReduceScatter", Input{gathered}, data, kMany, kFloat, kSum, comm, stream) == 0, __LINE__);
   expect(call("ncclCommSplit", comm, 0, -rank, &half, Input{nullptr}) == 0, __LINE__);  // reverses the ranks
 
-  // Each rank sends first. On a device, the messages of a group move at the same time.
+  // Both ranks send before they receive. Neither waits for ever, since the messages of a group move at the same time.
   expect(call("ncclGroupStart") == 0, __LINE__);
   expect(call("ncclSend", Input{numbers}, std::size_t{1}, kInt64, rank, half, stream) == 0, __LINE__);
   expect(call("ncclRecv", static_cast<void*>(numbers + 4), std::size_t{1}, kInt64, rank, half, stream) == 0, __LINE__);

@@ -1,9 +1,10 @@
-// Calls of the C library that fail on request, in a program that loads this library (LD_PRELOAD). As in SQLite's own
-// tests, the first, second, ... call of a kind fails, one in each run.
-//   TIDEPOOL_FAULT=KIND:N       the n-th call of this kind in `tidepool` fails; 0: none does
-//   TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line
+// Calls of the C library that fail on request, in the program `tidepool` if it loads this library (LD_PRELOAD). Tests
+// let one call fail in each run: the first, the second, and so on, as SQLite's own tests do.
+//   TIDEPOOL_FAULT=KIND:N       the N-th call of this kind fails; with N = 0, none does
+//   TIDEPOOL_FAULT_COUNTS=FILE  receives a line for each kind: the kind and the number of its calls
 // Calls between the beginning and the end of main() count, except writes to stderr. Kinds: memory (ENOMEM), write
-// (EIO), full (ENOSPC, from the n-th call to the end), sync (EIO), read (EIO), short_read (half of the bytes).
+// (EIO), full (ENOSPC, for the N-th call and all later ones), sync (EIO), read (EIO), short_read (the call reads at
+// most half of the requested bytes, rounded up).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -35,7 +36,7 @@ std::atomic<bool> armed = false;
 std::size_t failing = kKinds;
 long failing_call = 0;
 
-/// Counts a call of a kind. @return whether it must fail
+/// Counts a call of a kind, within main() of `tidepool`. @return whether the call must fail
 bool fails(Kind kind) {
   if (!armed) return false;
   const long call = ++calls[kind];
@@ -45,7 +46,7 @@ bool fails(Kind kind) {
 /// Counts a call that writes. @return the error that it must end with; 0 for none
 int write_error(int descriptor) {
   if (descriptor == STDERR_FILENO) return 0;
-  const bool once = fails(kWrite);  // both kinds are counted, also if the first one fails
+  const bool once = fails(kWrite);  // a call counts for both kinds, also if it fails as the first one
   return fails(kFull) ? ENOSPC : once ? EIO : 0;
 }
 
@@ -60,14 +61,15 @@ Result failed(int error, Result result) {
   return result;
 }
 
-/// The return value of fread and fwrite when they fail.
+/// Sets errno and the stream's error flag. @return the value that fread and fwrite return when they fail: 0
 std::size_t broken(std::FILE* file, int error) {
   constexpr int kErrorSeen = 0x20;  // the flag of ferror() in glibc's streams
   file->_flags |= kErrorSeen;
   return failed<std::size_t>(error, 0);
 }
 
-/// The number of bytes that a call that reads returns at most: fewer than requested for a short read; -1 for a failure.
+/// The most bytes (of fread: items) that a call may read: half of the requested ones, rounded up, for a short read; -1,
+/// with errno set, for a failure.
 ssize_t readable(std::size_t bytes) {
   const bool fails_at_all = fails(kRead);
   const bool less = fails(kShortRead);

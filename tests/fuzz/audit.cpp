@@ -1,4 +1,5 @@
-// Any events and segments as an allocator's log. The audit reproduces them or reports a difference, and never fails.
+// Any events and segments as an allocator's log. The audit reproduces them, reports a difference, or refuses them with
+// InputError.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,8 +9,8 @@
 using namespace tidepool;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Five bytes are one record: kind and stream, address, size. There are few values, so that records refer to the same
-  // addresses.
+  // The first byte has the settings. Then five bytes are one record: kind and stream (1), address (2), size (2). There
+  // are few addresses, so that records refer to the same ones.
   TorchSnapshot snapshot;
   snapshot.device_traces.resize(2);
   if (size > 0) {

@@ -1,4 +1,4 @@
-// Compressed inputs: decompressed within the bound, or refused with a message.
+// Any bytes as a compressed input: decompressed, or refused with a message.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Names and parameters of kernels: any text, any layout, any bytes.
+// Names and parameters of kernels: any text as a name, any layout, any bytes as values. Nothing crashes.
 #include <cstdint>
 #include <cstring>
 #include <string_view>

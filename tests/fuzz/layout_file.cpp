@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = layout_text(file);
   if (parse_layout(Input{"again.layout", text}) != file) std::abort();
 
-  // The job leaves out every third request and makes every fourth one twice. The follower answers with a planned
-  // request of the wanted size, or with none.
+  // The job runs the step twice. Of all requests, it leaves out every third one, and makes every fourth one twice
+  // unless that is left out. The follower answers with a planned request of the wanted size, or with none.
   Follower follower{file.requests, file.existing};
   for (std::size_t i = 0; i < 2 * file.requests.size(); ++i) {
     if (i % 3 == 2) continue;

@@ -18,7 +18,8 @@ namespace {
 
 using namespace tidepool;
 
-/// Two streams, a weight from before, a batch that ends, updates in place, a view, two outputs of one op, a random op.
+/// A step with two streams, a weight and a batch from before the step, updates in place, a view, an op with two
+/// outputs, and a random op. The batch ends in the step.
 Trace make_trace() {
   TraceBuilder build;
   const StreamId side = build.stream("1");

@@ -1,5 +1,5 @@
 // A job with arbitrary requests and frees, under a layout of any bytes: no two blocks share a byte, every block keeps
-// its content, and all of the job's own memory is released.
+// its content, no request fails, and every free finds its block.
 #include "validator/live/planned_allocator.hpp"
 
 #include <cstdint>

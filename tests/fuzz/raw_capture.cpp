@@ -1,5 +1,5 @@
-// Any bytes as a raw capture: read and assembled, or refused. Inputs whose first byte is odd are the records of a
-// chunk, which gets right headers and checksums.
+// Any bytes as a raw capture: read and lowered to a trace, or refused. If the first byte is odd and not '{', the other
+// bytes describe the records of a chunk, which gets right headers and checksums.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,4 +1,4 @@
-// A damaged database of results, opened in the way in which commands open it.
+// Any bytes as a database of results, opened in the way in which commands open it: read or refused, nothing else.
 #include <unistd.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Trace files: any bytes are either refused with a message, or a trace that is written and read back unchanged. Inputs
-// whose first byte is odd describe frames, which get correct headers and checksums, so that their content is tested
-// too.
+// Trace files: any bytes are either refused with a message, or a trace that is written and read back unchanged. If
+// the first byte is odd, the other bytes describe frames, which get correct headers and checksums, so that their
+// content is tested too.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

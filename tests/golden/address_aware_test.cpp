@@ -1,5 +1,5 @@
-// DTR, DTE and Coop on one contiguous arena (best fit, 512 B, small buffers in a region of their own), against a
-// reference table that was made with the DTR authors' simulator extended by addresses.
+// DTR, DTE and Coop on one contiguous arena (best fit, multiples of 512 B, small buffers in a region of their own),
+// against a reference table that was made with the DTR authors' simulator extended by addresses.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Addresses that real devices recorded, against the models of their allocators. The counts are those of the files.
+// Addresses that were recorded on real devices, against the models of their allocators. The expected counts are those
+// of the files.
 #include "simulator/audit/cnmem_audit.hpp"
 #include "simulator/audit/snapshot_audit.hpp"
 #include "tests/catch.hpp"
@@ -35,7 +36,7 @@ constexpr Expected kSnapshots[] = {
 
 }  // namespace
 
-TEST_CASE("every address of the real PyTorch snapshots is predicted, and every request of the device") {
+TEST_CASE("every address of the real PyTorch snapshots is predicted, and every request for device memory") {
   for (const Expected& expected : kSnapshots) {
     const auto path = tests::shared_data(std::string{"torch_snapshot/"} + expected.file + ".pickle.xz");
     if (!path) continue;

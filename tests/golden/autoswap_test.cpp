@@ -37,7 +37,7 @@ TEST_CASE(
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
   if (!path) return;
   const Trace step = one_iteration(load_trace(*path), 1);
-  CHECK(step.ideal_peak() == 665'434'164_B);  // with kUnnamed: the authors' 679197000
+  CHECK(step.ideal_peak() == 665'434'164_B);  // with kUnnamed 679197216; the authors' curve: 679197000
   struct Line {
     int limit;                           // MiB
     std::int64_t doa, aoa, wdoa, swdoa;  // us
@@ -51,7 +51,7 @@ TEST_CASE(
       INFO(fmt::format("{} at {} MiB", score, line.limit));
       const std::string policy = fmt::format("autoswap(score={})", score);
       CHECK(stall(step, policy, 1_MiB * line.limit) <= 1_us * most);
-      // The same if kUnnamed takes a part of the capacity.
+      // The limits also hold if kUnnamed takes a part of the capacity.
       if (line.limit >= 260) CHECK(stall(step, policy, 1_MiB * line.limit - kUnnamed) <= 1_us * most);
     }
   }

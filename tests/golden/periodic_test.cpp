@@ -27,7 +27,7 @@ constexpr Expected kLogs[] = {
 
 }  // namespace
 
-TEST_CASE("an iteration planned on its circle needs less than SmartPool and CnMem, and serves all the others") {
+TEST_CASE("an iteration planned on its circle needs less than SmartPool and CnMem, and serves all other iterations") {
   const auto list = tests::shared_data("singa/cnmem_vgg_segments_addr_MiB.txt");
   if (!list) return;
   std::vector<Bytes> segments;

@@ -20,8 +20,8 @@ struct Expected {
   std::int64_t height;
 };
 
-// Heights of the best of the ten passes, or of the pass that the options name. Where others have published a height, it
-// is 0.758 % or 1.492 % above the load, or equal to the load.
+// Heights of the best of the ten passes, or of the pass that the options name. The heights that others have published
+// for some of these are 0.758 % (pangu_2.6B) or 1.492 % (singa_vgg_20itr) above the load, or equal to the load.
 constexpr Expected kHeights[] = {
     {"pangu_2.6B.csv", "one-pass", 5'572'042'815},
     {"pangu_2.6B.csv", "one-pass(order=size,fit=first)", 5'572'042'815},

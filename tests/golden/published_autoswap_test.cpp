@@ -1,4 +1,5 @@
-// The predictions that AutoSwap's authors printed, to the last bit.
+// The predictions that AutoSwap's authors published: a table to its three digits, and numbers of a script to the last
+// bit.
 #include "policies/planning/gaps/published_autoswap.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ TEST_CASE("AutoSwap's predictions on VGG are those that its authors published") 
   REQUIRE(lines.next());
   REQUIRE(lines.text().starts_with("limit_MiB,AOA,DOA,WDOA,SWDOA,"));
   std::vector<double> limits;
-  std::vector<std::vector<double>> expected;  // ms, three digits
+  std::vector<std::vector<double>> expected;  // ms, three digits after the point
   while (lines.next()) {
     expected.push_back(row_of(lines.text()));
     limits.push_back(expected.back()[0] * 1024 * 1024);
@@ -86,8 +87,8 @@ TEST_CASE("messages about wrong logs of block events") {
 }
 
 TEST_CASE("a copy back that takes longer than the log begins no earlier than its block's release") {
-  // Three events of 1 ns: a is made, b is made at the peak, a is read. 2 MiB take 205744.6912 ns out and 182295.6096
-  // back.
+  // Each of the three iterations has three events, 1 ns apart: a is made, b is made at the peak, a is read. 2 MiB take
+  // 205744.6912 ns out and 182295.6096 ns back.
   std::string events;
   for (int i = 0; i < 9; ++i) {
     const char* const event[] = {"Malloc a", "Malloc b", "Read a"};
@@ -95,8 +96,8 @@ TEST_CASE("a copy back that takes longer than the log begins no earlier than its
   }
   const std::string loads = "2097152\n4194304\n2097152\n";
   const BlockLog log = read_block_log(Input{"e.csv", events}, Input{"l.csv", loads + loads + loads});
-  // a is off the device from 4 ns on, when b is made. Its swap-in would begin 182295.6096 ns before 5 ns, but it must
-  // not begin before a is released, at 3 ns.
+  // In the second iteration, a is off the device from 4 ns on, when b is made. The swap-in of a would begin 182295.6096
+  // ns before 5 ns, but it must not begin before a is released, at 3 ns.
   const double out = 205744.6912 + 3 - 4, in = 3 - (5 - 182295.6096);
   CHECK(std::abs(published_overheads(log, GapScore::kDoa, {3 << 20}).front() - (out + in)) < 1e-6);
 }

@@ -45,7 +45,7 @@ std::string log_of(const std::string& folder, const std::string& model) {
   return {};
 }
 
-/// The linear program's bound as a share of the work.
+/// The bound of gap-lp over `work`, the sum of all ops' times in ns; 0 if it has no answer.
 double gap_program_of(const BoundQuery& query, std::int64_t work) {
   for (const BoundInfo* info : all_bounds())
     if (info->name == "gap-lp")
@@ -85,7 +85,7 @@ TEST_CASE("bounds on recomputation are at least the known ones, and no feasible 
     }
     const double known = std::max({std::stod(row.at("lb_best")), std::stod(row.at("lb_gap_lp")),
                                    row.at("lb_mincut_cascade").empty() ? 1.0 : std::stod(row.at("lb_mincut_cascade"))});
-    // The clock starts at 1 ns, which is subtracted. The table is rounded, so half of its last digit is allowed.
+    // The clock starts at 1 ns, which the makespan includes. The table is rounded to 1e-6, so half of that is allowed.
     const double ours = static_cast<double>(bound->makespan.count() - 1) / static_cast<double>(work);
     CHECK(ours >= known - 0.5e-6);
     if (const double program = std::stod(row.at("lb_gap_lp")); program > 1 && model != "treelstm")

@@ -55,7 +55,7 @@ struct Open {
 constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 B below the least height known before
                           {"minimalloc_J", 1'039'359_B},
                           {"singa_vgg_20itr", 671'891'106_B},  // 0.01 % above the load
-                          {"pangu_2.6B", 5'530'155'076_B}};    // 0.001 %
+                          {"pangu_2.6B", 5'530'155'076_B}};    // 0.001 % above the load
 
 TEST_CASE("tide-pool's layouts of unsolved instances are lower than the published ones") {
   if (!tests::optimised()) return;

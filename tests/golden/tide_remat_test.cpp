@@ -58,7 +58,7 @@ TEST_CASE("tide-remat is at or below the best known overhead in every cell of th
   const auto table = tests::shared_data("remat/trace_aware_heuristics.csv");
   const auto folder = tests::shared_data("dtr");
   if (!table || !folder) return;
-  std::map<std::pair<std::string, std::string>, double> best;  // by model and ratio; only where anything is feasible
+  std::map<std::pair<std::string, std::string>, double> best;  // by model and ratio; only where a run ended well
   std::ifstream file{*table};
   std::string line;
   std::getline(file, line);  // model,budget_ratio,policy,status_or_overhead

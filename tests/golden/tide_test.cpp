@@ -25,8 +25,8 @@ struct BertPoint {
   double bound;  ///< least time of an iteration: in s, or as a multiple of the time without limit
 };
 
-/// The last of four iterations on G10's machine. The pool only counts bytes. None if the trace is missing or the build
-/// is not optimised.
+/// The result of the last of four iterations on G10's machine. The pool only counts bytes. None if the trace is missing
+/// or the build is not optimised.
 std::optional<Result> run_bert(const BertPoint& point, const std::string& policy) {
   const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", point.batch));
   if (!path || !optimised()) return {};
@@ -153,8 +153,8 @@ TEST_CASE("if the best plan without addresses cannot get any, tide with addresse
 TEST_CASE("tide counts the time that ops wait when it plans copies of optimizer state") {
   if (!optimised()) return;
   // Half of the peak is less than the optimizer's state, so every plan copies state around the optimizer's ops. These
-  // ops are short. So every plan takes at least 3.65 times as long as the step without limit (bound hybrid-window). The
-  // times of the step without limit leave no room for the copies.
+  // ops are much shorter than the copies, so every plan takes at least 3.65 times as long as the step without limit
+  // (bound hybrid-window).
   const Trace trace = gpt_step({.layers = 48, .batch = 2});
   const RunSpec spec{
       .pool = "ideal", .policy = "tide", .capacity = trace.ideal_peak() / 2, .steady = true, .iterations = 16};

@@ -31,8 +31,8 @@ struct Ended {
   Nanos makespan;
 };
 
-/// Runs every policy that recomputes, on ideal and best-fit, with and without an overhead limit. Every run must end. A
-/// run that ends well must replay and move the right bytes.
+/// Runs every policy that recomputes, on ideal and best-fit, with an overhead limit and (in optimised builds) without.
+/// No run may end with an error. A run that ends well must replay and move the right bytes.
 std::vector<Ended> runs_that_end_well(const Trace& trace, Bytes capacity) {
   std::vector<Ended> ended;
   for (const std::string pool : {"ideal", "best-fit"})
@@ -42,7 +42,7 @@ std::vector<Ended> runs_that_end_well(const Trace& trace, Bytes capacity) {
       if (policy->name == "tide") specs.push_back("tide(with=remat)");
       for (const std::string& text : specs)
         for (const std::optional<double> limit : {std::optional{10.0}, std::optional<double>{}}) {
-          if (!limit && !kOptimised) continue;  // up to a million runs of ops before it gives up
+          if (!limit && !kOptimised) continue;  // a run that thrashes gives up after a million reruns
           const RunSpec spec{.pool = pool,
                              .policy = text,
                              .capacity = capacity,

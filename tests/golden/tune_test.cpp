@@ -1,4 +1,4 @@
-// The memory that the allocator of a real program reserved, and that other settings would have reserved.
+// The memory that PyTorch's allocator reserved in real programs, and what other settings would have reserved.
 #include "simulator/audit/tune.hpp"
 
 #include "simulator/run_spec.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostValues = 10'000;  // a mutation chooses among this many values of a file, the first ones
+constexpr std::size_t kMostValues = 10'000;  // only the first values of a file, up to this number, are mutated
 
 void collect(Json& value, std::vector<Json*>& all) {
   if (all.size() == kMostValues) return;

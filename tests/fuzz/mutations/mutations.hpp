@@ -14,8 +14,9 @@ namespace tidepool::fuzz {
 
 using Random = std::minstd_rand;
 
-/// Mutates a file of one JSON value, or of one on each line: a value or a line is replaced, removed, doubled or swapped
-/// with another. Returns any other text unchanged.
+/// Mutates a file of one JSON value: a value inside it is replaced, removed, doubled or swapped with another. Of any
+/// other text, a line is removed, doubled, swapped with another or, if it is JSON, mutated in the same way. The result
+/// may be the same text.
 std::string mutate_json(std::string_view text, Random& random);
 
 /// Mutates a pickle: an opcode is removed, doubled, swapped with another, or gets another argument.
@@ -25,8 +26,8 @@ std::string mutate_pickle(std::string_view bytes, Random& random);
 /// removed. "" if the bytes are no database.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
-/// The body of an LLVMFuzzerCustomMutator: uses one of the functions above every other time, and otherwise libFuzzer's
-/// own mutations.
+/// The body of an LLVMFuzzerCustomMutator: mutates with `mutate`, one of the functions above, or at random in half of
+/// the calls with libFuzzer's own mutations. These are also used if the mutant is empty or longer than `most`.
 template <class Mutate>
 std::size_t mutate_in_place(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed, Mutate mutate) {
   Random random{seed};
