@@ -63,8 +63,8 @@ TEST_CASE("published schedules of Checkmate and Moccasin replay to their stored 
 }
 
 // Takes minutes, so it runs only if its tag is given. A row has up to two stored bounds: one on plans of the paper's
-// model, which run an op at most once a stage (Checkmate) or twice in all (Moccasin), and one on all plans that keep the order
-// of first runs. Tidepool's bound is on the latter plans.
+// model, which run an op at most once a stage (Checkmate) or twice in all (Moccasin), and one on all plans that keep
+// the order of first runs. Tidepool's bound is on the latter plans.
 TEST_CASE("tide-remat on published problems, against the best schedules known", "[.published-optima-table]") {
   fmt::print("{:<44} {:>6} {:>12}  {:>8} {:>8} {:>8} {:>8} {:>8}  {:>8} {:>7} {:>7}  {}\n", "overhead in %", "budget",
              "status", "stored", "few runs", "any runs", "ours", "bound", "to best", "gap", "CPU s", "reached");

@@ -6,7 +6,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Reads a header, two buffers and then these lines, the first of which is line 4.
+/// Reads a header, two buffers (lines 2 and 3) and then these lines, the first of which is line 4.
 Trace read_after_two(const std::string& lines) {
   return read_jsonl(Input{"t.jsonl", R"({"tidepool":1}
 {"buffer":0,"born_before":true,"size_bytes":100}

@@ -11,7 +11,7 @@ using tests::complaint;
 namespace {
 
 std::string said(std::string_view text) { return complaint(read_kineto, text); }
-/// The message about a file whose second event is `event`.
+/// The message about a file whose second event (event 1) is `event`.
 std::string said_of(const std::string& event) { return said(R"({"traceEvents": [{"ph": "M"}, )" + event + "]}"); }
 std::string kernel(const std::string& rest) { return R"({"ph": "X", "cat": "kernel", "name": "k", )" + rest + "}"; }
 std::string memory(const std::string& args) {

@@ -1,4 +1,4 @@
-// Messages about wrong optional parts of a machine file, word for word.
+// Messages about wrong links, and about wrong optional parts of a machine file, word for word.
 #include <string>
 
 #include "simulator/machine/machine_file.hpp"
@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Reads a machine file with this link to the device, and with more keys.
+/// Reads a machine file with `h2d` as the link to the device, and with the further keys in `more`.
 Machine with_link(const std::string& h2d, const std::string& more = "") {
   return parse_machine(R"({"name": "box", "capacity": "1GiB", )" + more + R"("h2d": )" + h2d +
                            R"(, "d2h": {"rate": "1GB/s", "latency": "1us"}, "device_copy": "1GB/s",

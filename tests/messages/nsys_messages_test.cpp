@@ -25,7 +25,8 @@ std::string changed(const std::string& sql) {
 
 constexpr std::size_t kPage = 512;
 
-/// An inner page of a table. Its 80 cells are one and the same cell, and its last child is that of the cell.
+/// An inner page of a table. Its 80 entries name one cell, and its last child is the child of that cell: 81 times
+/// `child`, the number of a page.
 std::string inner_page(char child) {
   constexpr std::size_t kCells = 80, kCell = kPage - 5;
   std::string page(kPage, '\0');
@@ -126,7 +127,7 @@ TEST_CASE("columns of an nsys report that are computed to be large are refused")
         "t.log: CUPTI_ACTIVITY_KIND_MEMCPY: string or blob too big");
 }
 
-TEST_CASE("an nsys report whose pages share their children is refused before it is read a million times") {
+TEST_CASE("an nsys report whose pages share their children is refused before its half a million rows are read") {
   std::string file = database(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, streamId);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES(0, 1, 0, 7)");

@@ -24,7 +24,8 @@ std::string header() {
   return bytes;
 }
 
-/// One op that reads a buffer of 10 bytes which exists before and after. The first frame begins at byte 16.
+/// A file of one op that reads a buffer of 10 bytes, which exists before and after the op. The first frame begins at
+/// byte 16.
 std::string small_file() {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 10_B});
@@ -39,7 +40,7 @@ std::string file_with(Section section, std::string_view raw, std::size_t records
   return bytes;
 }
 
-/// Bytes of a number column.
+/// The bytes of number columns with one record each.
 std::string numbers(std::initializer_list<std::uint64_t> values) {
   std::string raw;
   file::ColumnWriter columns{raw, 0};
@@ -120,7 +121,8 @@ TEST_CASE("a parent that does not come before its version is refused: nothing is
 
 namespace {
 
-/// A whole file with one buffer that exists all the time; its size and its name may be wrong.
+/// A whole file with one buffer that exists all the time. Its size and its name may be wrong; `name` is twice the
+/// number of a string.
 std::string buffer_file(std::uint64_t size, std::uint64_t name) {
   std::string bytes = header();
   file::append_frame(Section::kStrings, 1, numbers({0}), bytes);

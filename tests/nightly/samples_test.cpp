@@ -1,6 +1,6 @@
-// The plans of all pools, policies, samples and capacities, executed on the host, with concurrent lanes, and on the
-// stand-in device, with another seed for each plan. Takes long: cmake --build build --target nightly; one sample alone:
-// build/tidepool_nightly -c resnet50.
+// The plans of all pools, policies, samples and capacities, executed on the host with concurrent lanes, and on the
+// stand-in device with another seed for each plan. This takes long: cmake --build build --target nightly runs it. One
+// sample alone: build/tidepool_nightly -c resnet50.
 #include "tests/sample_runs.hpp"
 #include "tests/standin.hpp"
 #include "validator/cuda/backend.hpp"

@@ -1,6 +1,7 @@
-// The contract of tiny steps, for many more of them than in a run of the suite. TIDEPOOL_TINY_STEPS is their number
-// (default 200000, and 50000 for steps of several streams), TIDEPOOL_TINY_FIRST the first seed (default 1). So a run can be divided into ranges of
-// seeds, and an interrupted run can be continued. One step alone:
+// The contract of tiny steps, for many more of them than in a run of the suite. TIDEPOOL_TINY_STEPS is the number of
+// steps in each test (default 200000, and 50000 for steps of several streams), TIDEPOOL_TINY_FIRST the first seed
+// (default 1). With these, a run can be divided into ranges of seeds, and an interrupted run can be continued. The step
+// of one seed alone, in both tests:
 //   TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*"
 #include <fmt/format.h>
 

@@ -40,8 +40,8 @@ expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${I
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with pools or policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
 
-# The plug-in's policy decides in a run. Two buffers of 1 MiB fit: before op b, the output of op a is dropped; op a runs
-# again (1 us) before op d.
+# The plug-in's policy decides in a run. Two buffers of 1 MiB fit, and three do not: before op b, the output of op a is
+# dropped, and op a runs again (1 us) before op d.
 file(WRITE ${SCRATCH}/step.jsonl [==[
 {"tidepool":1}
 {"alloc":0,"size_bytes":1048576}

@@ -7,8 +7,8 @@ namespace {
 
 using namespace tidepool;
 
-/// First in, first out: when an allocation does not fit, drops the version that became evictable first. O(versions) per
-/// eviction. An example for writers of plug-ins, not a published policy.
+/// First in, first out: when an allocation does not fit, drops the version that became evictable first, of those that
+/// may be dropped now. O(versions) per eviction. An example for writers of plug-ins, not a published policy.
 class ExampleFifo final : public Policy {
  public:
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {

@@ -18,7 +18,7 @@ namespace {
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 
-/// Running work. Its record is in a buffer, without times until the work has ended.
+/// Running work. Its record is in a buffer, without times until finish() finds that the work has ended.
 struct Unfinished {
   std::size_t times;  ///< place of the times in the buffer: begin, then end
   std::uint64_t begin, end;
@@ -42,7 +42,7 @@ std::vector<Buffer>& waiting() {
   return all;
 }
 
-/// The place of the begin time in a record; the end time follows it. 0 if both are known when the record is made.
+/// The place of the begin time in a record; the end time follows it. 0 for kinds whose records are complete at once.
 std::size_t times_of(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -70,8 +70,8 @@ bool finish(Buffer& buffer) {
   return buffer.unfinished.empty();
 }
 
-/// Appends a buffer to the file STANDIN_BUFFERS: the numbers of its records and bytes, the kinds and places of the
-/// records, and the bytes.
+/// Appends a buffer to the file that the variable STANDIN_BUFFERS names, if it is set: the numbers of its records and
+/// bytes, the kind and the place of each record, and the bytes.
 void keep(const Buffer& buffer) {
   static const char* const path = getenv("STANDIN_BUFFERS");
   if (path == nullptr) return;

@@ -47,8 +47,9 @@ Status cuGraphUpload(GraphExec exec, Stream stream) {
   return kSuccess;
 }
 
-/// A graph is launched only once, so its records are not made again. The whole graph waits for the earlier work of its
-/// stream, and later work of the stream waits for the whole graph.
+/// A graph may be launched only once, since its events are not recorded anew. Expects the stream on which the capture
+/// began. The whole graph waits for the earlier work of that stream, and later work of the stream waits for the whole
+/// graph.
 Status cuGraphLaunch(GraphExec exec, Stream stream) {
   if (const Status status = ready(exec, stream); status != kSuccess) return status;
   World& w = world();

@@ -74,8 +74,9 @@ inline std::uint32_t correlation() {
   return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
 }
 
-/// The error with which calls about functions refuse handles of kernels. Success unless the fault "kernel-handles"
-/// makes the handles of launches kernels instead of functions; the value of the fault chooses the error.
+/// The error with which cuFuncGetParamInfo refuses handles of kernels. Success without the fault "kernel-handles", with
+/// which the handles of launches are those of kernels, not of functions. The error is CUDA_ERROR_INVALID_VALUE if the
+/// value of the fault is "value", otherwise CUDA_ERROR_INVALID_HANDLE, as it always is for cuFuncGetName.
 inline CUresult refusal_of_kernels() {
   static const std::string fault = standin::fault("kernel-handles");
   if (fault.empty()) return CUDA_SUCCESS;
@@ -141,7 +142,7 @@ inline CUgraphNode add_node(CUgraph graph, CUfunction function) {
   return node;
 }
 
-/// Begin and end, in ns, of work that a stream gets now: it follows all earlier work of the stream.
+/// Begin and end, in ns, of work that a stream gets now. The work follows all earlier work of the stream.
 inline std::pair<std::uint64_t, std::uint64_t> times_of(CUstream stream, std::uint64_t duration) {
   std::atomic<std::uint64_t>& busy = stream_of(stream).busy_until;
   std::uint64_t before = busy, begin = 0;
@@ -161,7 +162,8 @@ inline bool is_allocated(CUdeviceptr address, std::size_t bytes) {
   return address - begin <= size && bytes <= size - (address - begin);
 }
 
-/// Addresses are given out first-fit, so that they are used again, as with a real allocator.
+/// Allocates a multiple of 512 bytes. First fit, so that addresses are used again, as with a real allocator. The caller
+/// holds the mutex.
 inline CUdeviceptr place(std::size_t bytes) {
   const std::size_t size = (bytes + 511) / 512 * 512;
   CUdeviceptr at = 0x7f4000000000;
@@ -222,7 +224,7 @@ inline CUresult launch(CUfunction function, CUstream stream, unsigned grid) {
   return CUDA_SUCCESS;
 }
 
-/// A record of a copy or a fill that begins now.
+/// A record of a copy or a fill, which takes 500 ns after the earlier work of the stream.
 template <class Record>
 Record transfer(CUpti_ActivityKind kind, std::size_t bytes, CUstream stream) {
   Record record{};

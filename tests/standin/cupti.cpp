@@ -35,11 +35,11 @@ std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
 
-/// State of a thread in calls with callbacks. `known` and `asked` are numbers of moments, in their order.
+/// State of a thread in calls with callbacks. `known` and `asked` are moments, numbered from 1 in their order.
 struct Inside {
   unsigned depth = 0;       // of nested calls
   std::uint64_t known = 0;  // the tool was told of the outermost call; 0: it was not, or it may know that the call ends
-  std::uint64_t asked = 0;  // the tool's last callback began
+  std::uint64_t asked = 0;  // the tool's last callback in this thread began
 };
 std::uint64_t moments = 0;
 std::map<std::thread::id, Inside>& inside() {
@@ -47,7 +47,7 @@ std::map<std::thread::id, Inside>& inside() {
   return all;
 }
 
-/// Whether to refuse questions for the version and for names, as some versions do before the first subscription.
+/// Whether to refuse questions for the version and for names: some versions do so before the first subscription.
 bool too_early() {
   static const bool late = !standin::fault("late-answers").empty();
   return late && !subscribed;
@@ -186,8 +186,8 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   return CUPTI_SUCCESS;
 }
 
-/// Aborts unless this thread is in a call that is not nested, and no other thread is in a call. Allowed are calls of
-/// other threads of which the recorder was not told before the present callback began.
+/// Aborts if this thread has been in calls but is not in exactly one now. Also aborts if another thread is in a call
+/// and the recorder was told of that call before the present callback began.
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;
   {
@@ -300,7 +300,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   return CUPTI_SUCCESS;
 }
 
-/// Records of running work stay, unless the flush is forced; then they have no times.
+/// A buffer with a record of running work stays, unless the flush is forced; then that record has no times.
 CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   if (const CUptiResult result = refused("cuptiActivityFlushAll"); result != CUPTI_SUCCESS) return result;
   if (!standin::fault("hang-flush").empty()) pause();

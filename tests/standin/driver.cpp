@@ -1,21 +1,23 @@
-// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 on machines without a GPU. Its device memory can be reached by
-// the stand-in only, and its kernels are those of kernels.cu. Its streams are queues that advance only when the program
-// waits for them or queries them, in the most unfavourable order that events allow. So work that the program does not
-// wait for really happens too late or too early. The stand-in refuses the same calls as NVIDIA's driver: calls with
-// unknown or released handles, on threads without a context, for ranges beyond an allocation, and calls that a capture
-// does not allow.
+// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 on machines without a GPU. Its device memory, up to 64 MiB,
+// can be reached by the stand-in only, and its kernels are those of kernels.cu. Its streams are queues. They advance
+// only when the program queries a stream or an event, frees memory, or destroys a stream or an executable graph. The
+// seed chooses an order that events allow. So with some seeds, work that the program does not wait for is done too late
+// or too early. Like NVIDIA's driver, the stand-in refuses calls with unknown or released handles, on threads without a
+// context, for ranges beyond an allocation, and calls that a capture does not allow.
 //
 // TIDEPOOL_STANDIN, read by cuInit, has its settings, as in "seed=3,memory=1048576":
-//   seed     decides which stream advances; each seed has a stream that is always first, or always last
-//   memory   bytes of the device; pinned: bytes of pinned memory
+//   seed     decides which stream advances; an even seed has a stream that is always first, an odd one a stream that
+//            is always last
+//   memory   bytes of the device's memory; pinned: bytes of pinned memory
 //   devices  number of devices
-//   lose     the n-th wait for an event does nothing, from 1
-//   hang     the n-th stream never advances, from 1
-//   die      the n-th command of the program fails, and all later commands fail, from 1
-//   large    number of possible allocations of 1 MiB or more, of the device and pinned together
+//   lose     the number of a wait for an event, from 1: this wait does nothing; 0: none
+//   hang     the number of a stream, from 1: this stream never advances; 0: none
+//   die      the number of a command, from 1: it fails, and so does every later call; 0: none
+//   large    number of allocations of 1 MiB or more that succeed, device and pinned memory together
 //   maps     0: memory cannot be mapped page by page
-//   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
+//   submit   ns that the host takes for a command outside of graphs
 //   launch   ns that the host takes to launch a graph
+//   upload   ns that the device takes for the first launch of a graph that was not uploaded
 //   gap      ns before each kernel; tick: ns between two values of the global timer
 #include <algorithm>
 #include <cstdint>
@@ -54,7 +56,7 @@ Status move(StreamTag* stream, void* to, const void* from, std::size_t size) {
               }});
 }
 
-/// A copy between memory that a stream can reach by itself: device memory, or pinned memory.
+/// A copy between memory that a stream can reach by itself: device memory, or pinned memory. Refuses other memory.
 Status move_async(StreamTag* stream, std::uint64_t to, bool to_device, std::uint64_t from, bool from_device,
                   std::size_t size) {
   if (const Status status = ready(stream); status != kSuccess) return status;
@@ -226,7 +228,7 @@ Status cuStreamCreate(Stream* stream, unsigned flags) {
   world().streams.push_back(*stream);
   return kSuccess;
 }
-/// The stream still finishes its work.
+/// First finishes the work of all streams.
 Status cuStreamDestroy_v2(Stream stream) {
   if (const Status status = ready(stream); status != kSuccess) return status;
   if (is_captured(stream)) return kCaptureUnsupported;

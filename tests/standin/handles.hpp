@@ -11,8 +11,9 @@
 
 namespace standin {
 
-/// Valid handles of one type. Their objects live as long as the process, so that a new object never has the handle of a
-/// released one. Functions and executable graphs are exceptions, on purpose (see cuda_state.hpp).
+/// The valid handles of one type, and the released ones. Their objects live as long as the process, so that a new object
+/// never has the handle of a released one. Functions and executable graphs are exceptions, on purpose (see
+/// cuda_state.hpp).
 template <class Handle>
 class Handles {
  public:
@@ -62,7 +63,7 @@ CUresult ready(Each*... handles) {
   return (Handles<Each>::know(handles) && ...) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/// Runs the body and returns its status, if this thread may make the call with these handles.
+/// Runs the body and returns its status, if ready(handles...) succeeds; else returns the error.
 template <class Body, class... Each>
 CUresult checked(Body body, Each*... handles) {
   const CUresult result = ready(handles...);

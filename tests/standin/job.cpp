@@ -6,18 +6,19 @@
 //   stream s1 | event e | record e s1 | wait e s1 | destroy-stream s1 | destroy-event e | unload add | synchronize
 //   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
 //   launch-packed add ... | launch-ex add ... | runtime-launch add ... | nested-launch add ...
-//   delay 50                                   the thread's next call takes so many ms
+//   delay 50                                   the thread's next driver call takes 50 ms longer
 //   tensor-map t a
-//   copy to from 64 | copy-in to 64 | copy-out from 64 | set to 16
-//   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x
+//   copy to from 64 | copy-in to 64 | copy-out from 64      in bytes
+//   set to 16                                  16 words of 4 bytes
+//   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x     s1: the first stream by name
 //   add-node n g add a b 7 | set-node x n add a b 7
 //   push NAME | pop | mark NAME                NVTX
 //   hook-iteration | hook-end                  calls of PyTorch's hook to the recorder
-//   attribute 5 8                              sets an attribute of CUPTI's activities, with a value of so many bytes
-//   refused 400 record e s1                    the status with which the driver (or CUPTI) must refuse the line
+//   attribute 5 8                              sets attribute 5 of CUPTI's activities, with a value of 8 bytes
+//   refused 400 record e s1                    the driver (or CUPTI) must refuse the line `record e s1` with status 400
 //   no-context | context                       the thread gives up its context, and gets it back
-//   repeat 3 ... again | threads 4 ... join    blocks; not nested
-//   fork SCRIPT | exec SCRIPT | await FILE | raise 10 | _exit 3 | exit 3 | hang
+//   repeat 3 ... again | threads 4 ... join    a block three times, or in four threads at once; not nested
+//   fork [SCRIPT] | exec SCRIPT | await FILE | raise 10 | _exit 3 | exit 3 | hang
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
@@ -236,8 +237,8 @@ CUresult encode(CUtensorMap& map, std::uint64_t address) {
                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/// Waits until the file exists. Meanwhile the job makes driver calls that leave no records, because the recorder
-/// detaches CUPTI within a call.
+/// Waits until the file exists, at most two minutes. Meanwhile the job makes driver calls that leave no records: the
+/// recorder can detach CUPTI only within a call.
 void await(const std::string& path) {
   for (int waited_ms = 0; access(path.c_str(), F_OK) != 0; waited_ms += 5) {
     if (waited_ms > 120'000) fail("nobody made " + path);

@@ -32,7 +32,7 @@ inline bool recorder_is_built() {
 
 #ifdef TIDEPOOL_INJECT
 
-/// A kernel that adds two vectors, and one that takes a struct of 24 bytes.
+/// Lines of a script: a kernel that adds two vectors, and one that takes a struct of 24 bytes and a pointer.
 inline const std::string kKernels =
     "function add _Z3addPKfPfi 8@0 8@8 4@16\n"
     "function list _Z4many4ListPf 24@0 8@24\n";
@@ -47,7 +47,7 @@ struct RecordedJob {
   const raw::Log& log() const { return logs.at(0); }
 };
 
-/// All records in a folder so far.
+/// The records so far: a log for each file in the folder "raw", in the order of their paths.
 inline std::vector<raw::Log> recorded(const ScratchFolder& folder) {
   std::vector<std::string> paths;
   if (std::filesystem::exists(folder.file("raw")))
@@ -59,14 +59,14 @@ inline std::vector<raw::Log> recorded(const ScratchFolder& folder) {
   return logs;
 }
 
-/// A point of a script at which the job waits for an event outside of it.
+/// A point of a script, line(), at which the job waits until `opens` returns true in the test.
 struct Gate {
   std::string path;
   std::function<bool()> opens;
   std::string line() const { return "await " + path + "\n"; }
 };
 
-/// Opens when a condition holds for the first file.
+/// Opens when a condition holds for the log of the first file. Keeps a reference to `folder`.
 inline Gate gate_until(const ScratchFolder& folder, const std::function<bool(const raw::Log&)>& holds) {
   return {folder.file("written"), [&folder, holds] {
             try {
@@ -85,7 +85,7 @@ inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels,
   });
 }
 
-/// Opens when a text has appeared on stderr for the n-th time.
+/// Opens when a text has appeared on the job's stderr at least `times` times.
 inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text, std::size_t times = 1) {
   return {folder.file(text + std::to_string(times)), [&folder, text, times] {
             const std::string said = content_of(folder.file("err"));
@@ -96,8 +96,8 @@ inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text
 }
 
 /// Plays a script with the recorder injected.
-/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"; they replace kPatience, too
-/// @param gates      in the script's order
+/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"; they may set that of kPatience to another value
+/// @param gates      whose lines the script has, in its order
 inline RecordedJob run_job(const ScratchFolder& folder, const std::string& script, const std::string& variables = "",
                            const std::vector<Gate>& gates = {}) {
   std::ofstream{folder.file("script")} << script;
@@ -130,7 +130,7 @@ inline std::vector<raw::BufferUse> uses_of(const raw::Log& log, std::uint32_t co
   return {};
 }
 
-/// The uses of the last node record of a graph.
+/// The uses of the last record of a graph's node; empty if there is none.
 inline std::vector<raw::BufferUse> uses_of_node(const raw::Log& log, std::uint64_t node) {
   std::vector<raw::BufferUse> found;
   for (const auto& [launch, first] : log.launches)

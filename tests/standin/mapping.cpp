@@ -1,5 +1,5 @@
-// The stand-in's memory that is mapped page by page. It counts as device memory, but its addresses have no bytes. The
-// stand-in refuses the calls that the driver refuses, and some that the program does not make.
+// The stand-in's memory that is mapped page by page. It takes up device memory, but its addresses have no bytes. The
+// stand-in refuses wrong calls, as the driver does, and also some right calls that Tidepool does not make.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kAddresses = std::uint64_t{1} << 36, kAlignment = 512;
 constexpr int kFresh = 0xa5;                                    // unwritten memory is not zero
-constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // filling more would take time
+constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // more bytes are not filled: it would take time
 constexpr std::uint64_t kMostGuarded = std::uint64_t{1} << 26;  // protecting more pages takes time, too
 
 using Ranges = std::map<std::uint64_t, std::uint64_t>;  ///< first address to size

@@ -8,8 +8,8 @@
 
 namespace tidepool::cuda {
 
-/// While an object lives, device memory can be read and written. Otherwise the host cannot access device memory,
-/// unless the memory is larger than 64 MiB.
+/// While an object lives, device memory can be read and written. Otherwise the host cannot access device memory, unless
+/// the allocations span more than 64 MiB.
 class DeviceAccess {
  public:
   DeviceAccess();

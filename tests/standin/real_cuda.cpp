@@ -1,5 +1,5 @@
-// Loads a real libcuda, and checks that it has the functions that the recorder uses. The driver loads the recorder even
-// if there is no GPU.
+// Loads a real libcuda, and checks that it has the functions that the validator and the recorder use. cuInit loads the
+// recorder (CUDA_INJECTION64_PATH) even if there is no GPU.
 //   real_cuda LIBCUDA     prints the version, the missing optional functions, and the answer of cuInit
 // Ends with 1 and the reason if a required function is missing.
 #include <cstdio>

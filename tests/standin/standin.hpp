@@ -21,8 +21,8 @@ struct Tool {
   void (*record)(const void* record, std::size_t bytes);
 };
 
-/// The calls that have callbacks. Their numbers are indices of this list, not NVIDIA's numbers: the recorder finds
-/// calls by name.
+/// The calls that have callbacks. Their numbers are indices of these two lists, not NVIDIA's numbers: the recorder
+/// finds calls by name.
 inline constexpr const char* kDriverCalls[] = {
     "invalid",
     "cuMemAlloc_v2",
@@ -79,7 +79,7 @@ inline std::uint64_t now() {
 /// The value of a fault in STANDIN_FAULTS ("drop=3,duplicate,subscriber=Kineto"): its text, "1" if it has none, "" if
 /// the fault is not requested. The faults:
 ///   drop=N         CUPTI loses every N-th record
-///   zero=N         every N-th kernel has no times; slow=MS: a kernel takes so long
+///   zero=N         every N-th kernel has no times; slow=MS: every kernel takes MS ms, not 1 us
 ///   duplicate      a second context of the device reports records of memory, too
 ///   correlation=   the call whose id a record has, see standin_runtime()
 ///   kernel-handles, no-layout   the driver refuses questions about functions, see refusal_of_kernels()
@@ -97,7 +97,7 @@ inline std::string fault(std::string_view name) {
   return "";
 }
 
-/// The number of a fault; 0 if it is not requested.
+/// The value of a fault as a number; 0 if the fault is not requested.
 inline unsigned fault_every(std::string_view name) {
   const std::string text = fault(name);
   return text.empty() ? 0 : static_cast<unsigned>(std::stoul(text));
@@ -108,7 +108,7 @@ inline unsigned fault_every(std::string_view name) {
 extern "C" {
 // Functions that libcuda.so.1 exports besides the driver's.
 void standin_attach(const standin::Tool* tool);
-/// A kernel with parameters of these offsets and sizes, in bytes. The handle is for launches.
+/// Makes a kernel with parameters of these offsets and sizes, in bytes. @return  its handle for launches
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
 /// Allocates memory without callbacks and records, as if before the recorder was loaded.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);
@@ -116,11 +116,11 @@ CUdeviceptr standin_hidden_alloc(std::size_t bytes);
 /// calls has the id of the outermost runtime call. The fault "correlation" changes this: with "inner" it is the id of
 /// the innermost runtime call, with "driver" that of the driver call.
 void standin_runtime(const char* name, bool enter);
-/// The thread's next driver call takes so many ms.
+/// The thread's next driver call takes so many ms longer.
 void standin_delay(unsigned milliseconds);
 /// Unloads the module of a function. The next function gets its handle.
 void standin_unload(CUfunction function);
-/// @return  whether the stream or node exists
+/// Sets `id` to the number of a stream (or node). @return  whether it exists
 bool standin_stream_id(CUstream stream, std::uint32_t* id);
 bool standin_graph_node_id(CUgraphNode node, std::uint64_t* id);
 }

@@ -48,7 +48,7 @@ struct Item {
 };
 struct StreamTag {
   std::deque<Item> items;
-  double now = 0;  ///< ns at which all finished work was done
+  double now = 0;  ///< ns at which the latest finished work ended
   std::size_t number = 0;
 };
 struct GraphTag {
@@ -72,7 +72,7 @@ struct Capture {
   std::unique_ptr<GraphTag> graph;
   std::set<StreamTag*> streams;          ///< streams whose work is captured
   std::set<StreamTag*> unjoined;         ///< streams with work that the first stream has not waited for
-  std::map<Record*, StreamTag*> forked;  ///< streams that made the records
+  std::map<Record*, StreamTag*> forked;  ///< the stream that made each record
 };
 
 struct World {
