@@ -40,7 +40,7 @@ TEST_CASE("a job of two ranks that use NCCL is a trace of each, and a job file t
   CHECK(names(loaded.job) == std::vector<std::string>{"all_reduce", "all_gather", "all_gather", "reduce_scatter",
                                                       "send", "send", "all_reduce"});
   REQUIRE(loaded.traces.size() == 2);
-  for (const JobRank& rank : loaded.job.ranks) CHECK(rank.start == 0_ns);  // not the times at which the processes began
+  for (const JobRank& rank : loaded.job.ranks) CHECK(rank.start == 0_ns);  // not the time at which its process began
   const Trace& trace = loaded.traces[1];
   const JobCollective& gather = loaded.job.collectives[2];
   CHECK(gather.input == 4_MiB);

@@ -15,8 +15,8 @@ namespace {
 struct Published {
   std::string instance;
   double pytorch, expandable, growth, one_region,
-      cnmem;        // reserved over load - 1, in percent, with the published digits
-  double digit[5];  // value of the last published digit
+      cnmem;        // all five: reserved over load - 1, in percent, with the published digits
+  double digit[5];  // value of the last published digit of each of the five
 };
 
 double percent_over_load(const Trace& trace, const std::string& pool) {

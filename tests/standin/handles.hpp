@@ -11,8 +11,8 @@
 
 namespace standin {
 
-/// The valid handles of one type, and the released ones. Their objects live as long as the process, so that a new object
-/// never has the handle of a released one. Functions and executable graphs are exceptions, on purpose (see
+/// The valid handles of one type, and the released ones. Their objects live as long as the process, so that a new
+/// object never has the handle of a released one. Functions and executable graphs are exceptions, on purpose (see
 /// cuda_state.hpp).
 template <class Handle>
 class Handles {
