@@ -55,7 +55,7 @@ class View {
   const Machine& machine() const { return spec_->machine; }
   /// Device memory that the run may use.
   Bytes capacity() const { return spec_->capacity; }
-  /// Time at which the compute lane is free. With several streams: the lane of the next op.
+  /// Time at which the compute lane is free. With several streams: the lane of the op that the last action precedes.
   Nanos now() const { return *clock_; }
   /// The op of the program that is being prepared or run.
   OpId op() const { return OpId{*op_}; }

@@ -5,7 +5,7 @@
 
 namespace tidepool::tests {
 
-/// 1 GB/s in each direction, and all else is free: a copy of n bytes takes n ns.
+/// 1 GB/s in each direction without latency: a copy of n bytes takes n ns. Launches and driver calls take no time.
 inline Machine byte_per_nano() {
   return {.name = "byte-per-nano",
           .capacity = 1_GiB,
@@ -14,7 +14,7 @@ inline Machine byte_per_nano() {
           .source = "made up for tests"};
 }
 
-/// Links of different rates with latency, and segments that cost time.
+/// Links of different rates with latency, and segments and pages that cost time.
 inline Machine uneven() {
   return {.name = "uneven",
           .capacity = 1_GiB,

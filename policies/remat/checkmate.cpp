@@ -11,13 +11,14 @@
 namespace tidepool {
 namespace {
 
-/// Decides for groups of ops which outputs stay in memory and which ops run again before each group. An integer program
-/// over all groups at all points in time decides this (see solve_exactly), or its relaxation with two-phase rounding,
-/// which is solved up to three times (see solve_by_rounding). The groups are those of condense(). Programs grow with
-/// the square of their number and times with about the cube, so some fifty groups are feasible. Only outputs of forward
-/// groups are dropped. Sizes are sums of bytes, so add an online policy ("checkmate+dtr"). If the relaxation has no
-/// solution, the capacity is raised in steps (see schedule_within). With solve=ilp, the result is the same in every run
-/// unless the time limit stops the solver; if the solver finds nothing, the relaxation is rounded instead.
+/// Decides for groups of ops which outputs stay in memory and which ops run again before each group. With solve=ilp, an
+/// integer program over all groups at all points in time decides this (see solve_exactly); with solve=lp, its
+/// relaxation with two-phase rounding, which is solved up to three times (see solve_by_rounding). The groups are those
+/// of condense(). The program's size grows with the square of the number of groups, and the time to solve it with about
+/// the cube, so some fifty groups are feasible. Only outputs of forward groups are dropped. Sizes are sums of bytes
+/// without addresses, so add an online policy for requests that the pool cannot place ("checkmate+dtr"). If the
+/// relaxation has no solution, the capacity is raised in steps (see schedule_within). With solve=ilp, the result is the
+/// same in every run unless the time limit stops the solver; if the solver finds nothing, the relaxation is rounded.
 /// Paper: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020.
 class Checkmate final : public DraftPolicy {
  public:

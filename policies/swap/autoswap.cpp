@@ -26,7 +26,8 @@ namespace {
 /// load is within the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version
 /// with the latest next read is swapped out.
 ///
-/// Cost: at most `effort` + 1 simulations if `effort` is at least 8; with scheduling=published, none unless score=tuned.
+/// Cost: at most `effort` + 1 simulations if `effort` is at least 8; with scheduling=published, none unless
+/// score=tuned.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit AutoSwap(const Options& options)

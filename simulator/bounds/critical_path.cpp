@@ -30,7 +30,8 @@ bool iterations_are_apart(const BoundQuery& query) {
 
 namespace {
 
-/// For a repeated step: no iteration takes less than the ops of any one stream, even if streams are iterations apart.
+/// For a repeated step: the mean time of an iteration is at least that of the ops of any one stream, even if some
+/// streams run iterations ahead of others.
 Bound busiest_stream(const Trace& trace) {
   std::vector<Nanos> busy(trace.data().streams.size());
   for (const Op& op : trace.ops()) busy[op.stream.index()] += op.duration;

@@ -1,5 +1,5 @@
-// A checker that refuses actions that cannot be executed. It is independent of pools, policies and the driver, and
-// simpler.
+// A checker that refuses actions that cannot be executed. It uses neither pools nor policies nor the engine's driver
+// (driver.hpp), and is simpler than the driver.
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@
 
 namespace tidepool {
 
-/// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError for:
-/// overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs are absent or
-/// stale; first runs out of program order; outputs without a place; copies of absent content, or beyond the memory of
-/// host and storage. It also checks that a plan keeps its assumptions: if views are replayed, a view is resident only
-/// as long as its base; if sources are pinned, they stay; reruns keep to RerunRules.
+/// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError, among
+/// others, for: overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs
+/// are absent or stale, or whose outputs have no place; first runs out of program order; copies of absent content, or
+/// beyond the memory of host and storage. It also checks the assumptions of the run (RunSpec::assume): if views are
+/// replayed, a view is resident only as long as its base; if sources are pinned, they stay; reruns keep to RerunRules.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
@@ -69,7 +69,7 @@ class Checker {
   std::vector<bool> began_on_host_;  // by buffer
   RerunRules rules_;
   std::vector<std::int32_t> runs_;         // by op: reruns in this iteration; empty without a limit
-  std::optional<std::size_t> last_again_;  // the last op that ran again in this stage
+  std::optional<std::size_t> last_again_;  // the last op that ran again in this stage (see RerunRules)
   std::size_t next_op_ = 0;
   int iterations_ = 1;
   Bytes counted_{}, reserved_{}, held_on_host_{}, stored_{};

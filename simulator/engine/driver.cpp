@@ -278,7 +278,6 @@ void Driver::step(std::size_t position) {
 
 void Driver::begin(OpId op) {
   begun_ = before_ = op;
-  clock_ = timeline_.now(op);  // another stream may be at another time
   op_ = op.value();
   if (all_stays_) return;
   if (!leaving_.empty()) settle_past();

@@ -23,10 +23,7 @@ std::optional<std::size_t> Follower::next(Bytes size) {
   remember(size);
   if (requests_.empty()) return {};
   ++since_deviation_;
-  if (is(cursor_, size)) {
-    before_jump_.reset();  // the jump was right
-    return accept(cursor_);
-  }
+  if (is(cursor_, size)) return accept(cursor_);
   if (before_jump_ && is(*before_jump_, size)) {
     const std::size_t position = *before_jump_;
     before_jump_.reset();

@@ -8,7 +8,7 @@ namespace tidepool {
 /// The width of the terminal on stdout in columns; without a terminal, $COLUMNS or else 80. At least 40.
 std::size_t terminal_width();
 
-/// Whether stdout is a terminal whose user wants colours ($NO_COLOR is not set).
+/// Whether stdout is a terminal whose user wants colours ($NO_COLOR is unset or empty).
 bool colour_wanted();
 
 /// Whether the locale's characters are UTF-8: LC_ALL, or else LC_CTYPE, or else LANG says so.

@@ -69,7 +69,7 @@ TEST_CASE("every command that places by a layout refuses a damaged one") {
   CHECK(content_of(results).empty());
 }
 
-TEST_CASE("a number with a sign is refused where numbers have none") {
+TEST_CASE("a text that is no unsigned number of 64 bits is refused where one is expected") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"info", "x.tide", "--largest"}, {"view", "x.tide", "--map", "--at"}})
     for (const std::string number : {"-1", "+1", "x", "18446744073709551616"}) {

@@ -4,8 +4,8 @@
     PYTHON tests/recording/slowdown_table.py [--program build/tidepool]
 
 For two loops on the CPU, one of small operators and one of convolutions, prints the median CPU time in ms of a step
-without the recorder, of the five steps that are recorded by default, and of the steps after them. The last column is
-the CPU time of 300 steps with the recorder, divided by the time without it.
+without the recorder, of the five steps that are recorded by default, and of later steps (from the eleventh on). The
+last column is the CPU time of 300 steps with the recorder, divided by the time without it.
 
 --others prints the time of a step of small operators in other ways of recording, divided by the time without: a
 dispatch mode that does nothing, and PyTorch's own profilers. Of the profilers, only the execution trace observer knows
@@ -104,7 +104,7 @@ def times_of(*command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default="build/tidepool")
-    parser.add_argument("--others", action="store_true", help="what other ways to see operators cost")
+    parser.add_argument("--others", action="store_true", help="print the cost of other ways to see operators")
     parser.add_argument("--job", choices=LOOPS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.job:

@@ -62,8 +62,9 @@ Trace busy_between(Nanos busy) {
 
 }  // namespace
 
-TEST_CASE("a swap costs nothing if an op hides it, and otherwise the rest of its time") {
-  // a is swapped out from 10 to 1010 ns and in from 1010 to 2010 ns; op1 ends at 10 ns + busy; op2 waits for both.
+TEST_CASE("a swap costs only the part of its time that no op hides") {
+  // a is swapped out from 10 to 1010 ns and in from 1010 to 2010 ns; op1 ends at 10 ns + busy. op2 waits for
+  // op1 and for the swap-in.
   const Plan around{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
                      act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000), act(Verb::kRun, 1, 1),
                      act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
@@ -208,7 +209,7 @@ TEST_CASE("content that the program no longer reads may be dropped for good befo
 }
 
 TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer one") {
-  // op0 writes a (v0) | op1 computes y from v0 | op2 updates a in place (v1).
+  // op0 writes a: version 0 | op1: y = f(a), version 1 | op2 updates a in place: version 2 | op3 reads y and a.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   build.run({.duration = 1_ns}, {{a, Access::kWrite}});
@@ -276,8 +277,8 @@ TEST_CASE("a place freed on one stream is written on another only after its last
   CHECK(replay(trace, under("none"), apart).makespan == 100_ns);  // two places: the streams run concurrently
 }
 
-TEST_CASE("in the steady state a buffer that stays on the host between two steps is not paid for twice") {
-  // Only op0 reads w (100 B); x needs the place of w. Each step must swap w in for the next one.
+TEST_CASE("in the steady state a buffer that is on the host between two steps is copied once in a step, not twice") {
+  // Only op0 reads w (100 B); x needs the place of w. A step that runs alone must bring w back at its end.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 100_B});
   build.run({.duration = 10_ns}, {{w, Access::kRead}});

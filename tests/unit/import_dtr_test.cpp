@@ -124,7 +124,7 @@ TEST_CASE("a DTR mutation writes a copy if the old value is read later or is an 
         Log{}.call("f", "", "a", 8).view("a", "v").mutate(R"("a")", "0").call("g", R"("v")", "b", 8).read();
     CHECK(trace.buffers().size() == 3);
   }
-  SECTION("asked for at the end") {
+  SECTION("an output, since it has a name at the end") {
     const Trace trace = Log{}.call("f", "", "a", 8).copy("k", "a").mutate(R"("a")", "0").read();
     CHECK(trace.buffers().size() == 2);
     CHECK(trace.outputs().size() == 2);
@@ -171,7 +171,7 @@ TEST_CASE("a DTR mutation of a view changes the storage, and its result is no vi
   CHECK(program(trace).back() == "forget 0");  // "a" was the last name of the old content
 }
 
-TEST_CASE("COPY_FROM gives a DTR name to another tensor and drops the tensor that had it") {
+TEST_CASE("COPY_FROM gives a DTR name to another tensor and frees the tensor that had it") {
   const Trace trace = Log{}.call("f", "", "a", 8).call("f", "", "b", 4).copy("a", "b", "COPY_FROM").release("b").read();
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run f", "alloc 1", "run f", "free 0"});
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{1}});

@@ -130,5 +130,5 @@ TEST_CASE("the example of a whole trace in FORMAT.md can be read") {
   const std::size_t first = start + before.size();
   const Trace trace = read(text.substr(first, text.find("```", first) - first));
   CHECK(trace.ops().size() == 4);
-  CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and the output of relu_
+  CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and the activation
 }

@@ -72,12 +72,14 @@ TEST_CASE("a capture in which most kernels belong to no operator cannot be read 
 }
 
 TEST_CASE("an operator that writes a tensor writes all of the allocator's block for it") {
+  // Blocks of PyTorch's allocator are multiples of 512 B, so a use of 32 B counts as one of 512 B. If a block of the
+  // capture is not such a multiple, uses count as they are.
   const std::string calls = op("aten::full", 10, 20, "['write', 8192, 32]") + kernel(12);
   CHECK(operators(tensor(1, 8192, 512) + calls).uses(OpId{0})[0].access == Access::kWrite);
   CHECK(operators(tensor(1, 8192, 520) + calls).uses(OpId{0})[0].access == Access::kReadWrite);
 }
 
-TEST_CASE("with iterations of the hook, a capture becomes these iterations, operator by operator") {
+TEST_CASE("if the hook marks iterations, a capture becomes these iterations, operator by operator") {
   // There is a kernel before the iteration (14), one in it (44), and one after it (94). A tensor is freed after it.
   const std::string lines = tensor(1, 4096, 64) + kernel(14) + range("begin", 30, 1) + tensor(41, 8192, 64) +
                             op("aten::mm", 40, 50, "['read', 4096], ['write', 8192]") + kernel(44) +
@@ -94,7 +96,7 @@ TEST_CASE("with iterations of the hook, a capture becomes these iterations, oper
 }
 
 TEST_CASE("if the hook marks iterations, numbered ranges of the job are not taken for iterations") {
-  // The job's ranges begin and end within the hook's iterations, and are open when these end.
+  // A range of the job begins in the hook's first iteration and ends in the second; another is still open at the end.
   const auto nvtx = [](const char* action, int time, const char* name) {
     return fmt::format("{{'kind': 'range', 'action': '{}', 'time': {}, 'name': '{}', 'thread': 5}}\n", action, time,
                        name);
@@ -107,7 +109,7 @@ TEST_CASE("if the hook marks iterations, numbered ranges of the job are not take
   CHECK(summarize(iterations_of(lines)).iterations == 2);
 }
 
-TEST_CASE("a capture without a complete iteration of the hook has all its kernels") {
+TEST_CASE("a capture without a complete iteration of the hook becomes a trace of all its kernels") {
   const std::string begun = tensor(1, 4096, 64) + kernel(14) + range("begin", 30, 1) +
                             op("aten::relu_", 40, 50, "['read_write', 4096]") + kernel(44);
   CHECK(iterations_of(begun).ops().size() == 2);

@@ -11,7 +11,8 @@ struct Layout {
   cupti::KernelLayout parameters;
   CUresult end = CUDA_ERROR_NOT_FOUND;  ///< the answer for the parameter after the last one
 
-  /// The driver answers CUDA_ERROR_INVALID_VALUE after the last parameter, but also for some handles of the other kind.
+  /// The driver answers CUDA_ERROR_INVALID_VALUE after the last parameter, but also for some handles that the call does
+  /// not describe (a CUkernel instead of a CUfunction). So a known layout without parameters may be wrong.
   bool known() const { return end == CUDA_ERROR_INVALID_VALUE; }
 };
 

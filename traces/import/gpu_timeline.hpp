@@ -16,7 +16,9 @@ namespace tidepool {
 
 /// A stream of one context of one process.
 struct GpuStream {
-  std::int64_t process = 0;  ///< process id << 24, as Nsight Systems packs it; 0 = not recorded
+  /// process id << 24, as Nsight Systems packs it. Own captures add the number of the program in its process: exec
+  /// begins another one. 0 = not recorded.
+  std::int64_t process = 0;
   std::int64_t context = 0;
   std::int64_t stream = 0;  ///< -1 = none
   auto operator<=>(const GpuStream&) const = default;
@@ -39,14 +41,15 @@ struct GpuUses {
 /// A call of a framework's operator, which launches ops.
 struct GpuCall {
   GpuUses uses;             ///< from the operator's schema
-  std::string_view module;  ///< lives as long as the timeline, as all texts here
+  std::string_view module;  ///< as every string_view here: of a text that must outlive the timeline
   std::string_view line;    ///< of the user's code, as in model.py:88; "" if unknown
   Phase phase = Phase::kUnknown;
   OpKind kind = OpKind::kKernel;
   bool random = false;
 };
 
-/// A kernel, copy, memset, or a whole CUDA graph where its parts were not recorded.
+/// A kernel, copy, memset or collective; a whole CUDA graph where its parts were not recorded; or, where operators are
+/// the ops, a call of one.
 struct GpuOp {
   OpKind kind = OpKind::kKernel;
   std::string_view name;
@@ -54,14 +57,14 @@ struct GpuOp {
   std::uint16_t device = 0;
   std::optional<std::int64_t> start;  ///< none if the profiler lost the time
   std::int64_t duration = 0;
-  std::optional<std::int64_t> launch;
+  std::optional<std::int64_t> launch;     ///< time at which the host launched it; none if not recorded
   GpuUses uses;                           ///< from the parameters of the launch
   std::optional<std::size_t> call;        ///< index into the calls
   std::optional<std::size_t> collective;  ///< of a collective: its index in the caller's data
   bool whole_call = false;                ///< the op stands for all launches of the call, and has all their uses
 };
 
-/// An allocation or a free of device memory.
+/// An allocation or a free of device memory, or memory that is seen in use (see BlockEvent).
 struct GpuMemory {
   BlockEvent event = BlockEvent::kAlloc;
   std::int64_t time = 0;

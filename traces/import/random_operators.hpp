@@ -1,4 +1,4 @@
-// Names of PyTorch's operators that draw random numbers. PyTorch's files do not say which operators do.
+// Names of PyTorch's operators that draw random numbers. The files that PyTorch's recorders write do not say which do.
 #pragma once
 
 #include <string_view>

@@ -3,9 +3,10 @@
 
     make.py [--program build/tidepool] [--policy 'tide(effort=2000)'] [--again | --bounds] [NAME...]
 
-A row that exists is left alone, so the same command goes on where it was interrupted; with --again, a row is replaced
-if the new plan takes less time. With --bounds, a row that exists keeps its plan, and gets a better bound if one is
-found. Rows that are missing are always made. Ends with the table for README.md.
+An instance is a row of instances.json. A row that exists is left alone, so the same command goes on where it was
+interrupted; with --again, a row is replaced if the new plan takes less time. With --bounds, a row that exists keeps its
+plan, and gets a better bound if one is found. Rows that are missing are always made. If NAMEs are given, all this holds
+for their rows only. Ends with the table for README.md.
 """
 import argparse
 import gzip
@@ -112,7 +113,7 @@ def make_row(program, policy, step, share, link, folder):
 
 
 def table(rows):
-    yield "| instance | without limit | plan | above it | bound | gap |"
+    yield "| instance | without limit | plan | overhead | bound | gap |"
     yield "|---|---|---|---|---|---|"
     for row in rows:
         base, time, bound = row["baseline_ns"], row["time_ns"], row["bound_ns"]

@@ -38,7 +38,7 @@ struct CollectiveCall {
 std::uint64_t next_sequence(const CollectiveCall& call);
 
 /// Posts this rank's input for the other ranks, if values move. The output is written when the result is fetched. The
-/// process ends with exit code 1 if the input cannot be posted, or if what it waits for does not come.
+/// process ends with exit code 1 if the input cannot be posted, or if the fetch gets no input from another rank.
 /// @return  the number of the result in pending_results(); none if this rank receives no values
 std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t sequence);
 

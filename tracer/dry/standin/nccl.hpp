@@ -35,16 +35,16 @@ Result end_group();
 /// A reduction: one of NCCL's own, or one that the program made.
 struct ReductionOperator {
   Reduction reduction = Reduction::kSum;
-  double factor = 1;
+  double factor = 1;  ///< multiplies every rank's input before the reduction
 };
 /// @return  its number as an ncclRedOp_t
 int add_operator(const ReductionOperator& made);
 /// The operator with this number; nothing if there is none.
 std::optional<ReductionOperator> reduction_operator(int number);
 
-/// Whether a message's values move: sizes, indices and bytes of objects up to 1 MiB, and floats up to 4 KiB (flags,
-/// norms). Larger messages are data, which a dry run does not compute. The size must be the same on all ranks of the
-/// message.
+/// Whether the values of a message or collective move. Integers (sizes, indices, bytes of objects) do up to 1 MiB,
+/// floats (flags, norms) up to 4 KiB. More than that is data, which a dry run does not compute.
+/// @param bytes  must be the same on all ranks that take part
 bool values_matter(Element type, std::size_t bytes);
 
 /// Remembers `reason` as that of the thread's last error, for ncclGetLastError. @return  `result`
