@@ -14,6 +14,7 @@
 #include "policies/planning/search/best_answer.hpp"
 #include "policies/planning/search/copy_selections.hpp"
 #include "policies/planning/search/exact_plan.hpp"
+#include "policies/planning/search/fluid_drops.hpp"
 #include "policies/planning/search/give_up.hpp"
 #include "policies/planning/search/improve.hpp"
 #include "policies/planning/search/improve_placed.hpp"
@@ -70,7 +71,9 @@ namespace {
 /// the best plan so far, as long as this gains.
 ///
 /// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
-/// search has three rounds; the second and third plan copies for the times of the ops in the best plan so far.
+/// search has three rounds. The first one also solves linear programs for the copies beside given drops, and changes
+/// the drops by the prices of memory in these programs (see try_fluid_drops). The second and third plan copies for the
+/// times of the ops in the best plan so far.
 ///
 /// Plans may also keep small inputs after the program has freed them, so that large content can be recomputed from
 /// them: the search is repeated for such a step (see with_later_frees).
@@ -128,7 +131,7 @@ class Tide final : public AnsweringPlanner {
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
   static constexpr std::int64_t kUsualEffort = 600, kEffortForRivals = 50, kMovesOfTry = 33;
-  static constexpr int kLimits = 8;
+  static constexpr int kLimits = 8, kPrograms = 12;
   static constexpr std::size_t kFew = 12;  // drafts of each search that robust= compares
 
   using Best = BestAnswer;
@@ -329,8 +332,9 @@ class Tide final : public AnsweringPlanner {
       if (i == 0 && rounds > 1) {
         find_by_clock(trials, planning, costs, circle, rounds);
       } else if (anew) {
-        find_plan(trials, planning, costs);
+        find_plan(trials, planning, costs, false, rounds > 1 ? 1 : 0);
       } else {
+        if (rounds > 1) try_fluid_drops(trials, planning, costs, plan.dropped, 1);
         try_with_less(trials, planning, costs, plan);
         improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
       }
@@ -381,11 +385,13 @@ class Tide final : public AnsweringPlanner {
   }
 
   /// @param gives_up  whether to remove copies that are not needed: only if plans need no places
-  void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
-                 bool gives_up = false) const {
+  /// @param programs  the most linear programs of try_fluid_drops()
+  void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, bool gives_up = false,
+                 int programs = 0) const {
     Bytes largest;
     for (const Gap& gap : planning.gaps) largest = std::max(largest, gap.size);
-    if (fold_) try_classes(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
+    if (fold_) try_tied(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
+    if (programs > 0) try_fluid_drops(trials, planning, costs, std::vector{trials.best_plan().dropped}, programs);
     if (recomputes_)
       try_mixed(trials, planning, costs, largest, seed_);
     else
@@ -419,7 +425,7 @@ class Tide final : public AnsweringPlanner {
         circle.start = clock_of_plan(planning.trace, trials.spec(), trials.realise(trials.best_draft()).realised);
       Trials some = trials.part(tries);
       if (round > 0) some.add(planning.gaps, trials.best_plan());
-      find_plan(some, planning, costs);
+      find_plan(some, planning, costs, false, round == 0 ? kPrograms : 0);
       trials.take(some);
     }
   }
@@ -450,22 +456,6 @@ class Tide final : public AnsweringPlanner {
     const std::int64_t runs = trials.left() / 8;
     improve(trials, realised, costs, start, seed_);
     if (gives_up && trials.best_result().outcome == Outcome::kOk) give_up_copies(trials, realised, start, runs);
-  }
-
-  /// Decides for all similar layers at once.
-  static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
-                          std::int64_t tries) {
-    TiedSearch search{
-        planning.circle,
-        planning.gaps,
-        gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
-        costs,
-        planning.machine,
-        planning.capacity,
-        [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
-        [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
-        tries};
-    search.run();
   }
 
   std::int64_t effort_;

@@ -51,7 +51,12 @@ class FluidProgram {
         bytes.push_back(solution.x[variables[g]] / kByte);
       return bytes;
     };
-    if (!solution.x.empty()) bound.copied = bytes_of(copied_), bound.recomputed = bytes_of(recomputed_);
+    if (solution.x.empty()) return bound;
+    bound.copied = bytes_of(copied_), bound.recomputed = bytes_of(recomputed_);
+    for (const std::uint32_t wait : wait_) bound.waits.push_back(solution.x[wait] / kNano);
+    bound.prices.resize(step_.load.size());
+    for (const auto& [row, k] : room_rows_)
+      if (!solution.duals.empty()) bound.prices[k] -= solution.duals[row] * kByte / kNano;
     return bound;
   }
 
@@ -282,6 +287,7 @@ class FluidProgram {
       for (const bool behind : {false, true})
         for (std::size_t queues = 0; queues <= queues_.size(); ++queues) {
           const std::uint32_t row = program_.row(-kUnlimited, room);
+          room_rows_.emplace_back(row, k);
           program_.add(row, away_[k], -1);
           program_.add(row, ahead_[k], 1);
           if (behind) program_.add(row, in_[k], 1);
@@ -340,7 +346,8 @@ class FluidProgram {
   Column wait_, in_, ahead_, away_;  // by slot
   std::vector<Queue> queues_;
   Column away_changes_;
-  Column out_rows_, in_rows_, work_rows_;  // by slot: rows for work during lost time
+  Column out_rows_, in_rows_, work_rows_;                         // by slot: rows for work during lost time
+  std::vector<std::pair<std::uint32_t, std::size_t>> room_rows_;  // rows that limit the memory during an op, and the op
 };
 
 }  // namespace

@@ -348,4 +348,17 @@ bool TiedSearch::try_mixtures() {
   return false;
 }
 
+void try_tied(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, std::int64_t tries) {
+  TiedSearch search{planning.circle,
+                    planning.gaps,
+                    gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
+                    costs,
+                    planning.machine,
+                    planning.capacity,
+                    [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
+                    [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
+                    tries};
+  search.run();
+}
+
 }  // namespace tidepool

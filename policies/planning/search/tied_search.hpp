@@ -12,6 +12,7 @@
 #include "policies/planning/gaps/selection.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/gap_classes.hpp"
+#include "policies/planning/search/mixed_plan.hpp"
 #include "simulator/result.hpp"
 
 namespace tidepool {
@@ -115,5 +116,8 @@ class TiedSearch {
   std::unordered_set<std::uint64_t> seen_;  // hashes of selections and of judged plans
   std::mt19937_64 random_;
 };
+
+/// Decides for all similar layers of a step at once, by a TiedSearch of at most `tries` trials.
+void try_tied(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, std::int64_t tries);
 
 }  // namespace tidepool
