@@ -100,3 +100,15 @@ TEST_CASE("short ops are merged in a long step, with hardly another result") {
   CHECK(copies->start.size() == step.trace.ops().size() + 1);
   CHECK(in_millis({copies->start[1], copies->start[1'002]}) == std::vector<double>{200, 500});
 }
+
+TEST_CASE("no fluid plan exists if nothing can be absent and the step does not fit") {
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = kSize});
+  build.run({.duration = kWork}, {{x, Access::kWrite}});
+  build.free(x);
+  Planned step{build.finish()};
+  REQUIRE(step.gaps.empty());
+  const Planning planning{step.trace, step.circle, step.gaps, step.reruns, kMachine, kSize - 1_B};
+  CHECK(fluid_shares(planning).empty());
+  CHECK_FALSE(fluid_copies(planning, {}));
+}

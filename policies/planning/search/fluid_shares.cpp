@@ -152,14 +152,16 @@ std::optional<FluidCopies> solve(const Planning& planning, const std::vector<std
                                         .remat = false,
                                         .repeats = true},
                                        {});
-  if (fluid.copied.size() != step.absences.size()) return std::nullopt;
+  // Without a solution, shares are known only if nothing can be absent.
+  const bool solved = fluid.waits.size() == groups.size();
+  if (!solved && (detail == Detail::kGroups || !step.absences.empty())) return std::nullopt;
   FluidCopies copies{static_cast<double>(step.starts.back().count()) + fluid.stall, {}, {}, std::vector<double>(n)};
   for (std::size_t i = 0; i < gaps.size(); ++i) {
     const double bytes = absence_of[i] ? fluid.copied[*absence_of[i]] : 0;
     copies.shares.push_back(bytes / static_cast<double>(gaps[i].size.count()));
   }
   std::vector<double> waits(n);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
+  for (std::size_t g = 0; solved && g < groups.size(); ++g) {
     waits[groups.first(g)] = fluid.waits[g];
     copies.prices[groups.fullest(step, g)] = fluid.prices[g];
   }
