@@ -16,6 +16,7 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/sweep/or_error.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "simulator/text/at_once.hpp"
 #include "simulator/text/counted.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
@@ -213,7 +214,10 @@ int run(const Arguments& arguments) {
     Explanations explanations{trace.trace, spec, arguments.json};
     OnDecision tell;
     if (arguments.explain) tell = [&](const Decision& decision) { explanations.tell(decision); };
-    Result result = or_error([&] { return simulate_explained(trace.trace, spec, keep_plan, tell); });
+    Result result = or_error([&] {
+      const EndsAtOnce ends{spec.policy.text + ": interrupted before the run had a result"};
+      return simulate_explained(trace.trace, spec, keep_plan, tell);
+    });
     const int done = progress.clear();
     if (Interruptible::asked()) {
       fmt::print(stderr, "{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);

@@ -272,6 +272,25 @@ TEST_CASE("a run of very many iterations ends on request, and says how many it h
   CHECK(err.ends_with(" of 1000000000 iterations\n"));
 }
 
+TEST_CASE("a search for a plan ends on request") {
+  const ScratchFolder scratch;
+  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+  const std::string plan = scratch.file("tide.plan");
+  // A search that would take hours. The signal may come while the trace is read, before anything asks for it.
+  std::string err;
+  for (int seconds = 2; seconds <= 50 && err.empty(); seconds *= 5) {
+    const std::string line = fmt::format(
+        "timeout --preserve-status -k 60 -s INT {} '{}' simulate '{}' --policy 'tide(effort=10000000)' --capacity 0.5x "
+        "--plan-out '{}' >'{}' 2>'{}'",
+        seconds, TIDEPOOL_PROGRAM, sample, plan, scratch.file("out"), scratch.file("err"));
+    CHECK(WEXITSTATUS(std::system(line.c_str())) == 130);
+    err = content_of(scratch.file("err"));
+  }
+  CHECK(err == "tide(effort=10000000): interrupted before the run had a result\n");
+  CHECK(content_of(scratch.file("out")).empty());
+  CHECK_FALSE(std::filesystem::exists(plan));
+}
+
 TEST_CASE("a run that does not settle says so on stderr") {
   const ScratchFolder scratch;
   const std::string trace = write_unsettled(scratch);
