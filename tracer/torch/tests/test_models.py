@@ -102,6 +102,22 @@ class Optimizers(unittest.TestCase):
         self.assertEqual([b.name for b in program.buffers() if b.name.endswith(".step")], [])
         self.assertNotIn("_local_scalar_dense", ops(program))
 
+    def test_lists_of_an_optimizer_have_one_length_with_a_parameter_without_dimensions(self):
+        def make():
+            model, scale = nn.Linear(4, 2), nn.Parameter(torch.tensor(2.0))
+            optimizer = torch.optim.AdamW([*model.parameters(), scale], foreach=True)
+            x = torch.randn(3, 4)
+
+            def step():
+                optimizer.zero_grad()
+                (scale.exp() * model(x)).sum().backward()
+                optimizer.step()
+
+            return model, optimizer, step
+
+        uses = the_op(record(make), "_foreach_lerp_").uses
+        self.assertEqual([access for _, access in uses], 3 * ["read_write"] + 3 * ["read"])
+
     def test_a_fused_optimizer_is_one_op_and_reads_its_gradients(self):
         def make():
             model = nn.Linear(4, 2)

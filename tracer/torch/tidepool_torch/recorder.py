@@ -296,14 +296,14 @@ def _classify(look_up, tensor, kind, name):
 
 def _optimizer_state(optimizer, storages):
     """(parameter, key, tensor) of the state on the device. Step counters are on the host unless the optimizer asks for
-    them on the device."""
+    them on the device. The other state of a parameter without dimensions, such as a learned temperature, has none, too."""
     for group in optimizer.param_groups:
         on_device = group.get("capturable", False) or group.get("fused", False)
         for parameter in group["params"]:
             for key, value in optimizer.state.get(parameter, {}).items():
                 if not isinstance(value, torch.Tensor):
                     continue
-                if value.dim() == 0 and not on_device:
+                if value.dim() == 0 and not on_device and (key == "step" or parameter.dim() > 0):
                     storages.add_host(value)
                 else:
                     yield parameter, key, value
