@@ -56,7 +56,7 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
                               const std::string& planner) {
   RunSpec spec = question.spec;
   spec.policy = planner;
-  spec.steady = spec.steady && !has_operators(advised.trace);
+  if (has_operators(advised.trace)) spec.steady = false, spec.iterations = 1;  // as with --first
   const Result result = simulate(question.step, spec);
   if (result.outcome != Outcome::kOk) return {};
   Change change{.kind = "plan", .code = plan_code(advised, words, spec), .peak = result.totals.peak};
