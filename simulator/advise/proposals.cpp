@@ -165,22 +165,25 @@ std::vector<Change> offloads(const Question& question) {
 }
 
 std::vector<Change> batches(const Question& question) {
-  std::optional<Change> best;
-  for (int parts = 2; parts <= kMostParts && !(best && best->fits); parts *= 2) {
+  std::vector<Change> tried;
+  for (int parts = 2; parts <= kMostParts && !(!tried.empty() && tried.back().fits); parts *= 2) {
     const std::optional<Trace> changed = with_micro_batches(question.step, parts);
     if (!changed) break;
     const Bytes peak = changed->ideal_peak();
-    if (peak >= (best ? best->peak : question.step.ideal_peak())) break;
+    if (peak >= (tried.empty() ? question.step.ideal_peak() : tried.back().peak)) break;
     const Nanos time = baseline_time(*changed, question.spec.machine.launch);
-    best = Change{.kind = "batch",
-                  .code = micro_batch_code(parts),
-                  .peak = peak,
-                  .allocated = allocated_peak(*changed),
-                  .overhead_ratio = ratio(time, question.base),
-                  .parts = parts,
-                  .fits = peak <= question.spec.capacity};
+    tried.push_back({.kind = "batch",
+                     .code = micro_batch_code(parts),
+                     .peak = peak,
+                     .allocated = allocated_peak(*changed),
+                     .overhead_ratio = ratio(time, question.base),
+                     .parts = parts,
+                     .fits = peak <= question.spec.capacity});
   }
-  return best ? std::vector{std::move(*best)} : std::vector<Change>{};
+  if (tried.empty()) return {};
+  const Bytes much{question.step.ideal_peak().count() / 100};  // more parts that save less only take time
+  const auto enough = [&](const Change& change) { return change.peak <= tried.back().peak + much; };
+  return {tried.back().fits ? tried.back() : *std::find_if(tried.begin(), tried.end(), enough)};
 }
 
 std::vector<Change> early_updates(const Question& question) {

@@ -168,11 +168,12 @@ def micro_batches(batch):
     return batch.chunk(PARTS)
 
 
-# The mean loss over the batch and its gradients stay the same:
+# If the loss is a mean over the samples, each by itself, it and its gradients stay the same:
 #     for inputs, labels in micro_batches((inputs, labels)):
 #         (loss_of(model(inputs), labels) / PARTS).backward()
 #     optimizer.step()
-# Layers that normalise over the batch, such as BatchNorm, see one piece at a time.
+# A loss that compares samples of the batch, such as a contrastive one, and layers that normalise over the batch, such as
+# BatchNorm, see one piece at a time: the training is another one.
 )",
                      parts);
 }

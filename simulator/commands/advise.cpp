@@ -73,18 +73,20 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                                 : "and no setting of it that was tried makes it fit")
              : advice.base_peak <= spec.capacity ? "it fits as it is"
              : fits ? "changes: first those that fit, of these first those with a certain peak, each group by time"
-             : advice.changes.empty() ? "nothing that was tried lowers the peak"
+             : advice.changes.empty() ? "nothing that was tried lowers the peak by 1 % or more"
                                       : "no change fits; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
-    fmt::print("\n{}. {}{}{}\n   peak {}{} ({}), time {}{:+.2f} %", i + 1, change.kind,
-               change.modules.empty()
-                   ? ""
-                   : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
-               change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "",
-               change.peak_is_least ? "at least " : "", to_text(change.peak),
-               fraction_text(change.peak, advice.base_peak), change.parts > 0 ? "at least " : "",
-               (change.overhead_ratio - 1) * 100);
+    const char* const least = change.peak_is_least ? "at least " : "";
+    fmt::print(
+        "\n{}. {}{}{}{}\n   peak {}{} ({}), time {}{:+.2f} %", i + 1, change.kind,
+        change.modules.empty()
+            ? ""
+            : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
+        change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "",
+        change.fits ? "" : fmt::format(", does not fit: {}{} too much", least, to_text(change.peak - spec.capacity)),
+        least, to_text(change.peak), fraction_text(change.peak, advice.base_peak), change.parts > 0 ? "at least " : "",
+        (change.overhead_ratio - 1) * 100);
     if (change.allocated) fmt::print(", {} in blocks of PyTorch's allocator", to_text(*change.allocated));
     if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
@@ -110,7 +112,7 @@ int apply(const RunSpec& spec, const Advice& advice) {
   const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
                                   [](const Change& change) { return change.is_python(); });
   if (found == advice.changes.end()) {
-    fmt::print(stderr, "advise: no change of the script that was tried lowers the peak\n");
+    fmt::print(stderr, "advise: no change of the script that was tried lowers the peak by 1 % or more\n");
     return 1;
   }
   fmt::print("{}", found->code);

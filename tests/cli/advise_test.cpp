@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
+#include "traces/quantity.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -100,6 +102,38 @@ TEST_CASE("tidepool advise shows the nearest changes if nothing fits, and ends w
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--kinds", "checkpoint"});
   CHECK(result.code == 1);
   CHECK_THAT(result.out, ContainsSubstring("wanted: no change fits; these come nearest\n\n1. checkpoint "));
+}
+
+TEST_CASE("tidepool advise marks each change that does not fit beside others that fit") {
+  const std::vector<std::string> arguments{"advise", kSample, "--capacity", "0.6x", "--plans", "none"};
+  const std::string out = run_program(arguments).out;
+  const Json json = changes_of("0.6x", "checkpoint,selective-checkpoint,early-updates,offload,budget,batch,allocator");
+  CHECK(json.at("changes").front().at("fits") == true);
+  CHECK(json.at("changes").back().at("fits") == false);
+  std::istringstream lines{out};
+  std::size_t seen = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(fmt::format("{}. ", seen + 1))) continue;
+    INFO(line);
+    const Json& change = json.at("changes").at(seen++);
+    const Bytes over{change.at("peak_bytes").get<std::int64_t>() - json.at("capacity_bytes").get<std::int64_t>()};
+    const std::string least = change.contains("peak_is_least") ? "at least " : "";
+    if (change.at("fits") == true)
+      CHECK_THAT(line, !ContainsSubstring("fit"));
+    else
+      CHECK_THAT(line, ContainsSubstring(fmt::format(", does not fit: {}{} too much", least, to_text(over))));
+  }
+  CHECK(seen == json.at("changes").size());
+}
+
+TEST_CASE("tidepool advise proposes no change that neither fits nor lowers the peak by 1 %") {
+  const ScratchFolder folder;
+  std::string text = run_program({"export", kSample, "--to", "jsonl"}).out;
+  const std::string step = folder.file("large.jsonl"), size = R"("size_bytes":154389504)";
+  std::ofstream{step} << text.replace(text.find(size), size.size(), R"("size_bytes":4000000000000)");  // a parameter
+  const ProgramResult result = run_program({"advise", step, "--capacity", "0.5x", "--plans", "none"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, ContainsSubstring("wanted: nothing that was tried lowers the peak by 1 % or more\n"));
 }
 
 TEST_CASE("tidepool advise changes nothing where the step fits") {

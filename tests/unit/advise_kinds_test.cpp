@@ -35,6 +35,30 @@ TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
         "    torch._functorch.config.activation_memory_budget = 0.95\n    model.compile()\n");
 }
 
+TEST_CASE("a batch that fits with no number of parts is divided into no more parts than lower the peak") {
+  // 108000 B stay whole; 16000 B are divided. 64 parts need 108250 B. 16 parts need 750 B more, which is less than 1 % of
+  // the peak; 8 parts need 1750 B more.
+  TraceBuilder build;
+  const auto op = [&](Phase phase) {
+    return Op{.name = build.text("mm"), .module = build.text("m"), .phase = phase, .duration = 10_us};
+  };
+  const BufferId weight =
+      build.existing({.size = 100'000_B, .name = build.text("m.weight"), .kind = BufferKind::kParameter});
+  const BufferId batch = build.existing({.size = 8000_B, .kind = BufferKind::kInput});
+  const BufferId made = build.alloc({.size = 16'000_B, .kind = BufferKind::kActivation});
+  build.run(op(Phase::kForward), {{batch, Access::kRead, Evidence::kSchema},
+                                  {weight, Access::kRead, Evidence::kSchema},
+                                  {made, Access::kWrite, Evidence::kSchema}});
+  build.run(op(Phase::kBackward), {{made, Access::kRead, Evidence::kSchema}});
+  build.free(made);
+  const Advice advice = advice_for(build.finish(), 50'000_B, "batch");
+  CHECK(advice.base_peak == 124'000_B);
+  REQUIRE(advice.changes.size() == 1);
+  CHECK(advice.changes[0].parts == 16);
+  CHECK(advice.changes[0].peak == 109'000_B);
+  CHECK_THAT(advice.changes[0].code, ContainsSubstring("A loss that compares samples of the batch"));
+}
+
 TEST_CASE("no budget is advised if the ops are kernels, not operators") {
   const Advice advice = advice_for(tests::TwoBlocks{}.trace, 400_B, "budget");
   CHECK(advice.changes.empty());

@@ -14,7 +14,7 @@ function verdictText(advice) {
         (best ? ', which a setting of it mends.' : ', and no setting of it that was tried mends it.');
   if (advice.base_peak_bytes <= advice.capacity_bytes) return `The step fits into ${bytesText(advice.capacity_bytes)} as it is.`;
   return `The step does not fit into ${bytesText(advice.capacity_bytes)} as it is. ` +
-      (!best ? 'No change of the script that was tried lowers its peak.' : best.fits ? `The fastest change of the script that makes it fit: ${way}.` :
+      (!best ? 'No change of the script that was tried lowers its peak by 1 % or more.' : best.fits ? `The fastest change of the script that makes it fit: ${way}.` :
        `No change of the script that was tried makes it fit. The nearest: ${way}.`);
 }
 
