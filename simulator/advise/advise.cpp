@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulator/advise/allocated_peak.hpp"
+#include "simulator/advise/early_updates.hpp"
 #include "simulator/advise/proposals.hpp"
 #include "simulator/audit/tune.hpp"
 #include "simulator/fit/fit.hpp"
@@ -143,6 +144,9 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
+  if (is_tried("early-updates"))
+    if (const std::string why = no_early_updates(step.trace); !why.empty())
+      advice.notes.push_back("early-updates was not tried: " + why);
   if ((is_tried("selective-checkpoint") || is_tried("budget")) && !has_operators(step.trace))
     advice.notes.push_back(
         "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; expected one "

@@ -1,5 +1,7 @@
 #include "simulator/advise/early_updates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -61,6 +63,21 @@ class Mover {
     find_updates();
   }
 
+  /// See no_early_updates().
+  std::string hindrance() {
+    const std::string clips =
+        "the script clips or scales gradients before the optimizer's step, or an update needs several";
+    if (behind_.empty() || each_on_its_own()) return "";
+    if (changes_gradients()) return clips;
+    for (std::uint32_t op = 0; op < trace_.ops().size(); ++op) {
+      const auto uses = trace_.uses(OpId{op});
+      const std::string_view name = trace_.text(trace_.ops()[op].name);
+      if (updates(op) && name.starts_with("aten::_foreach_") && std::count_if(uses.begin(), uses.end(), writes) > 1)
+        return fmt::format("the lists of {} do not have one length; expected one tensor per parameter in each", name);
+    }
+    return clips;
+  }
+
   std::optional<EarlyUpdates> move() {
     if (behind_.empty() || !each_on_its_own()) return std::nullopt;
     std::vector<bool> left_out(trace_.buffers().size());
@@ -90,17 +107,23 @@ class Mover {
   /// several gradients or changes one, the script clips or scales gradients between backward and the optimizer's step.
   bool each_on_its_own() {
     std::map<std::uint32_t, std::size_t> gradients;  // by group
-    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
-      const std::vector<std::uint32_t>& users = users_[i];
-      if (trace_.buffers()[i].kind != BufferKind::kGradient || users.empty() || updates(users.front())) continue;
-      for (const std::uint32_t op : users) {
-        if (!updates(op)) continue;
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
+      if (is_of_step(i) && updates(users_[i].back()) && ++gradients[groups_.of(users_[i].back())] > 1) return false;
+    return !changes_gradients();
+  }
+
+  bool changes_gradients() const {
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
+      for (const std::uint32_t op : is_of_step(i) ? users_[i] : std::vector<std::uint32_t>{})
         for (const Use& use : trace_.uses(OpId{op}))
-          if (writes(use) && buffer_of(trace_, use) == BufferId{i}) return false;
-      }
-      if (updates(users.back()) && ++gradients[groups_.of(users.back())] > 1) return false;
-    }
-    return true;
+          if (updates(op) && writes(use) && buffer_of(trace_, use) == BufferId{i}) return true;
+    return false;
+  }
+
+  /// Whether the buffer is a gradient, and not one that only the optimizer uses.
+  bool is_of_step(std::uint32_t buffer) const {
+    return trace_.buffers()[buffer].kind == BufferKind::kGradient && !users_[buffer].empty() &&
+           !updates(users_[buffer].front());
   }
 
   bool updates(std::uint32_t op) const { return trace_.ops()[op].phase == Phase::kOptimizer; }
@@ -175,6 +198,11 @@ std::optional<EarlyUpdates> update_early(const Trace& trace) {
   if (has_several_backward_passes(trace)) return std::nullopt;  // hooks would update after each pass
   const Trace divided = split_foreach(trace);
   return Mover{divided}.move();
+}
+
+std::string no_early_updates(const Trace& trace) {
+  if (has_several_backward_passes(trace)) return "the step has several backward passes";
+  return Mover{split_foreach(trace)}.hindrance();
 }
 
 }  // namespace tidepool

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "traces/trace.hpp"
 
@@ -28,5 +29,9 @@ struct EarlyUpdates {
 /// because the script then clips or scales gradients between backward and the optimizer's step.
 /// O(uses log uses + updates * buffers).
 std::optional<EarlyUpdates> update_early(const Trace& trace);
+
+/// Why hooks cannot make the updates, as a clause: "the step has several backward passes"; empty if they can, or if no
+/// update moves.
+std::string no_early_updates(const Trace& trace);
 
 }  // namespace tidepool

@@ -12,8 +12,9 @@ constexpr Evidence kSchema = Evidence::kSchema;
 /// two gradients of 50 B, both from one activation of 5 B. The optimizer scales each gradient into a temporary buffer
 /// of 20 B (with `lists`, of 50 B), and adds it to the weight.
 struct TwoWeights {
-  bool clips = false;  ///< before the updates, each gradient is scaled in place by the norm of all gradients
-  bool lists = false;  ///< one op on lists of tensors makes both temporary buffers
+  bool clips = false;       ///< before the updates, each gradient is scaled in place by the norm of all gradients
+  bool lists = false;       ///< one op on lists of tensors makes both temporary buffers
+  bool short_list = false;  ///< the list of read tensors lacks one
 
   Trace trace() const {
     TraceBuilder build;
@@ -48,10 +49,12 @@ struct TwoWeights {
     BufferId temporary[2];
     if (lists) {
       for (BufferId& each : temporary) each = build.alloc({.size = 50_B});
-      build.run(op("aten::_foreach_mul", Phase::kOptimizer), {{gradient[0], Access::kRead, kSchema},
-                                                              {gradient[1], Access::kRead, kSchema},
-                                                              {temporary[0], Access::kWrite, kSchema},
-                                                              {temporary[1], Access::kWrite, kSchema}});
+      std::vector<TraceBuilder::Touch> touches{{gradient[0], Access::kRead, kSchema},
+                                               {gradient[1], Access::kRead, kSchema},
+                                               {temporary[0], Access::kWrite, kSchema},
+                                               {temporary[1], Access::kWrite, kSchema}};
+      if (short_list) touches.push_back({weight[0], Access::kRead, kSchema});
+      build.run(op("aten::_foreach_mul", Phase::kOptimizer), touches);
     }
     for (const int i : {0, 1}) {
       if (!lists) {
@@ -102,6 +105,19 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   TwoWeights step;
   step.clips = true;
   CHECK_FALSE(update_early(step.trace()));
+  CHECK(no_early_updates(step.trace()) ==
+        "the script clips or scales gradients before the optimizer's step, or an update needs several");
+}
+
+TEST_CASE("early updates that are not possible have a reason, others have none") {
+  TwoWeights step;
+  CHECK(no_early_updates(step.trace()).empty());
+  step.lists = true;
+  CHECK(no_early_updates(step.trace()).empty());
+  step.short_list = true;
+  CHECK_FALSE(update_early(step.trace()));
+  CHECK(no_early_updates(step.trace()) ==
+        "the lists of aten::_foreach_mul do not have one length; expected one tensor per parameter in each");
 }
 
 TEST_CASE("an update runs in backward only if one backward pass makes its gradient, whatever modules run afterwards") {
@@ -143,6 +159,8 @@ TEST_CASE("no update runs in backward if several backward passes add to its grad
     }
     build.run(op("add_", Phase::kOptimizer),
               {{weight, Access::kReadWrite, kSchema}, {gradient, Access::kRead, kSchema}});
-    CHECK(update_early(build.finish()).has_value() == (passes == 1));
+    const Trace step = build.finish();
+    CHECK(update_early(step).has_value() == (passes == 1));
+    CHECK(no_early_updates(step) == (passes == 1 ? "" : "the step has several backward passes"));
   }
 }
