@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string_view>
 
@@ -116,13 +117,36 @@ Bytes large_workspace(Bytes expected) {
   return Bytes{static_cast<std::int64_t>(kTimes * static_cast<double>(expected.count()))};
 }
 
-std::vector<std::string> notes_on(const DeviceBudget& device) {
+/// "-nvidia-a100-sxm4-40gb-": the words of a name in lower case, with dashes around them.
+std::string dashed(std::string_view name) {
+  std::string words = "-";
+  for (const char c : name)
+    words += std::isalnum(static_cast<unsigned char>(c)) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  return words + "-";
+}
+
+/// Whether a device by this name, as in NVIDIA A100-SXM4-40GB, is of the budget's kind. The size of the memory does not
+/// count.
+bool is_kind_of(std::string_view name, const DeviceBudget& device) {
+  std::string kind = dashed(device.name);
+  if (kind.ends_with("gb-")) kind.resize(kind.rfind('-', kind.size() - 2) + 1);
+  return dashed(name).find(kind) != std::string::npos;
+}
+
+std::vector<std::string> notes_on(const Trace& trace, const DeviceBudget& device) {
   std::vector<std::string> notes;
   if (!device.measured)
     notes.push_back(
         fmt::format("the context on {} is assumed, not measured; low: kernels are loaded at their first "
                     "launch; high: all kernels are loaded at the start",
                     device.name));
+  const std::string_view gpu = meta(trace, "gpu");
+  const bool on_cpu = gpu.empty() && meta(trace, "device") == "cpu";
+  if (on_cpu || (!gpu.empty() && !is_kind_of(gpu, device)))
+    notes.push_back(
+        fmt::format("the trace is of a job on {}; temporary tensors and workspaces may be others on {}: "
+                    "`tidepool record --dry --torch --device {}` records them",
+                    on_cpu ? "the CPU" : gpu, device.name, device.name));
   return notes;
 }
 
@@ -174,7 +198,7 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   compare(fit, own, other, available(fit.context.expected));
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
-  fit.notes = notes_on(device);
+  fit.notes = notes_on(trace, device);
   return fit;
 }
 

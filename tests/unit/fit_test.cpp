@@ -285,3 +285,22 @@ TEST_CASE(
         Commands{record + "python3 'my train.py' --lr=0.1",
                  "tidepool advise run.tide --capacity " + std::to_string(left.count()) + "B"});
 }
+
+TEST_CASE("the verdict notes that the trace is of another kind of device") {
+  const auto notes = [](const char* key, const char* recorded, const char* device) {
+    TraceBuilder build;
+    build.free(build.alloc({.size = 1_KiB}));
+    TraceData data = build.finish().data();
+    data.meta = {{key, recorded}};
+    return predict_fit(Trace{std::move(data)}, device_budget(device), "pytorch").notes;
+  };
+  CHECK(notes("gpu", "NVIDIA A100-SXM4-40GB", "a100-40gb").empty());
+  CHECK(notes("gpu", "NVIDIA A100-SXM4-40GB", "a100-80gb").empty());
+  CHECK(notes("gpu", "NVIDIA GeForce RTX 3090", "rtx-3090").size() == 1);  // its context is assumed
+  CHECK(notes("gpu", "NVIDIA GeForce RTX 3090", "a100-40gb") ==
+        std::vector<std::string>{
+            "the trace is of a job on NVIDIA GeForce RTX 3090; temporary tensors and workspaces may be others on "
+            "a100-40gb: `tidepool record --dry --torch --device a100-40gb` records them"});
+  CHECK(notes("gpu", "NVIDIA GeForce RTX 3090", "t4").size() == 2);
+  CHECK_THAT(notes("device", "cpu", "a100-40gb").at(0), ContainsSubstring("of a job on the CPU; "));
+}
