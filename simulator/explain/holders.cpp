@@ -122,6 +122,17 @@ std::string holder_text(const Holder& holder) {
   return (holder.named_by == NamedBy::kOperator ? "of operator " : "") + holder.module;
 }
 
+namespace {
+
+/// Whether the job failed while PyTorch's hook recorded it.
+bool failed_with_hook(const Trace& trace) {
+  const auto& meta = trace.data().meta;
+  const auto capture = meta.find("capture");
+  return meta.contains("failure") && capture != meta.end() && capture->second.ends_with("torch");
+}
+
+}  // namespace
+
 std::vector<std::string> missing_names(const Trace& trace) {
   const auto any_op = [&](auto&& has) { return std::any_of(trace.ops().begin(), trace.ops().end(), has); };
   const auto any_buffer = [&](auto&& has) { return std::any_of(trace.buffers().begin(), trace.buffers().end(), has); };
@@ -131,8 +142,10 @@ std::vector<std::string> missing_names(const Trace& trace) {
         "the trace has no ops, so it does not say which op uses a buffer; `tidepool record --torch` records them");
   else if (!any_op([&](const Op& op) { return !trace.text(op.module).empty(); }))
     missing.push_back(
-        fmt::format("the trace has no modules, so {} stand for them; `tidepool record --torch` records modules",
-                    any_op([](const Op& op) { return op.line.valid(); }) ? "lines of the code" : "operators"));
+        fmt::format("the trace has no modules, so {} stand for them; {}",
+                    any_op([](const Op& op) { return op.line.valid(); }) ? "lines of the code" : "operators",
+                    failed_with_hook(trace) ? "the job failed before a recorded step called one"
+                                            : "`tidepool record --torch` records modules"));
   if (!any_buffer([](const Buffer& buffer) { return buffer.kind != BufferKind::kUnknown; }))
     missing.emplace_back("the trace has no kinds of buffers; `tidepool record --torch` records them");
   return missing;

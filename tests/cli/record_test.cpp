@@ -122,7 +122,9 @@ TEST_CASE("a step of PyTorch that did not end is not recorded, unless the job fa
         "optimizer, or a smaller --skip\n");
   CHECK_FALSE(std::filesystem::exists(folder.file("a.tide")));
   CHECK_FALSE(std::filesystem::exists(folder.file("a.raw")));
-  CHECK(run_program(hooked_job(folder, {}, kAlloc + step(1, false), "exit 4")).code == 4);
+  const ProgramResult failed = run_program(hooked_job(folder, {}, kAlloc + step(1, false), "exit 4"));
+  CHECK(failed.code == 4);
+  CHECK_THAT(failed.err, ContainsSubstring(", part of 1 iteration: the job failed in it\n"));
   CHECK(summarize(load_trace(folder.file("a.tide"))).ops == 1);
 }
 

@@ -185,4 +185,8 @@ TEST_CASE("without modules and lines, operators name buffers, and the report say
             "the trace has no modules, so operators stand for them; `tidepool record --torch` records modules",
             "the trace has no kinds of buffers; `tidepool record --torch` records them"});
   CHECK(missing_names(TwoLayers{}.trace).empty());
+  TraceData data = trace.data();
+  data.meta = {{"capture", "torch"}, {"failure", "ValueError: no data"}};
+  CHECK(missing_names(Trace{std::move(data)})[0] ==
+        "the trace has no modules, so operators stand for them; the job failed before a recorded step called one");
 }

@@ -202,12 +202,16 @@ std::string some(std::size_t count, const char* one, const char* more) {
   return fmt::format("{} {}", count, count == 1 ? one : more);
 }
 
+/// Whether the only step that the hook recorded is the one in which the job failed.
+bool has_part_only(const Recorded& recorded) { return recorded.steps && recorded.whole_steps == 0; }
+
 /// @return  the number of the trace's iterations
-std::size_t print_recorded(const std::string& output, const Trace& trace) {
+std::size_t print_recorded(const std::string& output, const Trace& trace, const Recorded& recorded) {
   const Summary sum = summarize(trace);
   fmt::print(stderr, "{}: {}, {}, {}, {}\n", output, some(sum.kernels, "kernel", "kernels"),
              some(sum.copies, "copy", "copies"), some(sum.buffers, "buffer", "buffers"),
-             some(sum.iterations, "iteration", "iterations"));
+             has_part_only(recorded) ? "part of 1 iteration: the job failed in it"
+                                     : some(sum.iterations, "iteration", "iterations"));
   for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output, line);
   return sum.iterations;
 }
@@ -222,19 +226,21 @@ Trace with_failure(Trace trace, const std::string& failure) {
 }
 
 /// @return  the number of the trace's iterations
-std::size_t save_trace(const Arguments& arguments, const std::string& raw, const std::string& failure) {
+std::size_t save_trace(const Arguments& arguments, const std::string& raw, const Recorded& recorded,
+                       const std::string& failure) {
   Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
   trace = with_failure(std::move(trace), failure);
   write_file(arguments.output, to_trace_file(trace));
   if (arguments.like_ranks)
     fmt::print(stderr, "tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
-  return print_recorded(arguments.output, trace);
+  return print_recorded(arguments.output, trace, recorded);
 }
 
 /// Writes the job file, and the trace of each rank beside it.
 /// @return  the number of iterations of the rank with the fewest
-std::size_t save_job(const Arguments& arguments, const std::string& raw, const std::string& failure) {
+std::size_t save_job(const Arguments& arguments, const std::string& raw, const Recorded& recorded,
+                     const std::string& failure) {
   const auto shorten = [&](LoweredRank rank) {
     const auto asked = iterations_asked_for(rank.trace, arguments);
     return asked ? iterations(std::move(rank), asked->first, asked->second) : rank;
@@ -248,7 +254,7 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const s
   std::size_t least = SIZE_MAX;
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank)
     if (first_of.empty() || first_of[rank] == rank)
-      least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank]));
+      least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank], recorded));
     else
       fmt::print(stderr, "{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank,
                  first_of[rank]);
@@ -307,8 +313,8 @@ int record(const Arguments& arguments) {
       return status != 0 ? status : 1;
     }
     const std::string failure = status == 0 ? "" : recorded.said.empty() ? how_it_ended(status) : recorded.said;
-    const std::size_t iterations = recorded.several_ranks ? save_job(arguments, raw.string(), failure)
-                                                          : save_trace(arguments, raw.string(), failure);
+    const std::size_t iterations = recorded.several_ranks ? save_job(arguments, raw.string(), recorded, failure)
+                                                          : save_trace(arguments, raw.string(), recorded, failure);
     if (const std::string broken = broken_promise(recorded, iterations, arguments); !broken.empty()) {
       fmt::print(stderr, "tidepool: {}\n", broken);
       if (result == 0) result = 1;
