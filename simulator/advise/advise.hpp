@@ -39,7 +39,8 @@ struct Advice {
   std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
   /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The
-  /// changes that do not fit follow, by increasing peak, if they lower the peak by at least 1 %. If the step fits as it is: at most a setting of the allocator.
+  /// changes that do not fit follow, by increasing peak, if they lower the peak by at least 1 %. If the step fits as it
+  /// is: at most a setting of the allocator.
   std::vector<Change> changes;
 };
 

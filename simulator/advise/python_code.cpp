@@ -172,8 +172,8 @@ def micro_batches(batch):
 #     for inputs, labels in micro_batches((inputs, labels)):
 #         (loss_of(model(inputs), labels) / PARTS).backward()
 #     optimizer.step()
-# A loss that compares samples of the batch, such as a contrastive one, and layers that normalise over the batch, such as
-# BatchNorm, see one piece at a time: the training is another one.
+# A loss that compares samples of the batch, such as a contrastive one, and layers that normalise over the batch, such
+# as BatchNorm, see one piece at a time: the training is another one.
 )",
                      parts);
 }

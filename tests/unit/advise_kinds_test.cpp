@@ -36,8 +36,8 @@ TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
 }
 
 TEST_CASE("a batch that fits with no number of parts is divided into no more parts than lower the peak") {
-  // 108000 B stay whole; 16000 B are divided. 64 parts need 108250 B. 16 parts need 750 B more, which is less than 1 % of
-  // the peak; 8 parts need 1750 B more.
+  // 108000 B stay whole; 16000 B are divided. 64 parts need 108250 B. 16 parts need 750 B more, which is less than 1 %
+  // of the peak; 8 parts need 1750 B more.
   TraceBuilder build;
   const auto op = [&](Phase phase) {
     return Op{.name = build.text("mm"), .module = build.text("m"), .phase = phase, .duration = 10_us};
