@@ -20,6 +20,7 @@
 #include "traces/error.hpp"
 #include "traces/input.hpp"
 #include "traces/nearest.hpp"
+#include "traces/say.hpp"
 
 namespace {
 
@@ -188,13 +189,13 @@ int main(int argc, char** argv) {
     finish_output();
     return code;
   } catch (const tidepool::InputError& error) {
-    fmt::print(stderr, "tidepool: {}\n", error.what());
+    tidepool::say("tidepool: {}\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
     say_out_of_memory();
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tidepool: {}\n", explain(error));
+    tidepool::say("tidepool: {}\n", explain(error));
     return 1;
   }
 }

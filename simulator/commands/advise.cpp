@@ -20,6 +20,7 @@
 #include "traces/json_text.hpp"
 #include "traces/nearest.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -101,22 +102,22 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
 int apply(const RunSpec& spec, const Advice& advice) {
   if (advice.reserved) {
     const bool set = !advice.changes.empty();
-    fmt::print(stderr, "advise: the step's tensors fit, PyTorch's allocator reserves {}{}\n", to_text(*advice.reserved),
-               set ? "; no change of the script is needed but\n" + advice.changes.front().code : "");
+    say("advise: the step's tensors fit, PyTorch's allocator reserves {}{}\n", to_text(*advice.reserved),
+        set ? "; no change of the script is needed but\n" + advice.changes.front().code : "");
     return set ? 0 : 1;
   }
   if (advice.base_peak <= spec.capacity) {
-    fmt::print(stderr, "advise: the step fits as it is: its peak is {}\n", to_text(advice.base_peak));
+    say("advise: the step fits as it is: its peak is {}\n", to_text(advice.base_peak));
     return 0;
   }
   const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
                                   [](const Change& change) { return change.is_python(); });
   if (found == advice.changes.end()) {
-    fmt::print(stderr, "advise: no change of the script that was tried lowers the peak by 1 % or more\n");
+    say("advise: no change of the script that was tried lowers the peak by 1 % or more\n");
     return 1;
   }
   fmt::print("{}", found->code);
-  if (!found->fits) fmt::print(stderr, "advise: the change does not fit: its peak is {}\n", to_text(found->peak));
+  if (!found->fits) say("advise: the change does not fit: its peak is {}\n", to_text(found->peak));
   return found->fits ? 0 : 1;
 }
 
@@ -134,7 +135,7 @@ int run(const Arguments& arguments) {
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
     const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, tried);
-    for (const std::string& note : advice.notes) fmt::print(stderr, "advise: {}\n", note);
+    for (const std::string& note : advice.notes) say("advise: {}\n", note);
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);

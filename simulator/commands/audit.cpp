@@ -16,6 +16,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -119,8 +120,7 @@ int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
   const auto matched =
       std::count_if(schedules.begin(), schedules.end(), [](const ReplayedSchedule& each) { return each.matches(); });
   const int code = !schedules.empty() && matched == std::ssize(schedules) ? 0 : 1;
-  if (schedules.empty())
-    fmt::print(stderr, "tidepool: {}: nothing was compared: no schedule is stored\n", arguments.path);
+  if (schedules.empty()) say("tidepool: {}: nothing was compared: no schedule is stored\n", arguments.path);
   if (arguments.json) {
     nlohmann::ordered_json object{
         {"format", to_text(graph.form)}, {"schedules", schedules.size()}, {"matched", matched}};
@@ -149,7 +149,7 @@ int run(const Arguments& arguments) {
     return run_schedules(arguments, parse_recompute_graph(input, *form));
   const AuditReport report = audit(arguments, input);
   const std::string said = verdict(arguments, report.total());
-  if (!said.empty()) fmt::print(stderr, "tidepool: {}\n", said);
+  if (!said.empty()) say("tidepool: {}\n", said);
   const int code = report.exact() && report.total().compared() > 0 ? 0 : 1;
   if (arguments.json) {
     nlohmann::ordered_json object = to_json(report.total());

@@ -15,6 +15,7 @@
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -232,7 +233,7 @@ int run(const Arguments& arguments) {
   found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
   found.remedies = remedies_for(trace, found.instant);
   arguments.json ? print_json(arguments, found) : print_text(arguments, found);
-  for (const std::string& line : missing_names(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
+  for (const std::string& line : missing_names(trace)) say("{}: {}\n", arguments.trace, line);
   return 0;
 }
 

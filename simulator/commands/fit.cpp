@@ -28,6 +28,7 @@
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -344,7 +345,7 @@ class Search {
     std::optional<Job> job = recorded(batch);
     if (!job) return {.batch = batch, .failed = "nothing was recorded"};
     const Fit fit = fit_of(arguments_, *job);
-    fmt::print(stderr, "batch {}: {} predicted\n", batch, to_text(fit.predicted));
+    say("batch {}: {} predicted\n", batch, to_text(fit.predicted));
     BatchTrial trial{.batch = batch, .fits = fit.fits, .predicted = fit.predicted};
     if (fit.fits && !job->failure.empty()) trial.failed = "the job failed: " + job->failure;
     if (trial.failed.empty() && cannot_tell(*job, fit)) trial.failed = untrained(arguments_, *job);
@@ -386,8 +387,8 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
     print_text(arguments, job, fit, largest);
     if (advice) fmt::print("{}", text_of(*advice));
   }
-  if (!job.said.empty()) fmt::print(stderr, "last output of the job or its recording:\n{}", job.said);
-  for (const std::string& line : remarks(arguments, job, fit)) fmt::print(stderr, "{}: {}\n", job.name, line);
+  if (!job.said.empty()) say("last output of the job or its recording:\n{}", job.said);
+  for (const std::string& line : remarks(arguments, job, fit)) say("{}: {}\n", job.name, line);
   return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "traces/error.hpp"
 #include "traces/job/job.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -141,7 +142,7 @@ int judge_ranks(const std::string& path, const std::string& device, const std::s
   for (const Trace& trace : job.traces)
     if (const std::string failure = failure_of(trace); !failure.empty())
       notes.insert(fmt::format("the job failed: {}; what it did until then is judged", failure));
-  for (const std::string& note : notes) fmt::print(stderr, "{}: {}\n", path, note);
+  for (const std::string& note : notes) say("{}: {}\n", path, note);
   return cannot_tell(job, fits) ? 1 : 0;
 }
 

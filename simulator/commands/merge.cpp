@@ -7,6 +7,7 @@
 
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -21,8 +22,8 @@ int run(const Arguments& arguments) {
   for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses wrong files
   Database into{arguments.output};
   const MergeCount count = merge(arguments.sources, into, arguments.any_version);
-  fmt::print(stderr, "{} new runs, {} known ones; {} are in {}\n", grouped(count.added), grouped(count.known),
-             grouped(into.runs()), arguments.output);
+  say("{} new runs, {} known ones; {} are in {}\n", grouped(count.added), grouped(count.known), grouped(into.runs()),
+      arguments.output);
   return 0;
 }
 

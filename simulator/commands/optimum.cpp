@@ -21,6 +21,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -102,7 +103,7 @@ bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   }
   const Nanos expected = found.cycle.value_or(found.makespan);
   if (time == expected) return true;
-  fmt::print(stderr, "optimum: the plan replays in {} ns; expected {} ns\n", time.count(), expected.count());
+  say("optimum: the plan replays in {} ns; expected {} ns\n", time.count(), expected.count());
   return false;
 }
 
@@ -133,7 +134,7 @@ int run(const Arguments& arguments) {
                            1;
       write_plan(arguments.plan_out, {trace.hash(), written, replay(trace, written, found.plan), found.plan});
     } else {
-      fmt::print(stderr, "{}: not written; no plan was found\n", arguments.plan_out);
+      say("{}: not written; no plan was found\n", arguments.plan_out);
       failed = true;
     }
   }

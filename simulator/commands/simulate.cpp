@@ -24,6 +24,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -136,8 +137,8 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
 /// Writes the plan of a run that ended well. @return  false if the run has none
 bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& spec, Result result) {
   if (result.outcome != Outcome::kOk) {
-    fmt::print(stderr, "{}: not written; the run ended with {}, and only a run with outcome ok has a plan\n", path,
-               to_text(result.outcome));
+    say("{}: not written; the run ended with {}, and only a run with outcome ok has a plan\n", path,
+        to_text(result.outcome));
     return false;
   }
   write_plan(path, {trace.hash(), spec, result.totals, std::move(result.realised)});
@@ -152,13 +153,12 @@ class IterationProgress {
     const Clock::time_point now = Clock::now();
     if (!terminal_ || now - shown_ < std::chrono::milliseconds{200}) return;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
-    fmt::print(stderr, "\r\x1b[K{} iterations, none began as an earlier one did; {}/s", grouped(done),
-               short_number(done / seconds));
+    say("\r\x1b[K{} iterations, none began as an earlier one did; {}/s", grouped(done), short_number(done / seconds));
     shown_ = now;
   }
   /// Removes the line from the terminal and starts again for the next run. @return  the number of iterations done
   int clear() {
-    if (shown_ != begin_) fmt::print(stderr, "\r\x1b[K");
+    if (shown_ != begin_) say("\r\x1b[K");
     begin_ = shown_ = Clock::now();
     return std::exchange(done_, 0);
   }
@@ -199,7 +199,7 @@ int run(const Arguments& arguments) {
   }
   refuse_job_options(arguments.job, arguments.trace);
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
-  if (has_cpu_times(trace.trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, kCpuTimes);
+  if (has_cpu_times(trace.trace)) say("{}: {}\n", arguments.trace, kCpuTimes);
   const Grid grid{with_defaults(arguments.grid), trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)
@@ -220,7 +220,7 @@ int run(const Arguments& arguments) {
     });
     const int done = progress.clear();
     if (Interruptible::asked()) {
-      fmt::print(stderr, "{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
+      say("{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
       return Interruptible::code();
     }
     std::optional<Bound> bound;
@@ -236,8 +236,8 @@ int run(const Arguments& arguments) {
       print_run(row, spec, grid.ideal_peak(), result, bound);
     }
     if (!result.cycle.settled)
-      fmt::print(stderr, "{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n",
-                 spec.policy.text, result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
+      say("{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n", spec.policy.text,
+          result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
     if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
   }
   return failed ? 1 : 0;

@@ -11,6 +11,7 @@
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -62,7 +63,7 @@ int run(const Arguments& arguments) {
   const Structure structure = find_structure(trace);
   const Nanos wall{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
   arguments.json ? print_json(arguments.input, trace, structure, wall) : print_text(trace, structure);
-  fmt::print(stderr, "{} in {}\n", counted(number_of_ops(trace), "op"), to_text(wall));
+  say("{} in {}\n", counted(number_of_ops(trace), "op"), to_text(wall));
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/say.hpp"
 #include "traces/utf8.hpp"
 
 namespace tidepool {
@@ -103,7 +104,7 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
   const std::string progress =
       fmt::format("{} of {} runs are in {}", count(result.runs - result.missing), count(result.runs), arguments.output);
   if (Interruptible::asked()) {
-    fmt::print(stderr, "interrupted: {}; the same command goes on from there\n", progress);
+    say("interrupted: {}; the same command goes on from there\n", progress);
     return Interruptible::code();
   }
   if (result.missing > 0)
@@ -112,7 +113,7 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
                                          result.shards.size() == 1 ? "its" : "their", result.folder)};
   print_results(parts, database, {}, arguments.show);
   std::fflush(stdout);
-  fmt::print(stderr, "all {} runs are in {}\n", count(result.runs), arguments.output);
+  say("all {} runs are in {}\n", count(result.runs), arguments.output);
   return 0;
 }
 

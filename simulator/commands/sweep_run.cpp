@@ -21,35 +21,35 @@
 #include "simulator/text/table.hpp"
 #include "simulator/text/terminal.hpp"
 #include "traces/error.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
 
 void show_progress(const SweepProgress& now) {
   const std::size_t wanted = now.runs - now.present;
-  fmt::print(stderr, "\r\x1b[K");
+  say("\r\x1b[K");
   if (now.done == 0 || now.done == wanted) return;
   const double rate = static_cast<double>(now.done) / std::max(now.seconds, 1e-9);
-  fmt::print(stderr, "{} of {} runs, {} runs/s", grouped(static_cast<std::int64_t>(now.done)),
-             grouped(static_cast<std::int64_t>(wanted)), short_number(rate));
-  if (now.seconds_to_go) fmt::print(stderr, ", about {:.0f} s to go", std::max(*now.seconds_to_go, 1.0));
+  say("{} of {} runs, {} runs/s", grouped(static_cast<std::int64_t>(now.done)),
+      grouped(static_cast<std::int64_t>(wanted)), short_number(rate));
+  if (now.seconds_to_go) say(", about {:.0f} s to go", std::max(*now.seconds_to_go, 1.0));
 }
 
 void print_summary(const SweepProgress& end, const Database& database) {
   const bool kept = database.path() != ":memory:";
-  fmt::print(stderr, "{} in {:.2f} s: {} runs/s, {} actions/s", counted(static_cast<std::int64_t>(end.done), "run"),
-             end.seconds, short_number(static_cast<double>(end.done) / std::max(end.seconds, 1e-9)),
-             short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
+  say("{} in {:.2f} s: {} runs/s, {} actions/s", counted(static_cast<std::int64_t>(end.done), "run"), end.seconds,
+      short_number(static_cast<double>(end.done) / std::max(end.seconds, 1e-9)),
+      short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
   if (const std::size_t there = end.present - end.elsewhere; there > 0)
-    fmt::print(stderr, "; {} were there already", grouped(static_cast<std::int64_t>(there)));
-  if (end.elsewhere > 0)
-    fmt::print(stderr, "; another sweep did {} meanwhile", grouped(static_cast<std::int64_t>(end.elsewhere)));
-  fmt::print(stderr, "{}\n", kept ? "; all are in " + database.path() : "; nothing is kept without -o FILE");
+    say("; {} were there already", grouped(static_cast<std::int64_t>(there)));
+  if (end.elsewhere > 0) say("; another sweep did {} meanwhile", grouped(static_cast<std::int64_t>(end.elsewhere)));
+  say("{}\n", kept ? "; all are in " + database.path() : "; nothing is kept without -o FILE");
   if (end.unsettled > 0)
-    fmt::print(stderr, "{} did not settle within their iterations: their times are means over the last half of them\n",
-               grouped(static_cast<std::int64_t>(end.unsettled)));
+    say("{} did not settle within their iterations: their times are means over the last half of them\n",
+        grouped(static_cast<std::int64_t>(end.unsettled)));
   if (end.failed > 0)
-    fmt::print(stderr, "{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
+    say("{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
 }
 
 /// The frontier of one trace on one machine, from the database.
@@ -81,7 +81,7 @@ std::string kept(const SweepProgress& progress, const Database& database) {
 }
 
 void print_interrupted(const SweepProgress& progress, const Database& database, bool terminal) {
-  fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
+  say("{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
 }
 
 /// Ends the program without waiting for the runs in progress, which may take hours. The runs that `progress` counts as

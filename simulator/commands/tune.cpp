@@ -15,6 +15,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -123,7 +124,7 @@ int run(const Arguments& arguments) {
   const std::vector<TunedSetting> tuned = tune(program.trace, settings, capacity);
   const Nanos wall{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
   arguments.json ? print_json(arguments, program, tuned, capacity) : print_text(arguments, program, tuned, capacity);
-  fmt::print(stderr, "{} settings in {}\n", settings.size(), to_text(wall));
+  say("{} settings in {}\n", settings.size(), to_text(wall));
   return tuned.front().outcome == Outcome::kOk ? 0 : 1;
 }
 

@@ -20,6 +20,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -73,7 +74,7 @@ int run(const Arguments& arguments) {
   const ViewOptions options{.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()};
   fmt::print("\n{}", arguments.map ? map_text(step, history, spec, result, arguments.at, options)
                                    : view_text(step.trace(), history, spec.capacity, options));
-  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
+  for (const std::string& line : warnings(trace)) say("{}: {}\n", arguments.trace, line);
   return 0;
 }
 

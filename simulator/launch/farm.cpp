@@ -10,6 +10,7 @@
 #include "simulator/sweep/merge.hpp"
 #include "simulator/sweep/version.hpp"
 #include "traces/folder.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -100,8 +101,8 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
   FarmResult state = lacking(order, parts, database);
   for (int attempt = 1; attempt <= kTries && state.missing > 0 && !stop; ++attempt) {
     if (attempt > 1)
-      fmt::print(stderr, "{} not complete; once more\n",
-                 state.shards.size() == 1 ? "1 shard is" : fmt::format("{} shards are", state.shards.size()));
+      say("{} not complete; once more\n",
+          state.shards.size() == 1 ? "1 shard is" : fmt::format("{} shards are", state.shards.size()));
     launcher.run(script, folder + "/%.log", state.shards, stop);
     collect(folder, database);
     state = lacking(order, parts, database);

@@ -11,6 +11,7 @@
 #include "simulator/launch/launcher.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/text/counted.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 namespace {
@@ -63,7 +64,7 @@ class Slurm final : public Launcher {
     if (!(file >> name)) return;
     const Job job{name};
     if (finished(job)) return;
-    fmt::print(stderr, "job {} of an earlier sweep is still there; waiting for it\n", job.text());
+    say("job {} of an earlier sweep is still there; waiting for it\n", job.text());
     follow(job, stop);
   }
 
@@ -71,8 +72,7 @@ class Slurm final : public Launcher {
            const std::atomic<bool>& stop) override {
     const Job job = submit(script, log, indices);
     std::ofstream{job_file(script)} << job.parsable() << '\n';
-    fmt::print(stderr, "submitted job {} with {}\n", job.text(),
-               counted(static_cast<std::int64_t>(indices.size()), "task"));
+    say("submitted job {} with {}\n", job.text(), counted(static_cast<std::int64_t>(indices.size()), "task"));
     follow(job, stop);
   }
 
@@ -89,7 +89,7 @@ class Slurm final : public Launcher {
       std::this_thread::sleep_for(wait);
       wait = std::min(wait * 2, std::chrono::milliseconds{kLongestWait});
     }
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
+    if (isatty(STDERR_FILENO)) say("\r\x1b[K");
   }
 
   Job submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
@@ -130,7 +130,7 @@ class Slurm final : public Launcher {
     for (std::string line; std::getline(lines, line);)
       if (!line.empty() && !line.starts_with("CLUSTER:"))  // with -M, some versions print this line first
         ++(line.starts_with("PENDING") ? pending : others);
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job.text(), pending, others);
+    if (isatty(STDERR_FILENO)) say("\r\x1b[Kjob {}: {} tasks wait, {} run", job.text(), pending, others);
     return pending + others == 0;
   }
 

@@ -10,6 +10,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -75,7 +76,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
   for (std::size_t i = 0; i < order.traces.size(); ++i) {
     const std::string& path = order.traces[i];
     NamedTrace trace{path, load_trace(path)};
-    if (has_cpu_times(trace.trace)) fmt::print(stderr, "{}: {}\n", path, kCpuTimes);
+    if (has_cpu_times(trace.trace)) say("{}: {}\n", path, kCpuTimes);
     const std::string hash = trace.trace.hash();
     if (!known)
       order.hashes.push_back(hash);
@@ -84,7 +85,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
     const auto same = std::find_if(parts.begin(), parts.end(),
                                    [&](const SweepPart& other) { return other.trace.trace.hash() == hash; });
     if (same != parts.end()) {
-      fmt::print(stderr, "{}: the same step as {}; left out\n", path, same->trace.name);
+      say("{}: the same step as {}; left out\n", path, same->trace.name);
       continue;
     }
     Grid grid{order.grid, trace.trace};

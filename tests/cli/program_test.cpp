@@ -1,6 +1,8 @@
 // Behaviour that all commands have in common.
 #include "tests/program.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 
 #include "tests/catch.hpp"
@@ -9,13 +11,17 @@ using namespace tidepool;
 
 namespace {
 
+/// Exit code of `tidepool` with arguments and redirections as in a shell; -1 if a signal ended it.
+int code_of(const std::string& words) {
+  const int status = std::system(("'" TIDEPOOL_PROGRAM "' " + words).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /// Exit code and stderr of `tidepool policies`, with its stdout redirected by the shell.
 ProgramResult policies_to(const std::string& redirection) {
   const ScratchFolder scratch;
-  const std::string line =
-      std::string{"'" TIDEPOOL_PROGRAM "' policies "} + redirection + " 2>'" + scratch.file("err") + "'";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", content_of(scratch.file("err"))};
+  const int code = code_of("policies " + redirection + " 2>'" + scratch.file("err") + "'");
+  return {code, "", content_of(scratch.file("err"))};
 }
 
 }  // namespace
@@ -27,6 +33,24 @@ TEST_CASE("output that could not be written is an error") {
   const ProgramResult closed = policies_to(">&-");
   CHECK(closed.code == 1);
   CHECK(closed.err == "tidepool: stdout: not all of it could be written: Bad file descriptor\n");
+}
+
+TEST_CASE("messages that cannot be printed do not change the exit code") {
+  const ScratchFolder scratch;
+  const std::string trace = " '" TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide' ",
+                    none = " '" + scratch.file("none") + "' ", output = " -o '" + scratch.file("a.tide") + "' ";
+  for (const std::string redirection : {">/dev/null 2>/dev/full", ">/dev/null 2>&-"}) {
+    INFO(redirection);
+    CHECK(code_of("info" + trace + redirection) == 0);
+    CHECK(code_of("info" + none + redirection) == 2);
+    CHECK(code_of("import" + none + output + redirection) == 2);
+    CHECK(code_of("sweep" + trace + "--policy lru --capacity 0.9x " + redirection) == 0);
+    CHECK(code_of("record --torch --no-gpu" + output + "-- sh -c 'exit 9' " + redirection) == 9);
+    CHECK_FALSE(std::filesystem::exists(scratch.file("a.raw")));
+  }
+  const std::string pipe = scratch.file("pipe");  // without a reader once it is open
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(code_of("info" + none + "3<>'" + pipe + "' 2>'" + pipe + "' 3<&-") == 2);
 }
 
 TEST_CASE("a full disk ends every command that writes a file with 1, and names the file") {

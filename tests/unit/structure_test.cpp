@@ -147,6 +147,15 @@ TEST_CASE("every header is included once") {
     }
 }
 
+TEST_CASE("no part prints messages in a way that ends the program if stderr cannot be written") {
+  for (const Source& source : sources())
+    if (source.part != "tests")
+      for (const std::string& line : source.lines) {
+        INFO(source.path << ": " << line);
+        CHECK(line.find("fmt::print(stderr") == std::string::npos);
+      }
+}
+
 TEST_CASE("every policy registers itself") {
   for (const Source& source : sources())
     if (registers(source.path)) {

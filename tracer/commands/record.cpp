@@ -30,6 +30,7 @@
 #include "traces/job/job_output.hpp"
 #include "traces/job/like_ranks.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -208,11 +209,11 @@ bool has_part_only(const Recorded& recorded) { return recorded.steps && recorded
 /// @return  the number of the trace's iterations
 std::size_t print_recorded(const std::string& output, const Trace& trace, const Recorded& recorded) {
   const Summary sum = summarize(trace);
-  fmt::print(stderr, "{}: {}, {}, {}, {}\n", output, some(sum.kernels, "kernel", "kernels"),
-             some(sum.copies, "copy", "copies"), some(sum.buffers, "buffer", "buffers"),
-             has_part_only(recorded) ? "part of 1 iteration: the job failed in it"
-                                     : some(sum.iterations, "iteration", "iterations"));
-  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output, line);
+  say("{}: {}, {}, {}, {}\n", output, some(sum.kernels, "kernel", "kernels"), some(sum.copies, "copy", "copies"),
+      some(sum.buffers, "buffer", "buffers"),
+      has_part_only(recorded) ? "part of 1 iteration: the job failed in it"
+                              : some(sum.iterations, "iteration", "iterations"));
+  for (const std::string& line : warnings(trace)) say("{}: {}\n", output, line);
   return sum.iterations;
 }
 
@@ -233,7 +234,7 @@ std::size_t save_trace(const Arguments& arguments, const std::string& raw, const
   trace = with_failure(std::move(trace), failure);
   write_file(arguments.output, to_trace_file(trace));
   if (arguments.like_ranks)
-    fmt::print(stderr, "tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
+    say("tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
   return print_recorded(arguments.output, trace, recorded);
 }
 
@@ -256,14 +257,11 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const R
     if (first_of.empty() || first_of[rank] == rank)
       least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank], recorded));
     else
-      fmt::print(stderr, "{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank,
-                 first_of[rank]);
-  fmt::print(stderr, "{}: {}, {} of {}\n", arguments.output, some(job.traces.size(), "rank", "ranks"),
-             some(job.job.collectives.size(), "collective", "collectives"),
-             some(job.job.groups.size(), "group", "groups"));
+      say("{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank, first_of[rank]);
+  say("{}: {}, {} of {}\n", arguments.output, some(job.traces.size(), "rank", "ranks"),
+      some(job.job.collectives.size(), "collective", "collectives"), some(job.job.groups.size(), "group", "groups"));
   if (unmatched > 0)
-    fmt::print(
-        stderr, "{}: {}\n", arguments.output,
+    say("{}: {}\n", arguments.output,
         unmatched == 1
             ? "1 more collective is not in the traces of all its ranks; it is a kernel"
             : fmt::format("{} more collectives are not in the traces of all their ranks; they are kernels", unmatched));
@@ -305,10 +303,10 @@ int record(const Arguments& arguments) {
   try {
     const Recorded recorded = look_at_recorded(raw);
     if (status != 0)
-      fmt::print(stderr, "tidepool: the job {}{}\n", how_it_ended(status),
-                 recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
+      say("tidepool: the job {}{}\n", how_it_ended(status),
+          recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
     if (const std::string reason = nothing_recorded(recorded, arguments, status); !reason.empty()) {
-      fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
+      say("tidepool: nothing recorded: {}\n", reason);
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
       return status != 0 ? status : 1;
     }
@@ -316,12 +314,12 @@ int record(const Arguments& arguments) {
     const std::size_t iterations = recorded.several_ranks ? save_job(arguments, raw.string(), recorded, failure)
                                                           : save_trace(arguments, raw.string(), recorded, failure);
     if (const std::string broken = broken_promise(recorded, iterations, arguments); !broken.empty()) {
-      fmt::print(stderr, "tidepool: {}\n", broken);
+      say("tidepool: {}\n", broken);
       if (result == 0) result = 1;
     }
   } catch (const InputError& error) {
-    fmt::print(stderr, "tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n",
-               error.what(), raw.string());
+    say("tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n", error.what(),
+        raw.string());
     return status != 0 ? status : 1;
   }
   if (!arguments.keep_raw) fs::remove_all(raw);

@@ -14,6 +14,7 @@
 #include "traces/job/job_import.hpp"
 #include "traces/job/job_output.hpp"
 #include "traces/redact.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -54,10 +55,9 @@ int import_job(const Arguments& arguments) {
     for (Trace& trace : loaded.traces) trace = redacted(std::move(trace));
   write_job(arguments.output, loaded);
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
-    for (const std::string& line : warnings(loaded.traces[rank]))
-      fmt::print(stderr, "{}: {}\n", loaded.job.ranks[rank].trace, line);
-  fmt::print(stderr, "{}: {} ranks, {} collectives; the recorded ends of one collective differ by up to {}\n",
-             arguments.output, loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
+    for (const std::string& line : warnings(loaded.traces[rank])) say("{}: {}\n", loaded.job.ranks[rank].trace, line);
+  say("{}: {} ranks, {} collectives; the recorded ends of one collective differ by up to {}\n", arguments.output,
+      loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
   return 0;
 }
 
@@ -67,9 +67,9 @@ int import_trace(const Arguments& arguments) {
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
   const Summary sum = summarize(trace);
-  fmt::print(stderr, "{}: {} buffers, {} ops, ideal peak {}, {} on disk\n", arguments.output, sum.buffers, sum.ops,
-             to_text(sum.ideal_peak), to_text(Bytes{static_cast<std::int64_t>(bytes.size())}));
-  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.input, line);
+  say("{}: {} buffers, {} ops, ideal peak {}, {} on disk\n", arguments.output, sum.buffers, sum.ops,
+      to_text(sum.ideal_peak), to_text(Bytes{static_cast<std::int64_t>(bytes.size())}));
+  for (const std::string& line : warnings(trace)) say("{}: {}\n", arguments.input, line);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/refuse.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -161,8 +162,7 @@ int inform_of_job(const Arguments& arguments) {
   else
     print_job_table(loaded);
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
-    for (const std::string& line : warnings(loaded.traces[rank]))
-      fmt::print(stderr, "{}: rank {}: {}\n", arguments.input, rank, line);
+    for (const std::string& line : warnings(loaded.traces[rank])) say("{}: rank {}: {}\n", arguments.input, rank, line);
   return 0;
 }
 
@@ -184,9 +184,9 @@ int inform(const Arguments& arguments) {
     print_largest(trace, arguments.largest);
   }
   const std::size_t records = summarize(trace).records();
-  fmt::print(stderr, "{} records in {}, {:.1f} M/s\n", records, to_text(took),
-             static_cast<double>(records) * 1e3 / static_cast<double>(std::max<std::int64_t>(took.count(), 1)));
-  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.input, line);
+  say("{} records in {}, {:.1f} M/s\n", records, to_text(took),
+      static_cast<double>(records) * 1e3 / static_cast<double>(std::max<std::int64_t>(took.count(), 1)));
+  for (const std::string& line : warnings(trace)) say("{}: {}\n", arguments.input, line);
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/input.hpp"
 #include "traces/nearest.hpp"
+#include "traces/say.hpp"
 #include "traces/summary.hpp"
 #include "traces/synthetic/gpt.hpp"
 #include "traces/synthetic/resnet.hpp"
@@ -49,8 +50,8 @@ int run(const Arguments& arguments) {
   const Trace trace = make(arguments);
   write_file(arguments.output, to_trace_file(trace));
   const Summary sum = summarize(trace);
-  fmt::print(stderr, "{}: synthetic, {} buffers, {} ops, {}, ideal peak {}\n", arguments.output, sum.buffers, sum.ops,
-             to_text(sum.duration), to_text(sum.ideal_peak));
+  say("{}: synthetic, {} buffers, {} ops, {}, ideal peak {}\n", arguments.output, sum.buffers, sum.ops,
+      to_text(sum.duration), to_text(sum.ideal_peak));
   return 0;
 }
 

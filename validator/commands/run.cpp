@@ -20,6 +20,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 #include "traces/json_text.hpp"
+#include "traces/say.hpp"
 #include "validator/live/live_program.hpp"
 
 namespace tidepool {
@@ -95,9 +96,7 @@ std::string deviation(const Json& json) {
 
 /// Prints rows of a name and a value on stderr, since stdout is that of the job's command.
 void print(const Json& json) {
-  const auto row = [](std::string_view name, const std::string& value) {
-    fmt::print(stderr, "{:<20}{}\n", name, value);
-  };
+  const auto row = [](std::string_view name, const std::string& value) { say("{:<20}{}\n", name, value); };
   const auto quantity = [&](const char* name, const char* key, auto unit) {
     if (json.contains(key)) row(name, to_text(decltype(unit){json[key].template get<std::int64_t>()}));
   };
@@ -217,7 +216,7 @@ int run(const Arguments& arguments) {
   else
     print(json);
   const std::string broken = broken_promise(arguments, json, file);
-  if (!broken.empty()) fmt::print(stderr, "tidepool: {}\n", broken);
+  if (!broken.empty()) say("tidepool: {}\n", broken);
   return status != 0 ? status : broken.empty() ? 0 : 1;
 }
 
