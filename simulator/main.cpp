@@ -100,10 +100,12 @@ std::size_t words_behind_dashes(int argc, char** argv) {
 }
 
 /// Opens a substitute for a standard stream that the caller has closed. Reading from the substitute, or writing to it,
-/// fails. Without it, the next opened file would get the stream's number.
+/// fails. Without it, the next opened file would get the stream's number. In programs that this one starts, the stream
+/// is closed, as it was here.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd)
-    if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    if (fcntl(fd, F_GETFD) == -1)
+      static_cast<void>(open("/dev/null", O_CLOEXEC | (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY)));
 }
 
 /// @throws std::system_error  if a part of the output could not be written; printing throws the same error

@@ -78,11 +78,19 @@ std::vector<char*> words_of(const std::vector<std::string>& command) {
 }
 
 /// Becomes the command; only returns, with errno, if it cannot.
+/// Makes `to` the same as `from`, an open descriptor. If `from` is a standard stream that the command does not get, the
+/// command does not get `to` either.
+void redirect(int from, int to) {
+  const int flags = fcntl(from, F_GETFD);
+  dup2(from, to);
+  if (from <= STDERR_FILENO && flags > 0 && (flags & FD_CLOEXEC) != 0) fcntl(to, F_SETFD, FD_CLOEXEC);
+}
+
 void become(char* const* words, const ChildOptions& options) {
   for (const auto& [name, value] : options.environment)
     if (setenv(name.c_str(), value.c_str(), 1) != 0) return;
-  if (options.output >= 0) dup2(options.output, STDOUT_FILENO);
-  if (options.errors >= 0) dup2(options.errors, STDERR_FILENO);
+  if (options.output >= 0) redirect(options.output, STDOUT_FILENO);
+  if (options.errors >= 0) redirect(options.errors, STDERR_FILENO);
   execvp(words[0], words);
 }
 

@@ -53,6 +53,20 @@ TEST_CASE("messages that cannot be printed do not change the exit code") {
   CHECK(code_of("info" + none + "3<>'" + pipe + "' 2>'" + pipe + "' 3<&-") == 2);
 }
 
+TEST_CASE("a command that is run has the standard streams that the program has") {
+  const ScratchFolder scratch;
+  const std::string record = "record --torch --no-gpu -o '" + scratch.file("a.tide") + "' -- sh -c ";
+  // The job ends with 1 for each open stream of 0, with 2 for 1, and with 4 for 2. 8 says that it ran.
+  const std::string job =
+      "'code=8; test -e /proc/self/fd/0 && code=$((code + 1)); test -e /proc/self/fd/1 && code=$((code + 2)); "
+      "test -e /proc/self/fd/2 && code=$((code + 4)); exit $code' ";
+  CHECK(code_of(record + job + "</dev/null >/dev/null 2>/dev/null") == 15);
+  CHECK(code_of(record + job + "<&- >/dev/null 2>/dev/null") == 14);
+  CHECK(code_of(record + job + "</dev/null >&- 2>/dev/null") == 13);
+  CHECK(code_of(record + job + "</dev/null >/dev/null 2>&-") == 11);
+  CHECK(code_of(record + job + "<&- >&- 2>&-") == 8);
+}
+
 TEST_CASE("a full disk ends every command that writes a file with 1, and names the file") {
   const ScratchFolder scratch;
   const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide";

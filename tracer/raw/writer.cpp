@@ -21,6 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tracer/raw/descriptor.hpp"
+
 namespace tidepool::raw {
 namespace {
 
@@ -203,7 +205,7 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
       state->free.push_back(&chunk);
     }
     if (options.pack != nullptr) state->packed.reset(new char[options.chunk_bytes]);
-    state->file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    state->file = beyond_streams(::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (state->file < 0) return errno;
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.realtime = now(CLOCK_REALTIME);

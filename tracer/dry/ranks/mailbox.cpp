@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "tracer/raw/descriptor.hpp"
+
 namespace tidepool::dry {
 namespace {
 
@@ -56,7 +58,7 @@ bool has_ended(pid_t process) {
 Mailbox::Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience)
     : folder_{std::move(folder)}, rank_{rank}, patience_{patience} {
   make_folders(folder_);
-  own_ = open(path(rank).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+  own_ = raw::beyond_streams(open(path(rank).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
   if (own_ < 0) fail(path(rank));
   post({}, {});
 }
@@ -83,7 +85,7 @@ void Mailbox::post(const MessageTag& tag, std::span<const std::byte> content) {
 }
 
 void Mailbox::read(std::uint32_t from, Sender& sender) const {
-  if (sender.file < 0) sender.file = open(path(from).c_str(), O_RDONLY | O_CLOEXEC);
+  if (sender.file < 0) sender.file = raw::beyond_streams(open(path(from).c_str(), O_RDONLY | O_CLOEXEC));
   if (sender.file < 0) return;  // the sender has not made its file yet
   for (;;) {
     Envelope envelope;

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -28,6 +30,19 @@ class Records(unittest.TestCase):
             file.close()
             kinds = [json.loads(line).get("kind") for line in path.read_text().splitlines()]
             self.assertEqual(kinds, [None, "kept", "later", "clock"])
+
+
+class Descriptors(unittest.TestCase):
+    def test_a_stream_that_the_job_closed_stays_free_for_the_job(self):
+        script = ("import os, sys\n"
+                  "from tidepool_torch.raw_file import RawFile\n"
+                  "os.close(1)\n"
+                  "RawFile(sys.argv[1])\n"
+                  "os.fstat(1)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True,
+                                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            self.assertIn("Bad file descriptor", ran.stderr)
 
 
 class Names(unittest.TestCase):

@@ -1,6 +1,7 @@
 """Raw captures as JSON lines (tracer/raw/FORMAT.md), written by the recorder of a framework."""
 
 import errno
+import fcntl
 import functools
 import json
 import os
@@ -13,6 +14,16 @@ _MOST_HELD = 64 << 20  # characters of records; when more are held, they are wri
 
 
 now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
+
+
+def _beyond_streams(descriptor):
+    """The descriptor, or a copy above 2: the numbers of standard streams that the job closed stay free for the job."""
+    if descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 class RawFile:
@@ -38,7 +49,7 @@ class RawFile:
             part = "" if number == 1 else f".{number}"
             path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
             try:
-                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                return _beyond_streams(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
             except FileExistsError:
                 continue
         raise FileExistsError(errno.EEXIST, f"{_MOST_FILES} files of this process are there; expected fewer", path)
