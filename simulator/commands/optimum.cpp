@@ -21,6 +21,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/output.hpp"
 #include "traces/say.hpp"
 
 namespace tidepool {
@@ -108,6 +109,7 @@ bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
 }
 
 int run(const Arguments& arguments) {
+  require_writable(arguments.plan_out);
   const Trace trace = load_trace(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with);
   const Grid grid{arguments.grid, trace};

@@ -16,6 +16,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/output.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
@@ -93,6 +94,7 @@ OpOrder order_asked(const std::string& rule, const Lifetimes& lifetimes, const D
 }
 
 int run(const Arguments& arguments) {
+  require_writable(arguments.output);
   const Trace trace = load_trace(arguments.trace);
   if (const std::size_t iterations = summarize(trace).iterations; iterations > 1)
     refuse("{}: {} iterations; expected one step, as 'tidepool import {} --iteration 1 -o step.tide' writes it",

@@ -24,6 +24,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 #include "traces/json_text.hpp"
+#include "traces/output.hpp"
 
 namespace tidepool {
 namespace {
@@ -153,6 +154,7 @@ void pack_file(const std::string& path, const Arguments& arguments, const std::v
 }
 
 int run(const Arguments& arguments) {
+  require_writable(arguments.layout_out);
   std::vector<std::string> pools = split_list(arguments.pools);
   if (arguments.pools == "all") {
     pools.clear();

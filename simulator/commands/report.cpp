@@ -24,6 +24,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/output.hpp"
 
 namespace tidepool {
 namespace {
@@ -142,6 +143,7 @@ ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments) {
+  require_writable(arguments.output);
   ReportContent content;
   content.command = command_of(arguments);
   std::optional<NamedTrace> trace;

@@ -24,6 +24,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/output.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
 
@@ -198,6 +199,7 @@ int run(const Arguments& arguments) {
     return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
   }
   refuse_job_options(arguments.job, arguments.trace);
+  require_writable(arguments.plan_out);
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
   if (has_cpu_times(trace.trace)) say("{}: {}\n", arguments.trace, kCpuTimes);
   const Grid grid{with_defaults(arguments.grid), trace.trace};

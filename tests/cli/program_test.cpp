@@ -67,6 +67,37 @@ TEST_CASE("a command that is run has the standard streams that the program has")
   CHECK(code_of(record + job + "<&- >&- 2>&-") == 8);
 }
 
+TEST_CASE("an output that cannot be written is refused before the work begins, and is not made") {
+  const ScratchFolder scratch;
+  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", nowhere = scratch.file("none/a"),
+                    folder = scratch.file("folder");
+  std::filesystem::create_directory(folder);
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"simulate", trace, "--first", "--plan-out"},
+                                             {"optimum", trace, "--capacity", "0.9x", "--plan-out"},
+                                             {"pack", trace, "--pool", "tide-pool", "--layout-out"},
+                                             {"order", trace, "-o"},
+                                             {"report", trace, "-o"},
+                                             {"calibrate", "-o"}}) {
+    INFO(words[0]);
+    const auto refused = [&](const std::string& output) {
+      std::vector<std::string> all = words;
+      all.push_back(output);
+      const ProgramResult result = run_program(all);
+      CHECK(result.code == 2);
+      CHECK(result.out == "");
+      return result.err;
+    };
+    CHECK(refused(nowhere) == "tidepool: " + nowhere + ": cannot be written: No such file or directory\n");
+    CHECK(refused(folder) == "tidepool: " + folder + ": is a directory; expected a file\n");
+  }
+  const std::string ran = scratch.file("ran");
+  const ProgramResult result = run_program({"record", "--torch", "--no-gpu", "-o", folder, "--", "touch", ran});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: " + folder + ": is a directory; expected a file\n");
+  CHECK_FALSE(std::filesystem::exists(ran));
+}
+
 TEST_CASE("a full disk ends every command that writes a file with 1, and names the file") {
   const ScratchFolder scratch;
   const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide";

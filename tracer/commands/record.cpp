@@ -29,6 +29,7 @@
 #include "traces/iteration.hpp"
 #include "traces/job/job_output.hpp"
 #include "traces/job/like_ranks.hpp"
+#include "traces/output.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -292,6 +293,7 @@ int record(const Arguments& arguments) {
            output.string());
   if (const fs::path folder = output.parent_path(); !folder.empty() && !fs::is_directory(folder))
     refuse("-o {}: there is no folder {}; expected one that exists", output.string(), folder.string());
+  require_writable(output.string());
   if (arguments.no_gpu && !arguments.is_dry && !records_torch(arguments))
     refuse("--no-gpu: nothing would be recorded; expected --torch too");
   if (fs::exists(raw))

@@ -9,6 +9,7 @@
 #include "traces/error.hpp"
 #include "traces/input.hpp"
 #include "traces/json_text.hpp"
+#include "traces/output.hpp"
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 
@@ -65,6 +66,7 @@ int run(const Arguments& arguments) {
   if (arguments.backend != "host" && arguments.backend != "cuda")
     throw InputError{fmt::format("--backend: '{}' is not a backend; expected host or cuda", arguments.backend)};
   const CalibrationOptions options = options_of(arguments);
+  require_writable(arguments.output);
   Calibration calibration =
       arguments.backend == "host" ? calibrate_host(options) : calibrate_device(arguments, options);
   if (!arguments.name.empty()) calibration.machine.name = arguments.name;
