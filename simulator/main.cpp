@@ -87,7 +87,9 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
     return "no command; expected one (tidepool --help lists them)";
   std::string what = error.what(), name = app.get_name();
   for (const CLI::App* command : app.get_subcommands()) name += " " + command->get_name();
-  if (const std::vector<std::string> extras = app.remaining(true); !extras.empty())
+  std::vector<std::string> extras = app.remaining(true);
+  std::erase(extras, "--");  // the parser keeps it, and it is no argument
+  if (!extras.empty())
     what = fmt::format("'{}' {} not expected", fmt::join(extras, "', '"), extras.size() == 1 ? "is" : "are");
   return fmt::format("{} ({} --help lists all arguments)", what, name);
 }

@@ -173,6 +173,9 @@ TEST_CASE("missing and surplus arguments are named in order, with the command th
   CHECK(refused({"simulate"}) == "tidepool: trace is required (tidepool simulate --help lists all arguments)\n");
   CHECK(refused({"simulate", "x.tide", "--capacity"}) ==
         "tidepool: --capacity: 1 required TEXT missing (tidepool simulate --help lists all arguments)\n");
+  CHECK(refused({"record", "--"}) == "tidepool: command is required (tidepool record --help lists all arguments)\n");
+  CHECK(refused({"record", "--device", "rtx-3090", "--", "python3", "x.py"}) ==
+        "tidepool: --device requires --dry (tidepool record --help lists all arguments)\n");
   CHECK(refused({"info", "a", "b"}) == "tidepool: 'b' is not expected (tidepool info --help lists all arguments)\n");
   CHECK(refused({"info", "a", "b", "c"}) ==
         "tidepool: 'b', 'c' are not expected (tidepool info --help lists all arguments)\n");
