@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "traces/error.hpp"
 
@@ -77,7 +78,6 @@ std::vector<char*> words_of(const std::vector<std::string>& command) {
   return words;
 }
 
-/// Becomes the command; only returns, with errno, if it cannot.
 /// Makes `to` the same as `from`, an open descriptor. If `from` is a standard stream that the command does not get, the
 /// command does not get `to` either.
 void redirect(int from, int to) {
@@ -86,12 +86,20 @@ void redirect(int from, int to) {
   if (from <= STDERR_FILENO && flags > 0 && (flags & FD_CLOEXEC) != 0) fcntl(to, F_SETFD, FD_CLOEXEC);
 }
 
+/// Becomes the command; only returns, with errno, if it cannot.
 void become(char* const* words, const ChildOptions& options) {
   for (const auto& [name, value] : options.environment)
     if (setenv(name.c_str(), value.c_str(), 1) != 0) return;
   if (options.output >= 0) redirect(options.output, STDOUT_FILENO);
   if (options.errors >= 0) redirect(options.errors, STDERR_FILENO);
   execvp(words[0], words);
+}
+
+/// "; expected a program, as in -- python3 train.py", if a command that cannot be run is the name of such a file.
+std::string hint(const std::string& word) {
+  std::error_code unknown;
+  if (!word.ends_with(".py") || !std::filesystem::is_regular_file(word, unknown)) return "";
+  return fmt::format("; expected a program, as in -- python3 {}", word);
 }
 
 }  // namespace
@@ -121,7 +129,8 @@ pid_t start_child(const std::vector<std::string>& command, const ChildOptions& o
     }
   }
   close(failure[0]);
-  if (error != 0) throw InputError{fmt::format("{}: cannot be run: {}", command.at(0), std::strerror(error))};
+  if (error != 0)
+    throw InputError{fmt::format("{}: cannot be run: {}{}", command.at(0), std::strerror(error), hint(command.at(0)))};
   return child;
 }
 

@@ -112,7 +112,12 @@ void tell_apart(Arguments& arguments) {
            fmt::join(before, " "), before.size());
   if (!before.empty() && !arguments.command.empty())
     refuse("{} -- {}: a trace and a command; expected one of them", before[0], fmt::join(arguments.command, " "));
-  if (!before.empty()) arguments.trace = before[0];
+  if (before.empty()) return;
+  std::error_code unknown;
+  if (before[0].ends_with(".py") && std::filesystem::is_regular_file(before[0], unknown))
+    refuse("{}: a Python script; expected a trace or a snapshot, or a command after --, as in -- python3 {}", before[0],
+           before[0]);
+  arguments.trace = before[0];
 }
 
 std::vector<std::string> with_batch(std::vector<std::string> command, std::int64_t batch) {

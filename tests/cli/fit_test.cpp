@@ -120,6 +120,18 @@ TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
   CHECK(json.at("notes").at(0) == "the job was stopped after " + seconds + " s, before a training step");
 }
 
+TEST_CASE("tidepool fit says how a Python script is judged that was given as a trace") {
+  const ScratchFolder folder;
+  const std::string script = folder.file("train.py");
+  std::ofstream{script} << "import torch\n";
+  const ProgramResult result = run_program({"fit", script, "--device", "rtx-3090"});
+  CHECK(result.code == 2);
+  CHECK(result.err ==
+        "tidepool: " + script +
+            ": a Python script; expected a trace or a snapshot, or a command after --, as in -- python3 " + script +
+            "\n");
+}
+
 TEST_CASE("tidepool fit cannot judge a job that was stopped before it used the device") {
   for (const bool with_json : {false, true}) {
     std::vector<std::string> arguments{"fit", "--device", "rtx-3090", "--seconds", "1", "--", "sleep", "60"};

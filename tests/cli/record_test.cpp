@@ -33,6 +33,11 @@ TEST_CASE("tidepool record refuses unsupported options before it runs the job") 
         "tidepool: --no-gpu: nothing would be recorded; expected --torch too\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--library", "/nowhere.so", "--", "true"}) ==
         "tidepool: --library: /nowhere.so: no such file; expected libtidepool_inject.so\n");
+  const std::string script = folder.file("train.py");
+  std::ofstream{script} << "";
+  CHECK(message({"record", "--torch", "--no-gpu", "-o", folder.file("a.tide"), "--", script}) ==
+        "tidepool: " + script + ": cannot be run: Permission denied; expected a program, as in -- python3 " + script +
+            "\n");
   if (!recorder_is_built()) return;
   CHECK(message({"record", "-o", folder.file("a.tide"), "--signal", "SIGFOO", "--", "true"}) ==
         "tidepool: --signal: 'SIGFOO' is no signal; expected USR1, USR2, HUP, WINCH or a number\n");
