@@ -102,7 +102,8 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   const bool took_all = std::chrono::steady_clock::now() - begin >= std::chrono::seconds{seconds};
   if (Interruptible::asked()) return {};
   if (!fs::exists(path) && took_all)
-    throw StoppedUnrecorded{fmt::format("the job was stopped after {} s, before it used the device", seconds)};
+    throw StoppedUnrecorded{fmt::format(
+        "the job was stopped after {} s, before it used the device; --seconds gives it more time", seconds)};
   if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
   DryRecording recording{.trace = load_trace(path),
                          .stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL),

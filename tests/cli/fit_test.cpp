@@ -137,7 +137,7 @@ TEST_CASE("tidepool fit cannot judge a job that was stopped before it used the d
     std::vector<std::string> arguments{"fit", "--device", "rtx-3090", "--seconds", "1", "--", "sleep", "60"};
     if (with_json) arguments.insert(arguments.begin() + 1, "--json");
     const ProgramResult result = run_program(arguments);
-    const std::string said = "the job was stopped after 1 s, before it used the device";
+    const std::string said = "the job was stopped after 1 s, before it used the device; --seconds gives it more time";
     CHECK(result.code == 1);
     CHECK(result.err.empty());
     if (with_json)
