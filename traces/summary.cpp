@@ -74,7 +74,10 @@ std::vector<std::string> warnings(const Trace& trace) {
   say(lost.dropped_records, "or more records were lost");
   say(lost.unmatched_frees, lost.unmatched_frees == 1 ? "free of memory whose allocation was not seen"
                                                       : "frees of memory whose allocation was not seen");
-  say(lost.unknown_pointers, "values in kernel parameters look like device addresses but are in no recorded buffer");
+  say(lost.unknown_pointers,
+      lost.unknown_pointers == 1
+          ? "value in kernel parameters looks like a device address but is in no recorded buffer"
+          : "values in kernel parameters look like device addresses but are in no recorded buffer");
   if (lost.clock_residual_ns != 0)
     lines.push_back(fmt::format("clocks of the recording differ by up to {} after they were aligned",
                                 to_text(Nanos{lost.clock_residual_ns})));

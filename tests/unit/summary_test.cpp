@@ -15,4 +15,9 @@ TEST_CASE("info says in words which values are in no known buffer, and by how mu
         std::vector<std::string>{
             "500 values in kernel parameters look like device addresses but are in no recorded buffer",
             "clocks of the recording differ by up to 4.09 ms after they were aligned"});
+  TraceBuilder one;
+  one.losses() = {.unknown_pointers = 1};
+  CHECK(warnings(one.finish()) ==
+        std::vector<std::string>{
+            "1 value in kernel parameters looks like a device address but is in no recorded buffer"});
 }
