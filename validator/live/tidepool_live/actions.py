@@ -130,6 +130,32 @@ class Actions:
             self._run_again(self._plan.producer[version])
         self._bringing.discard(version)
 
+    def lend(self):
+        """Brings the content of all live tensors back for a while. Returns what take_back() needs."""
+        lent = []
+        with torch._C._AutoDispatchBelowAutograd():
+            for number, tensors in list(self._contents.tensors.items()):
+                version, home = tensors.version, tensors.home()
+                if self._contents.of(version) is None or home is None:
+                    continue
+                was_there = self._contents.storage(version, number) is not None
+                if not was_there:
+                    self.require(version)
+                self._contents.ready(version)
+                if self._contents.fill_home(version, number) or not was_there:
+                    lent.append((number, version, was_there))
+        return lent
+
+    def take_back(self, lent):
+        """Content that lend() brought back leaves again, except that of tensors which have changed or ended since."""
+        for number, version, was_there in lent:
+            tensors = self._contents.tensors.get(number)
+            if tensors is None or tensors.version != version or self._contents.of(version) is None:
+                continue
+            self._contents.empty_home(version, number)
+            if not was_there:
+                self._contents.drop(version, number)
+
     def settle(self, spared=()):
         """Brings the content of all live tensors back to their storages, except spared versions."""
         with torch._C._AutoDispatchBelowAutograd():

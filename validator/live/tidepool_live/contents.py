@@ -205,6 +205,22 @@ class Contents:
         self._contents.pop(version, None)
         return True
 
+    def fill_home(self, version, buffer):
+        """Copies a version from the plan's storage to the empty one of the program's tensors. Returns whether that was needed."""
+        home, storage = self.home(version, buffer), self.storage(version, buffer)
+        if home is None or storage is home or home.nbytes() > 0:
+            return False
+        home.resize_(storage.nbytes())
+        bytes_of(home).copy_(bytes_of(storage))
+        self._meter.count(home)
+        return True
+
+    def empty_home(self, version, buffer):
+        """Undoes fill_home()."""
+        home = self.home(version, buffer)
+        if home is not None and home is not self.storage(version, buffer):
+            self._empty(home)
+
     def grow(self, version, buffer, size):
         """Gives the program's tensors of a version memory again, without content: an op overwrites all of it."""
         home = self.home(version, buffer)

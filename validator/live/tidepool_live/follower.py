@@ -1,18 +1,20 @@
 """Comparison of a live job with its trace, op by op, and execution of a plan on its tensors."""
 
+import contextlib
 import weakref
 
 import torch
 from tidepool_torch.errors import RecordingError
 from tidepool_torch.guest import Guest
 from tidepool_torch.program import Buffer
-from tidepool_torch.schema import SHAPE_ONLY, UNINITIALISED, OpCall
-from tidepool_torch.storages import EMPTY, HOST, wraps
+from tidepool_torch.schema import SHAPE_ONLY, OpCall
+from tidepool_torch.storages import wraps
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .actions import Actions
+from .calls import Anywhere, allocates, changes_something
 from .contents import Contents, Tensors
 from .meter import Meter
 from .program import Matcher
@@ -55,6 +57,8 @@ class Follower(Guest):
         self._named = []  # live buffers of models and optimizers from before the first followed step
         self._unused = {}  # those that no op of the step uses -> trace buffer
         self._issued = 0  # actions before ops [0, _issued) are done
+        self._borrowed = []  # what ops that are not in the trace brought back, for Actions.take_back()
+        self._lending = 0  # contexts of lent() that are entered: then no action is executed
         self._call = self._state = self._substitutes = None
         self._between = 0  # ops that are not in the trace, since the last step began or ended
         self._most_between = max(16, len(plan.ops) // 4)  # the largest number of such ops within a step
@@ -71,7 +75,7 @@ class Follower(Guest):
         return LiveStorages(self, on_gpu, self._meter)
 
     def _new_position(self):
-        return _Anywhere()
+        return Anywhere()
 
     meta = None
 
@@ -114,9 +118,9 @@ class Follower(Guest):
         signature = self._plan.signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
         fits = signature == self._plan.ops[index].signature and self._same_buffers(op, index)
         if self._whole and not fits and self._beside(op, signature, index):
-            if self._between == 0:
+            if self._between == 0 and not self._lending:
                 self._strange_op = op.name
-            self._between += 1
+            self._between += not self._lending
             return
         continued = self._matcher.advance(signature)
         if not continued or not fits:
@@ -132,7 +136,7 @@ class Follower(Guest):
         steps, a read of the loss. It must not write to buffers of the step, nor be the first op of the step."""
         if index == 0:
             return True
-        return (self._between < self._most_between and signature != self._plan.ops[0].signature and
+        return ((self._between < self._most_between or self._lending) and signature != self._plan.ops[0].signature and
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
     # Before an op.
@@ -206,11 +210,28 @@ class Follower(Guest):
         self.settle()
 
     def settle(self):
-        """Brings the content of all tensors back, for code that reads memory without ops (torch.save)."""
+        """Brings the content of all tensors back for good."""
         if self.lost:
             return
         with _disable_current_modes(), torch.no_grad():
             self._actions.settle()
+
+    @contextlib.contextmanager
+    def lent(self):
+        """For code that reads memory without ops (torch.save): the content of all tensors is there, and no action of the plan
+        takes it away. What came back leaves again at the end."""
+        with _disable_current_modes(), torch.no_grad():
+            lent = self._actions.lend() if not self.lost else []
+        self._lending += 1
+        try:
+            yield
+        finally:
+            self._lending -= 1
+            try:
+                with _disable_current_modes(), torch.no_grad():
+                    self._actions.take_back(lent)
+            except Exception as error:
+                self.give_up(error)
 
     def resident(self, tensor):
         """The tensor, or one with the same elements if its own storage is empty: for code that runs no ops."""
@@ -232,7 +253,7 @@ class Follower(Guest):
             self._issue(index)
         else:
             expected = None
-            if call.short_name in UNINITIALISED or self._uses_empty(given):
+            if allocates(call) or self._uses_empty(given):
                 self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
         if expected is None and self._whole and self._disturbs(call, given):
             self._actions.settle()
@@ -244,7 +265,7 @@ class Follower(Guest):
 
     def _disturbs(self, call, given):
         """Whether an op that is not the expected one may write to buffers of the step."""
-        return _changes_something(call, given) and any(
+        return changes_something(call, given) and any(
             call.access(argument, tensor) in ("write", "read_write") for argument, tensor, buffer in given
             if isinstance(buffer, Buffer) and buffer in self._numbers)
 
@@ -294,6 +315,7 @@ class Follower(Guest):
                 continue
             if expected is None and self._contents.storage(version, number) is None:
                 self._repeat_first_actions()
+                self._borrowed.append((number, version, False))
             full = self._bring(tensor, buffer, version)
             if full is not tensor:
                 replaced[id(tensor)] = (tensor, full)
@@ -324,9 +346,12 @@ class Follower(Guest):
 
     def _issue(self, index):
         """Executes the actions that precede ops up to `index`."""
-        if not self._whole and index != 0:
+        if self._lending or not self._whole and index != 0:
             return
         with torch._C._AutoDispatchBelowAutograd():
+            if self._borrowed and self._issued <= index:
+                self._actions.take_back(self._borrowed)
+                self._borrowed = []
             while self._issued <= index:
                 self._issued += 1
                 for verb, subject in self._plan.actions[self._issued - 1]:
@@ -439,6 +464,7 @@ class Follower(Guest):
     def _remember(self):
         """Assumes that the buffers that outlived the last whole iteration are the ones that exist now."""
         self._becomes = dict(self._became)
+        self._borrowed = []
         self._numbers, self._contents.tensors = {}, {}
         for buffer, number in self._lasting.items():
             storage = self._storages.home(buffer)
@@ -460,7 +486,7 @@ class Follower(Guest):
         self.report.finish(self._meter, self._copies.clock(), self._contents)
         self.report.count_peaks(self._copies)
         self._strange = 0
-        self._before, self._issued = dict(self._numbers), 0
+        self._before, self._issued, self._borrowed = dict(self._numbers), 0, []
         self._between = 0
         held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
         for buffer, number in self._before.items():
@@ -470,29 +496,3 @@ class Follower(Guest):
                 self._contents.tensors[then] = held[number]
                 held[number].version = self._plan.first_version[then]
         self._lasting, self._became = dict(self._numbers), dict(self._becomes)
-
-
-class _Anywhere:
-    """Replacement of Position, which finds modules, phases and lines of ops: they are not needed here."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def start_iteration(self):
-        pass
-
-    def now(self):
-        return "", "forward", ""
-
-
-def _changes_something(call, given):
-    """Whether a trace could contain the op: it is no view, it writes or returns a tensor, and it uses the device."""
-    if given and all(buffer is HOST or buffer is EMPTY for _, _, buffer in given):
-        return False
-    if call.short_name in UNINITIALISED or call.short_name in ("_unsafe_view", "lift_fresh"):
-        return False
-    returns = call.func._schema.returns
-    return not returns or any(each.alias_info is None or each.alias_info.is_write for each in returns)

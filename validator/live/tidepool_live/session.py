@@ -57,11 +57,11 @@ class Session:
         save = torch.save
 
         @functools.wraps(save)
-        def save_settled(*args, **kwargs):
-            self._follower.settle()
-            return save(*args, **kwargs)
+        def save_lent(*args, **kwargs):
+            with self._follower.lent():
+                return save(*args, **kwargs)
 
-        torch.save = save_settled  # torch.save reads storages by address, without ops
+        torch.save = save_lent  # torch.save reads storages by address, without ops
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}

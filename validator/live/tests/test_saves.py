@@ -1,0 +1,85 @@
+"""Checkpoints of jobs that follow a plan."""
+
+import contextlib
+import ctypes
+import io
+import types
+import unittest
+from unittest import mock
+
+from support import Planned, torch
+
+from tidepool_live.session import Session
+
+
+class Saves(unittest.TestCase):
+    """Checkpoints are saved while parameters of the plan are on the host."""
+
+    def make(self):
+        torch.manual_seed(0)
+        network, x = torch.nn.ModuleList([torch.nn.Linear(64, 512), torch.nn.Linear(64, 8)]), torch.randn(512, 64)
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+        def step(between=lambda: None):
+            scale = (x[:1] * 2).mean()
+            between()
+            large = x.repeat(1, 4)  # 512 KiB, for which the first layer's 128 KiB must go
+            scale = scale + large.square().mean()
+            del large
+            loss = network[1](x).square().mean() + network[0](x[:8]).square().mean() * scale
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss.item()
+
+        return network, optimizer, step
+
+    def check(self, save):
+        planned = Planned(self.make, "tide", "0.9x")
+        self.addCleanup(planned.close)
+        self.assertTrue(planned.program.parked)
+
+        def run(plan):
+            network, optimizer, step = self.make()
+            values, saved = [step()], []
+
+            def checkpoint():
+                saved.append(io.BytesIO())
+                torch.save(network.state_dict(), saved[-1])
+
+            report = None
+            with mock.patch.object(torch, "save", save), contextlib.ExitStack() as scope:
+                if plan is not None:
+                    session = Session(plan)
+                    session._discovery.stop()
+                    with mock.patch("tidepool_live.session.outermost_modules", return_value=[network]):
+                        session._follow([optimizer])
+                    scope.enter_context(contextlib.closing(types.SimpleNamespace(close=lambda: (
+                        session._saved.__exit__(None, None, None), session._follower.__exit__(None, None, None)))))
+                for _ in range(3):
+                    values += [step(), step(checkpoint)]
+                    checkpoint()
+                values.append(step())
+                report = session.report() if plan is not None else None
+            return values, [file.getvalue() for file in saved], report
+
+        values, saved, report = run(planned.program)
+        self.assertEqual((values, saved), run(None)[:2])
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (7, 0, {}))
+        self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
+
+    def test_what_a_checkpoint_within_a_step_brings_back_leaves_again(self):
+        self.check(torch.save)
+
+    def test_a_checkpoint_that_copies_storages_as_on_a_gpu_has_all_content(self):
+        def save(state, file):
+            for tensor in state.values():
+                storage = tensor.untyped_storage()
+                copy = torch.UntypedStorage(storage.nbytes()).copy_(storage)
+                file.write(ctypes.string_at(copy.data_ptr(), copy.nbytes()))
+
+        self.check(save)
+
+
+if __name__ == "__main__":
+    unittest.main()
