@@ -59,7 +59,7 @@ struct Job {
   std::optional<RecordedMemory> recorded;  ///< only for a snapshot
   std::string conf;                        ///< the recorded setting of the allocator
   bool stopped = false;                    ///< the recording was stopped after --seconds
-  std::string failure, said;               ///< see DryRecording; "" if the job did not fail
+  std::string failure, hint, said;         ///< see DryRecording; "" if the job did not fail
 };
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
@@ -72,6 +72,7 @@ Job job_of_file(const std::string& path) {
                .recorded = std::move(recorded),
                .conf = std::move(conf),
                .failure = std::move(failure),
+               .hint = "",
                .said = ""};
   };
   if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
@@ -97,6 +98,7 @@ std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<
              .conf = "",
              .stopped = recording->stopped,
              .failure = std::move(recording->failure),
+             .hint = std::move(recording->hint),
              .said = std::move(recording->said)};
 }
 
@@ -169,6 +171,7 @@ std::vector<std::string> remarks(const Arguments& arguments, const Job& job, con
     lines.push_back(fmt::format("the job was stopped after {} s{}", arguments.seconds, until));
   else if (!job.failure.empty())
     lines.push_back(fmt::format("the job failed: {}{}", job.failure, until));
+  if (!job.hint.empty()) lines.push_back(job.hint);
   lines.insert(lines.end(), fit.notes.begin(), fit.notes.end());
   for (const std::string& line : missing_names(job.trace)) lines.push_back(line);
   return lines;

@@ -73,6 +73,17 @@ std::string failure_in(const std::string& said) {
   return lines.back().starts_with(recorder) ? lines.back().substr(recorder.size()) : lines.back();
 }
 
+/// The recorder's sentence about the zeros of a dry run, which is taken out of `said`; "" if it printed none.
+std::string take_hint(std::string& said) {
+  const std::string recorder = "tidepool: ", begin = "\n" + recorder + "in a dry run, ";
+  const std::size_t at = said.rfind(begin);
+  if (at == std::string::npos) return "";
+  const std::size_t end = std::min(said.find('\n', at + 1), said.size());
+  std::string hint = said.substr(at + 1 + recorder.size(), end - at - 1 - recorder.size());
+  said.erase(at, end - at);
+  return hint;
+}
+
 }  // namespace
 
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device,
@@ -98,7 +109,7 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
                                      std::to_string(seconds)};
   arguments.insert(arguments.end(), command.begin(), command.end());
   const auto begin = std::chrono::steady_clock::now();
-  const ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
+  ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
   const bool took_all = std::chrono::steady_clock::now() - begin >= std::chrono::seconds{seconds};
   if (Interruptible::asked()) return {};
   if (!fs::exists(path) && took_all)
@@ -108,8 +119,10 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   DryRecording recording{.trace = load_trace(path),
                          .stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL),
                          .failure = "",
+                         .hint = "",
                          .said = ""};
   if (ran.code != 0 && !recording.stopped) {
+    recording.hint = take_hint(ran.said);
     recording.failure = failure_in(ran.said);
     recording.said = last_lines(ran.said);
   }

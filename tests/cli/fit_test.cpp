@@ -110,6 +110,8 @@ TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
   CHECK(result.code == 1);
   CHECK_THAT(result.out, StartsWith("cannot tell: the job ended before a training step; until then "));
   CHECK_THAT(result.err, ContainsSubstring(": the job ended before a training step: ValueError: no data\n"));
+  CHECK_THAT(result.err, ContainsSubstring(": in a dry run, kernels compute nothing and their results are zeros, "));
+  CHECK_THAT(result.err, !ContainsSubstring("tidepool: in a dry run, "));  // once
   // Time enough to import PyTorch: more than three times as long as the whole job above.
   const std::string seconds = std::to_string(3 + 3 * std::chrono::ceil<std::chrono::seconds>(took).count());
   result = run_program({"fit", "--device", "rtx-3090", "--json", "--seconds", seconds, "--", python, "-c",

@@ -155,6 +155,25 @@ TEST_CASE("the message about a job's end has its last output") {
   CHECK(trace.data().meta.at("failure") == "ValueError: bad data");
 }
 
+TEST_CASE("a dry run in which a job failed or trained nothing says that its results are zeros") {
+  const ScratchFolder folder;
+  const auto said = [&](const std::string& dry, const std::string& records, const std::string& end) {
+    std::vector<std::string> options{"--skip", "0"};
+    if (!dry.empty()) options.push_back(dry);
+    return run_program(hooked_job(folder, options, records, end)).err;
+  };
+  const std::string fails = "echo 'AssertionError: NaN!' > $TIDEPOOL_RAW/1.said; exit 1";
+  const std::string hint = "tidepool: in a dry run, kernels compute nothing and their results are zeros, ";
+  const std::string whole = kAlloc + step(1, true);
+  CHECK_THAT(said("--dry", whole, fails),
+             Catch::Matchers::StartsWith("tidepool: the job ended with exit status 1 (AssertionError: NaN!)\n" + hint));
+  CHECK_THAT(said("--dry", kAlloc + step(1, false), ""), Catch::Matchers::StartsWith(hint));
+  const std::string too_large = "echo 'torch.OutOfMemoryError: CUDA out of memory' > $TIDEPOOL_RAW/1.said; exit 1";
+  for (const std::string& quiet : {said("--dry", whole, ""), said("--dry", whole, "exit 3"),
+                                   said("--dry", whole, too_large), said("", whole, fails)})
+    CHECK_THAT(quiet, !ContainsSubstring("in a dry run"));
+}
+
 TEST_CASE("a trace says why its job failed, and has no failure if it did not") {
   const ScratchFolder folder;
   const auto failure = [&](const std::string& end) {

@@ -186,6 +186,16 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
+/// A sentence about the zeros of a dry run, if the job failed or trained nothing: they may be the reason; else empty.
+std::string zeros_hint(const Recorded& recorded, const Arguments& arguments, int status) {
+  if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
+  const bool failed = status != 0 && !recorded.said.empty();
+  const bool untrained = recorded.hooked && recorded.whole_steps == 0;
+  if (!failed && !untrained) return "";
+  return "in a dry run, kernels compute nothing and their results are zeros, so comparisons are false, even x == x and "
+         "isfinite(x), and torch.distributions needs validate_args=False (tracer/dry/README.md)";
+}
+
 /// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
 /// number is smaller if the trace has fewer. None for other recordings, and if the command asks for all iterations.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"; also if the trace has none
@@ -307,6 +317,7 @@ int record(const Arguments& arguments) {
     if (status != 0)
       say("tidepool: the job {}{}\n", how_it_ended(status),
           recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
+    if (const std::string hint = zeros_hint(recorded, arguments, status); !hint.empty()) say("tidepool: {}\n", hint);
     if (const std::string reason = nothing_recorded(recorded, arguments, status); !reason.empty()) {
       say("tidepool: nothing recorded: {}\n", reason);
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
