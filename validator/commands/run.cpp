@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/packing/layout_file.hpp"
@@ -68,14 +69,29 @@ Bytes limit_of(const PlanFile& file) {
   return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
 }
 
-Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, int status, const Json& report) {
+/// A plan for a live job.
+struct Plan {
+  PlanFile file;
+  std::string program;  ///< see live_program()
+  Bytes immovable;      ///< see immovable_bytes()
+
+  /// The memory that PyTorch's allocator needs for the plan: what the job cannot move stays.
+  Bytes promise() const { return limit_of(file) + immovable; }
+
+  /// What PyTorch's allocator may use above that without a broken promise, since it rounds sizes up: 1 %.
+  Bytes rounding() const { return Bytes{promise().count() / 100}; }
+};
+
+Json to_json(const Arguments& arguments, const std::optional<Plan>& plan, int status, const Json& report) {
   Json json{{"exit_status", status}};
-  if (file) {
+  if (plan) {
+    const PlanFile* const file = &plan->file;
     json["trace"] = arguments.trace;
     json["plan"] = arguments.plan;
     json["predicted_ns"] = file->predicted.makespan.count();
     json["predicted_peak_bytes"] = file->predicted.peak.count();
     json["limit_bytes"] = limit_of(*file).count();
+    json["immovable_bytes"] = plan->immovable.count();
   }
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
@@ -118,11 +134,12 @@ void print(const Json& json) {
 }
 
 /// A sentence about the first promise that was not kept; empty if all were kept.
-std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<PlanFile>& file) {
+std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<Plan>& plan) {
   const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
   if (!arguments.layout.empty() && !json.contains("allocator"))
     return "not carried out: no process of the command used PyTorch on a GPU and ended in order";
-  if (!file) return "";
+  if (!plan) return "";
+  const PlanFile* const file = &plan->file;
   if (json.contains("out_of_memory_bytes"))
     return fmt::format("out of memory: the job used {}; --enforce limits it to {}",
                        to_text(Bytes{number("out_of_memory_bytes")}), to_text(limit_of(*file)));
@@ -159,18 +176,24 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
   if (const Bytes peak{number("between_peak_bytes")}; peak > limit_of(*file))
     return too_much("between its steps the job", peak) +
            (json.contains("between_op") ? "; the first op there was " + json["between_op"].get<std::string>() : "");
+  if (const Bytes peak{number("allocated_peak_bytes")}; peak > plan->promise() + plan->rounding())
+    return fmt::format("PyTorch's allocator used {}, more than the {} that the plan promises{}", to_text(peak),
+                       to_text(plan->promise()),
+                       plan->immovable > Bytes{}
+                           ? fmt::format(" with {} of libraries, which stay on the device", to_text(plan->immovable))
+                           : "");
   return "";
 }
 
 /// The environment variables that attach Tidepool to the processes of the command.
 std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange,
-                                            const std::optional<PlanFile>& file) {
+                                            const std::optional<Plan>& plan) {
   const std::string packages = python_folder();
   std::map<std::string, std::string> environment{
       {"TIDEPOOL_LIVE_REPORT", exchange.report()},
       {"PYTHONPATH", prepended("PYTHONPATH", packages + "/inject:" + packages)}};
-  if (file) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
-  if (file && arguments.enforce) environment["TIDEPOOL_LIMIT"] = std::to_string(limit_of(*file).count());
+  if (plan) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
+  if (plan && arguments.enforce) environment["TIDEPOOL_LIMIT"] = std::to_string(limit_of(plan->file).count());
   if (!arguments.layout.empty()) {
     read_layout(arguments.layout);  // refuse it here rather than within the job
     environment["TIDEPOOL_LAYOUT"] = fs::absolute(arguments.layout).string();
@@ -192,13 +215,14 @@ int run(const Arguments& arguments) {
   } catch (const InputError& error) {
     throw error.at("--fallback");
   }
-  std::optional<PlanFile> file;
-  std::string program;
+  std::optional<Plan> plan;
   if (!arguments.plan.empty()) {
     const Trace trace = load_trace(arguments.trace);
-    file = read_plan(arguments.plan, &trace);
-    program = live_program(trace, *file, arguments.plan);
-    if (!arguments.program_out.empty()) write_file(arguments.program_out, program);
+    PlanFile file = read_plan(arguments.plan, &trace);
+    std::string program = live_program(trace, file, arguments.plan);
+    const Bytes immovable = immovable_bytes(trace, file);
+    plan = Plan{std::move(file), std::move(program), immovable};
+    if (!arguments.program_out.empty()) write_file(arguments.program_out, plan->program);
   }
   if (arguments.command.empty()) {
     if (arguments.program_out.empty())
@@ -206,16 +230,20 @@ int run(const Arguments& arguments) {
     return 0;
   }
   const Exchange exchange;
-  if (file) write_file(exchange.program(), program);
-  const int status = run_child(arguments.command, {.environment = settings(arguments, exchange, file),
+  if (plan) write_file(exchange.program(), plan->program);
+  const int status = run_child(arguments.command, {.environment = settings(arguments, exchange, plan),
                                                    .output = arguments.json ? STDERR_FILENO : -1});
   const Json report = read_report(exchange.report());
-  const Json json = to_json(arguments, file, status, report);
+  const Json json = to_json(arguments, plan, status, report);
   if (arguments.json)
     fmt::print("{}\n", json_text(json));
   else
     print(json);
-  const std::string broken = broken_promise(arguments, json, file);
+  if (plan && plan->immovable > Bytes{})
+    say("tidepool: {} that the plan saves are not saved: they are memory of libraries such as cuBLAS, which the "
+        "job cannot move; PyTorch's allocator needs up to {}\n",
+        to_text(plan->immovable), to_text(plan->promise()));
+  const std::string broken = broken_promise(arguments, json, plan);
   if (!broken.empty()) say("tidepool: {}\n", broken);
   return status != 0 ? status : broken.empty() ? 0 : 1;
 }

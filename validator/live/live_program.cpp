@@ -26,7 +26,8 @@ class Lowering {
         name_{name},
         recipe_(trace.ops().size()),
         has_run_(trace.ops().size()),
-        named_{named_buffers()} {}
+        named_{named_buffers()},
+        hidden_{hidden_buffers()} {}
 
   std::string text() {
     require_possible();
@@ -46,10 +47,43 @@ class Lowering {
     }
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) json["ops"].push_back(lower_op(OpId{i}));
     json["unused"] = unused();
-    json["hidden"] = hidden();
+    json["hidden"] = Json::array();
+    for (std::uint32_t i = 0; i < hidden_.size(); ++i)
+      if (hidden_[i]) json["hidden"].push_back(i);
     json["parked"] = parked_;
     json["actions"] = std::move(actions);
     return json.dump();
+  }
+
+  /// The most bytes of hidden buffers that the plan keeps away from the device while an op runs.
+  Bytes immovable() const {
+    std::vector<bool> away(trace_.buffers().size());
+    Bytes now{}, most{};
+    const auto set = [&](BufferId buffer, bool value) {
+      if (!hidden_[buffer.index()] || away[buffer.index()] == value) return;
+      away[buffer.index()] = value;
+      const Bytes size = trace_.buffer(buffer).size;
+      now = value ? now + size : now - size;
+    };
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
+      if (trace_.buffers()[i].born_before) set(BufferId{i}, true);  // until the plan gives it memory
+    for (const Action& action : file_.plan.actions) switch (action.verb) {
+        case Verb::kRun:
+          for (const Use& use : trace_.uses(OpId{action.subject})) set(buffer_of(use), false);
+          most = std::max(most, now);
+          break;
+        case Verb::kDrop:
+          set(trace_.version(VersionId{action.subject}).buffer, true);
+          break;
+        case Verb::kAlloc:
+        case Verb::kSwapIn:
+        case Verb::kFree:
+          set(trace_.version(VersionId{action.subject}).buffer, false);
+          break;
+        default:
+          break;
+      }
+    return most;
   }
 
  private:
@@ -73,17 +107,16 @@ class Lowering {
 
   /// The buffers that the job cannot see: those of hidden uses, and memory of unknown purpose that no op uses and that
   /// is there before and after the step.
-  Json hidden() const {
-    std::vector<bool> used(trace_.buffers().size());
+  std::vector<bool> hidden_buffers() const {
+    std::vector<bool> used(trace_.buffers().size()), hidden(trace_.buffers().size());
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i)
       for (const Use& use : trace_.uses(OpId{i})) used[buffer_of(use).index()] = true;
-    Json numbers = Json::array();
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
       const Buffer& buffer = trace_.buffers()[i];
       const bool stays = buffer.kind == BufferKind::kUnknown && buffer.born_before && buffer.outlives;
-      if (!named_[i] && (used[i] || stays)) numbers.push_back(i);
+      hidden[i] = !named_[i] && (used[i] || stays);
     }
-    return numbers;
+    return hidden;
   }
 
   BufferId buffer_of(const Use& use) const { return trace_.version(use.out.valid() ? use.out : use.in).buffer; }
@@ -219,7 +252,7 @@ class Lowering {
   const Trace& trace_;
   const PlanFile& file_;
   const std::string& name_;
-  std::vector<bool> recipe_, has_run_, named_;
+  std::vector<bool> recipe_, has_run_, named_, hidden_;
   std::vector<std::uint32_t> parked_;
 };
 
@@ -230,6 +263,11 @@ std::string live_program(const Trace& trace, const PlanFile& file, const std::st
     throw InputError{fmt::format("{}: runs the ops in another order ({}); expected a plan in the order of the job",
                                  plan_name, file.plan.order->rule)};
   return Lowering{trace, file, plan_name}.text();
+}
+
+Bytes immovable_bytes(const Trace& trace, const PlanFile& file) {
+  const std::string name;
+  return Lowering{trace, file, name}.immovable();
 }
 
 }  // namespace tidepool

@@ -18,4 +18,8 @@ namespace tidepool {
 ///                     (aten::lift_fresh) again, which brings bytes from outside; expected a plan without it"
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name);
 
+/// The most bytes that the plan keeps away from the device while an op runs, but that a live job cannot move: memory
+/// that no operator names, such as a workspace of cuBLAS. O(buffers + uses + actions).
+Bytes immovable_bytes(const Trace& trace, const PlanFile& file);
+
 }  // namespace tidepool
