@@ -401,7 +401,7 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
 }
 
 /// Prints that there is no verdict, since nothing was recorded. @return  the exit code
-int cannot_tell(const Arguments& arguments, const StoppedUnrecorded& stopped) {
+int print_stopped(const Arguments& arguments, const StoppedUnrecorded& stopped) {
   if (arguments.json)
     fmt::print("{}\n", json_text(Json{{"job", fmt::format("{}", fmt::join(arguments.command, " "))},
                                       {"device", arguments.device},
@@ -432,7 +432,7 @@ int run(Arguments& arguments) try {
       largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, device.total, kMostBatch);
   return Interruptible::asked() ? Interruptible::code() : judge(arguments, search.judged(largest), largest);
 } catch (const StoppedUnrecorded& stopped) {
-  return cannot_tell(arguments, stopped);
+  return print_stopped(arguments, stopped);
 }
 
 const RegisterCommand kRegistered{

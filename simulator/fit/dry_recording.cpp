@@ -112,16 +112,13 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
   const bool took_all = std::chrono::steady_clock::now() - begin >= std::chrono::seconds{seconds};
   if (Interruptible::asked()) return {};
-  if (!fs::exists(path) && took_all)
+  const bool stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL);
+  if (!fs::exists(path) && stopped)
     throw StoppedUnrecorded{fmt::format(
         "the job was stopped after {} s, before it used the device; --seconds gives it more time", seconds)};
   if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
-  DryRecording recording{.trace = load_trace(path),
-                         .stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL),
-                         .failure = "",
-                         .hint = "",
-                         .said = ""};
-  if (ran.code != 0 && !recording.stopped) {
+  DryRecording recording{.trace = load_trace(path), .stopped = stopped, .failure = "", .hint = "", .said = ""};
+  if (ran.code != 0 && !stopped) {
     recording.hint = take_hint(ran.said);
     recording.failure = failure_in(ran.said);
     recording.said = last_lines(ran.said);

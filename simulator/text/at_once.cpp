@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "simulator/text/interruptible.hpp"
+#include "traces/say.hpp"
 
 namespace tidepool {
 
@@ -22,7 +23,7 @@ EndsAtOnce::EndsAtOnce(std::string message)
           if (changed.wait_for(lock, stop, kLook, [&] { return stop.stop_requested(); })) return;
           if (Interruptible::asked()) asked += kLook;
         }
-        std::fputs((message + "\n").c_str(), stderr);
+        say("{}\n", message);
         std::fflush(nullptr);
         std::_Exit(Interruptible::code());
       }} {}

@@ -7,6 +7,21 @@
 
 using namespace tidepool;
 
+namespace {
+
+/// What `run` says after a job under a.plan for a.jsonl in `folder` that leaves this report; the exit code is checked.
+std::string said_of(const ScratchFolder& folder, const std::string& report, int code) {
+  std::ofstream{folder.file("report")} << report;
+  const ProgramResult result =
+      run_program({"run", "--plan", folder.file("a.plan"), "--trace", folder.file("a.jsonl"), "--", "sh", "-c",
+                   "cp " + folder.file("report") + " $TIDEPOOL_LIVE_REPORT"});
+  CHECK(result.code == code);
+  const std::size_t at = result.err.find("tidepool: ");
+  return at == std::string::npos ? "" : result.err.substr(at);
+}
+
+}  // namespace
+
 TEST_CASE("run refuses options without those that they need") {
   const auto refusal = [](const std::vector<std::string>& arguments) {
     const ProgramResult result = run_program(arguments);
@@ -39,15 +54,7 @@ TEST_CASE("run prints in one sentence which promise was not kept, and ends with 
   const ScratchFolder folder;
   write_file(folder.file("a.jsonl"), to_jsonl(trace));
   write_plan(folder.file("a.plan"), file);
-  const auto said = [&](const std::string& report, int code) {
-    std::ofstream{folder.file("report")} << report;
-    const ProgramResult result =
-        run_program({"run", "--plan", folder.file("a.plan"), "--trace", folder.file("a.jsonl"), "--", "sh", "-c",
-                     "cp " + folder.file("report") + " $TIDEPOOL_LIVE_REPORT"});
-    CHECK(result.code == code);
-    const std::size_t at = result.err.find("tidepool: ");
-    return at == std::string::npos ? "" : result.err.substr(at);
-  };
+  const auto said = [&](const std::string& report, int code) { return said_of(folder, report, code); };
   const std::string followed = R"("iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[])";
   CHECK(said("{" + followed + R"(,"peak_bytes":1024,"left_out":{}})", 0) == "");
   CHECK(said("{" + followed + R"(,"peak_bytes":1025,"left_out":{}})", 1) ==
@@ -155,18 +162,13 @@ TEST_CASE("run says which bytes of a plan's savings are memory of libraries, and
   const ScratchFolder folder;
   write_file(folder.file("a.jsonl"), to_jsonl(trace));
   write_plan(folder.file("a.plan"), file);
-  const auto said =
-      [&](int allocated, int code) {
-        std::ofstream{folder.file("report")}
-            << R"({"iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[],"left_out":{},)"
-            << R"("peak_bytes":512,"allocated_peak_bytes":)" << allocated << "}";
-        const ProgramResult result =
-            run_program({"run", "--plan", folder.file("a.plan"), "--trace", folder.file("a.jsonl"), "--", "sh", "-c",
-                         "cp " + folder.file("report") + " $TIDEPOOL_LIVE_REPORT"});
-        CHECK(result.code == code);
-        const std::size_t at = result.err.find("tidepool: ");
-        return at == std::string::npos ? "" : result.err.substr(at);
-      };
+  const auto said = [&](int allocated, int code) {
+    return said_of(folder,
+                   R"({"iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[],"left_out":{},)"
+                   R"("peak_bytes":512,"allocated_peak_bytes":)" +
+                       std::to_string(allocated) + "}",
+                   code);
+  };
   const std::string stays =
       "tidepool: 1 KiB that the plan saves are not saved: they are memory of libraries such as cuBLAS, which the job "
       "cannot move; PyTorch's allocator needs up to 2 KiB\n";

@@ -51,8 +51,7 @@ struct Work {
 /// A buffer is an allocation of the program on the device until a framework reports its tensors. From then on, tensors
 /// are the buffers, and the allocations around them are not. Times are on CLOCK_MONOTONIC_RAW. Times of the host are
 /// measured; times of the device are estimates (see estimate()), as the file states. Any thread may call the functions.
-/// If the file cannot be made, one line on stderr says so and nothing is recorded. If it cannot be written later,
-/// nothing more is recorded, without a message.
+/// If the file cannot be made or written, one line on stderr says so, and nothing more is recorded.
 class Recorder {
  public:
   /// @param preset  must outlive the recorder
