@@ -34,7 +34,8 @@ class Saves(unittest.TestCase):
 
         return network, optimizer, step
 
-    def check(self, save):
+    def check(self, save, stopped=None):
+        """@param stopped  why the plan is given up; the job has the same values and checkpoints all the same"""
         planned = Planned(self.make, "tide", "0.9x")
         self.addCleanup(planned.close)
         self.assertTrue(planned.program.parked)
@@ -65,6 +66,9 @@ class Saves(unittest.TestCase):
 
         values, saved, report = run(planned.program)
         self.assertEqual((values, saved), run(None)[:2])
+        if stopped is not None:
+            self.assertEqual(report["stopped"], stopped)
+            return
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (7, 0, {}))
         self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
 
@@ -79,6 +83,10 @@ class Saves(unittest.TestCase):
                 file.write(ctypes.string_at(copy.data_ptr(), copy.nbytes()))
 
         self.check(save)
+
+    def test_a_checkpoint_is_complete_if_its_content_cannot_be_lent(self):
+        with mock.patch("tidepool_live.actions.Actions.lend", side_effect=ValueError("no room")):
+            self.check(torch.save, stopped="ValueError: no room")
 
 
 if __name__ == "__main__":

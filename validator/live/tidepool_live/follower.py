@@ -211,27 +211,29 @@ class Follower(Guest):
 
     def settle(self):
         """Brings the content of all tensors back for good."""
-        if self.lost:
-            return
         with _disable_current_modes(), torch.no_grad():
-            self._actions.settle()
+            if not self.lost:
+                self._actions.settle()
 
     @contextlib.contextmanager
     def lent(self):
-        """For code that reads memory without ops (torch.save): the content of all tensors is there, and no action of the plan
-        takes it away. What came back leaves again at the end."""
-        with _disable_current_modes(), torch.no_grad():
-            lent = self._actions.lend() if not self.lost else []
+        """For code that reads memory without ops (torch.save): all content is there and stays. At the end, it leaves again."""
+        lent = None if self.lost else self._act(self._actions.lend)
         self._lending += 1
         try:
             yield
         finally:
             self._lending -= 1
-            try:
-                with _disable_current_modes(), torch.no_grad():
-                    self._actions.take_back(lent)
-            except Exception as error:
-                self.give_up(error)
+            if lent and not self.lost:
+                self._act(self._actions.take_back, lent)
+
+    def _act(self, action, *arguments):
+        """Calls an action on content. After an error, the job continues without the plan."""
+        try:
+            with _disable_current_modes(), torch.no_grad():
+                return action(*arguments)
+        except Exception as error:
+            self.give_up(error)
 
     def resident(self, tensor):
         """The tensor, or one with the same elements if its own storage is empty: for code that runs no ops."""
