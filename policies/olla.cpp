@@ -171,7 +171,7 @@ class Olla final : public Policy {
   Nanos time_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kOlla{
     {.name = "olla",
      .kind = PolicyKind::kOrder,
      .summary = "runs the ops of a small step in the order with the least peak, by an integer program",

@@ -55,7 +55,7 @@ class OrderPeak final : public Policy {
   int effort_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kOrderPeak{
     {.name = "order-peak",
      .kind = PolicyKind::kOrder,
      .summary = "runs the ops in an order that needs less memory, and keeps everything",

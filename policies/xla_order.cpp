@@ -235,7 +235,7 @@ class XlaOrder final : public Policy {
   std::string scheduler_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kXlaOrder{
     {.name = "xla-order",
      .kind = PolicyKind::kOrder,
      .summary = "runs the ops in the order of XLA's memory scheduler, and keeps everything",

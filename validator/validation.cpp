@@ -149,7 +149,7 @@ class Executor final : public PlanExecutor {
   const Validator validator_;
 };
 
-const RegisterPlanExecutor kRegistered{[](const PlanExecutorOptions& options) -> std::unique_ptr<PlanExecutor> {
+const RegisterPlanExecutor kValidation{[](const PlanExecutorOptions& options) -> std::unique_ptr<PlanExecutor> {
   return std::make_unique<Executor>(options);
 }};
 

@@ -20,7 +20,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct AutoswapArguments {
   std::string events, loads, capacity = "240MiB..400MiB/9", machine = "titan-x-pcie3", pool = "ideal";
   bool json = false;
 };
@@ -33,7 +33,7 @@ struct Column {
 constexpr int kIterations = 5;  // the last one stands for the steady state
 
 /// The stall of the last of kIterations iterations; none if the run fails.
-std::optional<Nanos> stall(const Trace& step, const Arguments& arguments, const Machine& machine,
+std::optional<Nanos> stall(const Trace& step, const AutoswapArguments& arguments, const Machine& machine,
                            const std::string& policy, Bytes capacity) {
   const RunSpec spec{
       .pool = arguments.pool, .policy = policy, .capacity = capacity, .machine = machine, .iterations = kIterations};
@@ -56,7 +56,7 @@ std::optional<double> number(std::optional<Nanos> time) {
   return time ? std::optional{static_cast<double>(time->count())} : std::nullopt;
 }
 
-int run(const Arguments& arguments) {
+int run_autoswap(const AutoswapArguments& arguments) {
   const std::array<Column, 4> columns{Column{"doa", "autoswap(score=doa)", GapScore::kDoa},
                                       Column{"aoa", "autoswap(score=aoa)", GapScore::kAoa},
                                       Column{"wdoa", "autoswap(score=wdoa)", GapScore::kWdoa},
@@ -105,11 +105,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kAutoswap{
     {.name = "autoswap",
      .summary = "AutoSwap's published predictions beside strict simulations, Tidepool's planner and a bound",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<AutoswapArguments>();
        app.add_option("events", arguments->events, "three iterations of block events, as vec_block_fresh_vgg.csv")
            .required();
        app.add_option("loads", arguments->loads, "the load behind each event, as load_origin_vgg.csv").required();
@@ -120,7 +120,7 @@ const RegisterCommand kRegistered{
            .capture_default_str();
        app.add_option("--pool", arguments->pool, "for the simulations").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object for each limit, on a line");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_autoswap(*arguments); }};
      }}};
 
 }  // namespace

@@ -189,7 +189,7 @@ class AutoPerfMaxing final : public DraftPolicy {
   NetworkBlocks blocks_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kAutoPerfMaxing{
     {.name = "auto-perf-maxing",
      .kind = PolicyKind::kHybrid,
      .summary = "shares of each block to keep, recompute and offload by a linear program, then op by op",

@@ -296,7 +296,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
   std::vector<Swapped*> on_their_way_;  // inputs of the previous op that may have arrived late
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kCapuchin{
     {.name = "capuchin",
      .kind = PolicyKind::kHybrid,
      .summary = "after a measured iteration, swaps tensors whose copies can be hidden, then swaps or recomputes "

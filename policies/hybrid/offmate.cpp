@@ -158,7 +158,7 @@ class OffMate final : public PagedPolicy {
   StagePrograms programs_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kOffmate{
     {.name = "offmate",
      .kind = PolicyKind::kHybrid,
      .summary = "chooses by integer programs what each block of a chain keeps, copies to the host or recomputes",

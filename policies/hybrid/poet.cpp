@@ -100,7 +100,7 @@ class Poet final : public PagedPolicy {
   std::optional<Nanos> exact_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kPoet{
     {.name = "poet",
      .kind = PolicyKind::kHybrid,
      .summary =

@@ -228,7 +228,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
   Draft drops_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kPooch{
     {.name = "pooch",
      .kind = PolicyKind::kHybrid,
      .summary =

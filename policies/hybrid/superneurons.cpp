@@ -95,7 +95,7 @@ class SuperNeurons final : public SwapOutLeast<OldestFirst> {
   std::vector<std::vector<VersionId>> prefetch_;  // by op
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kSuperneurons{
     {.name = "superneurons",
      .kind = PolicyKind::kHybrid,
      .summary = "swaps outputs of convolutions, and runs cheap layers between them again",

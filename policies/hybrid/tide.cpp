@@ -468,7 +468,7 @@ class Tide final : public AnsweringPlanner {
   std::int64_t judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTide{
     {.name = "tide",
      .kind = PolicyKind::kHybrid,
      .summary =

@@ -61,7 +61,7 @@ class TideFold final : public AnsweringPlanner {
   std::int64_t judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTideFold{
     {.name = "tide-fold",
      .kind = PolicyKind::kHybrid,
      .summary = "plans what to copy and what to recompute for all similar layers of a step at once",

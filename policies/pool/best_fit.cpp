@@ -10,7 +10,7 @@ namespace {
 /// Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, with boundary tags.
 using BestFit = ArenaPool<FreeIndex>;
 
-const RegisterPool kRegister{
+const RegisterPool kBestFit{
     {.name = "best-fit",
      .summary = "one arena, smallest free block that fits, lowest address among equals",
      .paper = "Knuth, TAOCP 1, section 2.5",

@@ -30,7 +30,7 @@ class CnMemPool final : public Pool {
   std::optional<CnMem> memory_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kCnmem{
     {.name = "cnmem",
      .summary = "NVIDIA CnMem: best fit in segments of exactly the size that was missing, never given back",
      .paper = "github.com/NVIDIA/cnmem 37896cc; the baseline of Zhang et al., arXiv 1903.06631",

@@ -10,7 +10,7 @@ namespace {
 /// Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, method A with boundary tags.
 using FirstFit = ArenaPool<AddressIndex>;
 
-const RegisterPool kRegister{
+const RegisterPool kFirstFit{
     {.name = "first-fit",
      .summary = "one arena, lowest address that fits",
      .paper = "Knuth, TAOCP 1, section 2.5",

@@ -20,12 +20,12 @@ class Ideal final : public Pool {
   Bytes free_;
 };
 
-const RegisterPool kRegister{{.name = "ideal",
-                              .summary = "counts bytes: no addresses, no rounding, no fragmentation",
-                              .paper = "the assumption of address-blind papers, among them Kirisame et al., ICLR 2021",
-                              .options = {},
-                              .make = [](const Options&) { return std::make_unique<Ideal>(); },
-                              .has_addresses = false}};
+const RegisterPool kIdeal{{.name = "ideal",
+                           .summary = "counts bytes: no addresses, no rounding, no fragmentation",
+                           .paper = "the assumption of address-blind papers, among them Kirisame et al., ICLR 2021",
+                           .options = {},
+                           .make = [](const Options&) { return std::make_unique<Ideal>(); },
+                           .has_addresses = false}};
 
 }  // namespace
 }  // namespace tidepool

@@ -34,7 +34,7 @@ class LayoutPool final : public Pool {
   std::optional<LayoutPlaces> places_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kLayout{
     {.name = "layout",
      .summary = "a layout planned for another step (pack --layout-out), kept while the program deviates from it",
      .paper = "Tidepool; SmartPool (arXiv 1903.06631) and STAlloc (arXiv 2507.16274) use only the position in the step",

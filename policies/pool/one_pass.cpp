@@ -34,7 +34,7 @@ class OnePass final : public Planner {
   std::string order_, fit_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kOnePass{
     {.name = "one-pass",
      .summary = "offline: each buffer once, the largest (or longest, ...) first; the best of ten ways",
      .paper = "folklore; compared in arXiv 2504.04874, section 2",

@@ -28,7 +28,7 @@ class TfLite final : public Planner {
   std::string greedy_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kTflite{
     {.name = "tflite",
      .summary = "offline: TFLite's greedy by size and greedy by breadth, the lower of the two",
      .paper = "Pisarchyk & Lee, arXiv 2001.03288; tensorflow/lite/delegates/gpu/common/memory_management",

@@ -53,7 +53,7 @@ class TidePool final : public Planner {
   double effort_;
 };
 
-const RegisterPool kRegister{{.name = kName,
+const RegisterPool kTidePool{{.name = kName,
                               .summary = "searches for the least height and proves it, or says how far it may be away",
                               .paper = "Tidepool: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
                               .options = {{"effort", std::to_string(kDefaultEffort), "number",

@@ -189,12 +189,13 @@ class TvmHillClimb final : public Planner {
   std::int64_t attempts_;
 };
 
-const RegisterPool kRegister{{.name = "tvm-hill-climb",
-                              .summary = "offline: TVM's hill climbing over the order of a first fit",
-                              .paper = "github.com/apache/tvm, src/tir/usmp/algo/hill_climb.cc",
-                              .options = {{"attempts", "500", "number", "layouts that are tried"}, alignment_option()},
-                              .make = {},
-                              .plan = [](const Options& options) { return std::make_unique<TvmHillClimb>(options); }}};
+const RegisterPool kTvmHillClimb{
+    {.name = "tvm-hill-climb",
+     .summary = "offline: TVM's hill climbing over the order of a first fit",
+     .paper = "github.com/apache/tvm, src/tir/usmp/algo/hill_climb.cc",
+     .options = {{"attempts", "500", "number", "layouts that are tried"}, alignment_option()},
+     .make = {},
+     .plan = [](const Options& options) { return std::make_unique<TvmHillClimb>(options); }}};
 
 }  // namespace
 }  // namespace tidepool

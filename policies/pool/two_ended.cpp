@@ -99,7 +99,7 @@ class TwoEnded final : public Pool {
   std::vector<bool> cheap_;  // by version
 };
 
-const RegisterPool kRegister{
+const RegisterPool kTwoEnded{
     {.name = "two-ended",
      .summary = "best fit; buffers that are expensive to compute at the low end of a hole, cheap ones at the high end",
      .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023, cheap tensor partitioning",

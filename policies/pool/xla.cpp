@@ -38,7 +38,7 @@ class Xla final : public Planner {
   std::string order_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kXla{
     {.name = "xla",
      .summary = "offline: XLA's best fit by decreasing size and by decreasing lifetime, the lower of the two",
      .paper = "github.com/openxla/xla, heap_simulator.cc: GlobalDecreasingSizeBestFitHeap, ChooseBestHeapAlgorithm",

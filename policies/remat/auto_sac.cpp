@@ -65,7 +65,7 @@ class AutoSac final : public DraftPolicy {
   int nodes_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kAutoSac{
     {.name = "auto-sac",
      .kind = PolicyKind::kRemat,
      .summary = "checkpoints modules selectively: which, how much of each, and which of its ops, by an integer program",

@@ -52,7 +52,7 @@ class BudgetKnapsack final : public DraftPolicy {
   std::string solver_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kBudgetKnapsack{
     {.name = "budget-knapsack",
      .kind = PolicyKind::kRemat,
      .summary = "keeps a share of the saved bytes, those that take longest to make; does not limit the peak",

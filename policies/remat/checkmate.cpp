@@ -38,7 +38,7 @@ class Checkmate final : public DraftPolicy {
   Nanos limit_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kCheckmate{
     {.name = "checkmate",
      .kind = PolicyKind::kRemat,
      .summary = "chooses what each group of ops keeps, by an integer program or its rounded relaxation",

@@ -58,7 +58,7 @@ ChainSequence choose(const std::string& scheme, const Chain& chain, Bytes room) 
   return scheme == "greedy" ? greedy(chain, room) : recursive(chain, room);
 }
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kChen{
     {.name = "chen",
      .kind = PolicyKind::kRemat,
      .summary = "keeps the inputs of some stages of a chain, and runs the segments between them again",

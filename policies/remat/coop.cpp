@@ -218,7 +218,7 @@ class Coop final : public Policy, public Explainer {
   std::int64_t evaluations_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kCoop{
     {.name = "coop",
      .kind = PolicyKind::kRemat,
      .summary = "drops the cheapest contiguous run of buffers that makes the room",

@@ -81,7 +81,7 @@ class Dte final : public Policy, public Explainer {
   std::int64_t evaluations_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kDte{
     {.name = "dte",
      .kind = PolicyKind::kRemat,
      .summary = "drops by cost of evicted neighbours, staleness, and size with the free memory beside it",

@@ -15,12 +15,12 @@ namespace {
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1.
 using Dtr = DropLeastRegion<StalenessIndex, EvictedRegions::Side::kParents, EvictedRegions::Side::kChildren>;
 
-const RegisterPolicy kRegistered{{.name = "dtr",
-                                  .kind = PolicyKind::kRemat,
-                                  .summary = "drops by cost of the evicted neighbourhood, size and staleness",
-                                  .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1 (h_DTR)",
-                                  .options = {},
-                                  .make = [](const Options&) { return std::make_unique<Dtr>(); }}};
+const RegisterPolicy kDtr{{.name = "dtr",
+                           .kind = PolicyKind::kRemat,
+                           .summary = "drops by cost of the evicted neighbourhood, size and staleness",
+                           .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1 (h_DTR)",
+                           .options = {},
+                           .make = [](const Options&) { return std::make_unique<Dtr>(); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -18,13 +18,12 @@ namespace {
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 and appendix (h_DTR^eq).
 using DtrEq = DropLeastCost<EvictedClasses<true>, StalenessIndex>;
 
-const RegisterPolicy kRegistered{
-    {.name = "dtr-eq",
-     .kind = PolicyKind::kRemat,
-     .summary = "drops by cost of the classes of evicted neighbours, size and staleness",
-     .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1 (h_DTR eq)",
-     .options = {},
-     .make = [](const Options&) { return std::make_unique<DtrEq>(); }}};
+const RegisterPolicy kDtrEq{{.name = "dtr-eq",
+                             .kind = PolicyKind::kRemat,
+                             .summary = "drops by cost of the classes of evicted neighbours, size and staleness",
+                             .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1 (h_DTR eq)",
+                             .options = {},
+                             .make = [](const Options&) { return std::make_unique<DtrEq>(); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -23,7 +23,7 @@ class OwnCost {
   Nanos of(const View& view, VersionId v) const { return view.state(v).cost; }
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kDtrLocal{
     {.name = "dtr-local",
      .kind = PolicyKind::kRemat,
      .summary = "drops by own cost, size and staleness",

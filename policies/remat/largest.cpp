@@ -18,12 +18,12 @@ struct LargestFirst {
   bool before(const LargestFirst& other) const { return size != other.size ? size > other.size : order > other.order; }
 };
 
-const RegisterPolicy kRegistered{{.name = "largest",
-                                  .kind = PolicyKind::kRemat,
-                                  .summary = "drops the largest buffer first",
-                                  .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1",
-                                  .options = {},
-                                  .make = [](const Options&) { return std::make_unique<DropLeast<LargestFirst>>(); }}};
+const RegisterPolicy kLargest{{.name = "largest",
+                               .kind = PolicyKind::kRemat,
+                               .summary = "drops the largest buffer first",
+                               .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1",
+                               .options = {},
+                               .make = [](const Options&) { return std::make_unique<DropLeast<LargestFirst>>(); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -97,7 +97,7 @@ class Mimose final : public DraftPolicy {
   }
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kMimose{
     {.name = "mimose",
      .kind = PolicyKind::kRemat,
      .summary = "checkpoints the blocks whose estimated bytes cover what the step needs beyond the capacity",

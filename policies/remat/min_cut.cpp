@@ -104,7 +104,7 @@ KnapsackSolver solver_of(const std::string& word) {
   return word == "ilp" ? KnapsackSolver::kExact : KnapsackSolver::kTable;
 }
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kMinCut{
     {.name = "min-cut",
      .kind = PolicyKind::kRemat,
      .summary =

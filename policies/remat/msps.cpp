@@ -51,13 +51,12 @@ class PerSize {
 /// Rematerialization", ICLR 2021, section 4.1.
 using Msps = DropLeastRegion<PerSize, EvictedRegions::Side::kParents>;
 
-const RegisterPolicy kRegistered{
-    {.name = "msps",
-     .kind = PolicyKind::kRemat,
-     .summary = "drops by cost of what it would be recomputed from, per byte",
-     .paper = "Peng et al., Capuchin, ASPLOS 2020, 4.3, as in Kirisame et al., ICLR 2021, 4.1",
-     .options = {},
-     .make = [](const Options&) { return std::make_unique<Msps>(); }}};
+const RegisterPolicy kMsps{{.name = "msps",
+                            .kind = PolicyKind::kRemat,
+                            .summary = "drops by cost of what it would be recomputed from, per byte",
+                            .paper = "Peng et al., Capuchin, ASPLOS 2020, 4.3, as in Kirisame et al., ICLR 2021, 4.1",
+                            .options = {},
+                            .make = [](const Options&) { return std::make_unique<Msps>(); }}};
 
 }  // namespace
 }  // namespace tidepool

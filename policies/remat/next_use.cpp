@@ -18,7 +18,7 @@ std::unique_ptr<Policy> make(const Options& options) {
 /// DTR's formula with the time until the next use, which the trace contains, in place of the time since the last use:
 /// see DropByNextUse. Belady evicts by the next use. MegEngine's DTR for static graphs also divides by the distance to
 /// the next use (seq_dtr.cpp).
-const RegisterPolicy kRegistered{
+const RegisterPolicy kNextUse{
     {.name = "next-use",
      .kind = PolicyKind::kRemat,
      .summary = "drops by cost of what it would be recomputed from, size and time until it is used again",

@@ -51,12 +51,12 @@ class RandomDrop final : public Policy, public Explainer {
   std::vector<std::size_t> place_in_;  // by version: its index in candidates_
 };
 
-const RegisterPolicy kRegistered{{.name = "random",
-                                  .kind = PolicyKind::kRemat,
-                                  .summary = "drops a random buffer (seeded)",
-                                  .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1",
-                                  .options = {},
-                                  .make = [](const Options& o) { return std::make_unique<RandomDrop>(o.seed()); }}};
+const RegisterPolicy kRandom{{.name = "random",
+                              .kind = PolicyKind::kRemat,
+                              .summary = "drops a random buffer (seeded)",
+                              .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1",
+                              .options = {},
+                              .make = [](const Options& o) { return std::make_unique<RandomDrop>(o.seed()); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -20,7 +20,7 @@ ChainSequence best_binomial(const Chain& chain, Bytes room) {
   return best.take();
 }
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kRevolve{
     {.name = "revolve",
      .kind = PolicyKind::kRemat,
      .summary = "binomial checkpointing of a chain of stages: keeps the inputs of as many stages as fit",

@@ -24,7 +24,7 @@ namespace {
 /// options)), plus the time of saves * peaks programs for each different block.
 /// Paper: Zhao, Le Hellard, Eyraud-Dubois, Gusak, Beaumont, "Rockmate: an Efficient, Fast, Automatic and Generic Tool
 /// for Re-materialization in PyTorch", ICML 2023; code: topal-team/rockmate.
-const RegisterPolicy kRegistered{
+const RegisterPolicy kRockmate{
     {.name = "rockmate",
      .kind = PolicyKind::kRemat,
      .summary = "rotor over blocks, with integer programs that choose which values a block keeps",

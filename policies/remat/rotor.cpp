@@ -13,7 +13,7 @@ namespace {
 /// linearise(): a network that is no chain is cut at its articulation points, and all ops between two of them are one
 /// stage. Plans in O(slots * stages^3). With a pool of addresses, add an online policy: "rotor+dtr-eq".
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019.
-const RegisterPolicy kRegistered{
+const RegisterPolicy kRotor{
     {.name = "rotor",
      .kind = PolicyKind::kRemat,
      .summary = "the best persistent order of a chain of stages: each keeps all, its input or nothing",

@@ -125,7 +125,7 @@ class SqrtN final : public DraftPolicy {
   Bytes segment_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kSqrtN{
     {.name = "sqrt-n",
      .kind = PolicyKind::kRemat,
      .summary = "keeps checkpoints between segments of the forward phase, recomputes the rest",

@@ -174,7 +174,7 @@ class TideRemat final : public AnsweringPlanner {
   bool places_, learns_, exact_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTideRemat{
     {.name = "tide-remat",
      .kind = PolicyKind::kRemat,
      .summary = "the best of next use, minimum cuts and published policies, judged by simulation; plans places too",

@@ -113,7 +113,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
   std::int64_t effort_, judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kAutoswap{
     {.name = "autoswap",
      .kind = PolicyKind::kSwap,
      .summary = "plans which idle buffers are on the host when, by a score of their absences",

@@ -110,7 +110,7 @@ class CompileOffload final : public Policy {
   Bytes per_second_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kCompileOffload{
     {.name = "compile-offload",
      .kind = PolicyKind::kSwap,
      .summary = "copies what torch.compile saves to the host after its last forward use, and back just in time",

@@ -106,7 +106,7 @@ class DeepCompile final : public Policy {
   double margin_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kDeepcompile{
     {.name = "deepcompile",
      .kind = PolicyKind::kSwap,
      .summary = "swaps out optimizer state until the forward phase fits, and swaps it in before the optimizer runs",

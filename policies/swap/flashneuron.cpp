@@ -106,7 +106,7 @@ class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
   bool wait_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kFlashneuron{
     {.name = "flashneuron",
      .kind = PolicyKind::kSwap,
      .summary = "offloads the tensors that appear first until the others fit; without compression, to the host",

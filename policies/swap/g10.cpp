@@ -201,7 +201,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
   bool eager_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kG10{
     {.name = "g10",
      .kind = PolicyKind::kSwap,
      .summary = "plans which idle buffers are on the host when, by benefit and a ledger of the link's bandwidth",

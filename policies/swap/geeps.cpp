@@ -129,12 +129,12 @@ class GeePs final : public Policy {
   }
 };
 
-const RegisterPolicy kRegistered{{.name = "geeps",
-                                  .kind = PolicyKind::kSwap,
-                                  .summary = "pins what fits beside two accesses of layers, and stages the rest",
-                                  .paper = "GeePS: Cui et al., EuroSys 2016; its program's choice of what is pinned",
-                                  .options = {},
-                                  .make = [](const Options&) { return std::make_unique<GeePs>(); }}};
+const RegisterPolicy kGeeps{{.name = "geeps",
+                             .kind = PolicyKind::kSwap,
+                             .summary = "pins what fits beside two accesses of layers, and stages the rest",
+                             .paper = "GeePS: Cui et al., EuroSys 2016; its program's choice of what is pinned",
+                             .options = {},
+                             .make = [](const Options&) { return std::make_unique<GeePs>(); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -160,7 +160,7 @@ class GrapplerSwap final : public Policy {
   std::set<VersionId> looked_at_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kGrapplerSwap{
     {.name = "grappler-swap",
      .kind = PolicyKind::kSwap,
      .summary = "copies to the host what was made and is read again farthest from the peak",

@@ -109,7 +109,7 @@ class LayerWindow final : public Policy {
   std::int64_t judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kLayerWindow{
     {.name = "layer-window",
      .kind = PolicyKind::kSwap,
      .summary = "keeps on the device the tensors of a window of consecutive layers, and the rest on the host",

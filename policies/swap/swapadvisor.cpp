@@ -358,7 +358,7 @@ class SwapAdvisor final : public SlotSwapper {
   const Trace* planned_ = nullptr;  // the step for which reorder() has found the draft; null: none
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kSwapadvisor{
     {.name = "swapadvisor",
      .kind = PolicyKind::kSwap,
      .summary = "searches genetically for an order and classes of slots; a full class swaps out the tensor with the "

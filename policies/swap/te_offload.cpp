@@ -72,7 +72,7 @@ class TeOffload final : public Policy {
   Bytes least_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTeOffload{
     {.name = "te-offload",
      .kind = PolicyKind::kSwap,
      .summary = "copies to the host the tensors that the first layers save, and back as many layers ahead as stay on "

@@ -192,7 +192,7 @@ class Tflms final : public Policy {
   std::int64_t effort_, judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTflms{
     {.name = "tflms",
      .kind = PolicyKind::kSwap,
      .summary = "cuts long edges of the data-flow graph: copies out what is made, back what is read late",

@@ -123,7 +123,7 @@ class TorchOffload final : public Policy {
   bool keep_head_;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kTorchOffload{
     {.name = "torch-offload",
      .kind = PolicyKind::kSwap,
      .summary = "copies every saved activation to the host as soon as it is saved, and back one node ahead",

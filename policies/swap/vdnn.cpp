@@ -106,7 +106,7 @@ class Vdnn final : public Policy {
   std::int64_t judged_ = 0;
 };
 
-const RegisterPolicy kRegistered{
+const RegisterPolicy kVdnn{
     {.name = "vdnn",
      .kind = PolicyKind::kSwap,
      .summary = "copies inputs of layers to the host as they run forward, and back one layer ahead",

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kPlan = "plan";
 constexpr const char* kAllocator = "allocator";
-constexpr std::int64_t kLeastShare = 100;  // a change that does not fit lowers the peak by at least 1/100
+constexpr std::int64_t kLeastSaving = 100;  // a change that does not fit lowers the peak by at least 1/100
 
 struct Kind {
   const char* name;
@@ -140,7 +140,7 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   for (const std::string& planner : is_tried(kPlan) ? tried.planners : std::vector<std::string>{})
     if (std::optional<Change> plan = plan_of(question, step, words, planner))
       advice.changes.push_back(std::move(*plan));
-  const Bytes highest = advice.base_peak - Bytes{advice.base_peak.count() / kLeastShare};
+  const Bytes highest = advice.base_peak - Bytes{advice.base_peak.count() / kLeastSaving};
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });

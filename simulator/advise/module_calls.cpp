@@ -44,7 +44,7 @@ struct Passes {
   std::set<std::string, std::less<>> run_again;
 };
 
-Passes passes_of(const Trace& trace) {
+Passes module_passes(const Trace& trace) {
   Passes found;
   bool in_forward = false, again = false, is_over = false;  // is_over: an optimizer op has ended the backward pass
   std::set<StringId> seen;                                  // modules
@@ -161,7 +161,7 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 }
 
 std::vector<ModuleCall> module_calls(const Trace& trace) {
-  const Passes found = passes_of(trace);
+  const Passes found = module_passes(trace);
   const std::set<std::string_view> parts = parts_of_models(trace);
   const auto containers = containers_of(trace);
   std::map<std::string, std::vector<ModuleCall>, std::less<>> calls;
@@ -210,7 +210,7 @@ bool has_several_backward_passes(const Trace& trace) {
         return true;
     return false;
   };
-  const std::vector<Passes::One> passes = passes_of(trace).passes;
+  const std::vector<Passes::One> passes = module_passes(trace).passes;
   return std::count_if(passes.begin(), passes.end(), has_backward) > 1;
 }
 

@@ -48,7 +48,7 @@ std::optional<Bound> critical_path(const BoundQuery& query) {
                                                                : "the longest chain of ops that wait for each other"};
 }
 
-const RegisterBound kRegistered{
+const RegisterBound kCriticalPath{
     {.name = "critical-path",
      .summary = "the step without any limit: the longest chain of ops that wait for each other",
      .steady = true,

@@ -7,9 +7,9 @@
 namespace tidepool {
 namespace {
 
-constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found by then still give a bound
+constexpr Nanos kLongestSearch{120'000'000'000};  // wall time; multipliers found by then still give a bound
 
-std::optional<Bound> bound(const BoundQuery& query, bool remat) {
+std::optional<Bound> fluid_bound(const BoundQuery& query, bool remat) {
   const Trace& trace = query.trace;
   if (trace.data().streams.size() > 1 || query.assume.copy_on_write || !iterations_are_apart(query) ||
       query.capacity >= trace.ideal_peak())
@@ -22,25 +22,26 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                         .remat = remat,
                                         .repeats = query.steady,
                                         .whole = true},
-                                       {.time = kLongest});
+                                       {.time = kLongestSearch});
   if (!found.feasible || found.stall <= 0) return std::nullopt;  // the solver's verdict of infeasibility is no proof
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
                .proof = "multipliers of a linear program of all copies",
                .limited_by = found.limited_by};
 }
 
-const RegisterBound kSwap{{.name = "swap-fluid",
-                           .summary = "copies as a fluid over the whole step: a linear program",
-                           .remat = false,
-                           .quick = false,
-                           .steady = true,
-                           .compute = [](const BoundQuery& query) { return bound(query, false); }}};
+const RegisterBound kSwapFluid{{.name = "swap-fluid",
+                                .summary = "copies as a fluid over the whole step: a linear program",
+                                .remat = false,
+                                .quick = false,
+                                .steady = true,
+                                .compute = [](const BoundQuery& query) { return fluid_bound(query, false); }}};
 
-const RegisterBound kHybrid{{.name = "hybrid-fluid",
-                             .summary = "copies and running again as a fluid over the whole step: a linear program",
-                             .quick = false,
-                             .steady = true,
-                             .compute = [](const BoundQuery& query) { return bound(query, true); }}};
+const RegisterBound kHybridFluid{
+    {.name = "hybrid-fluid",
+     .summary = "copies and running again as a fluid over the whole step: a linear program",
+     .quick = false,
+     .steady = true,
+     .compute = [](const BoundQuery& query) { return fluid_bound(query, true); }}};
 
 }  // namespace
 }  // namespace tidepool

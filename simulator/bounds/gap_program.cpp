@@ -142,7 +142,7 @@ std::optional<Bound> gap_program(const BoundQuery& query, bool whole) {
                .limited_by = Resource::kRecompute};
 }
 
-const RegisterBound kRegistered{
+const RegisterBound kGapProgram{
     {.name = "gap-lp",
      .summary = "what is absent between two uses is run again: a linear program of the step",
      .swap = false,

@@ -199,7 +199,7 @@ class StateSearch {
   std::int64_t work_ = 0;
 };
 
-std::optional<Bound> bound(const BoundQuery& query) {
+std::optional<Bound> states_bound(const BoundQuery& query) {
   constexpr std::int64_t kMostWork = 50'000;  // takes some 5 ms
   const Assumptions& assume = query.assume;
   if (!query.remat || query.trace.data().streams.size() > 1 || assume.copy_on_write || assume.pin_sources ||
@@ -219,12 +219,12 @@ std::optional<Bound> bound(const BoundQuery& query) {
       .limited_by = Resource::kRecompute};
 }
 
-const RegisterBound kRegistered{
+const RegisterBound kRecomputeStates{
     {.name = "memory-states",
      .summary = "all ways to keep, drop and run again in a small step: shortest paths through the states of memory",
      .swap = false,
      .steady = true,
-     .compute = bound}};
+     .compute = states_bound}};
 
 }  // namespace
 

@@ -29,7 +29,7 @@ std::optional<Bound> answer(const BoundQuery& query, const Absences& step, const
                .limited_by = found.lost.mostly()};
 }
 
-std::optional<Bound> bound(const BoundQuery& query, bool remat) {
+std::optional<Bound> window_bound(const BoundQuery& query, bool remat) {
   const Trace& trace = query.trace;
   if (trace.data().streams.size() > 1 || query.assume.copy_on_write || !iterations_are_apart(query) ||
       trace.ops().empty())
@@ -64,17 +64,17 @@ std::optional<Bound> cut(const BoundQuery& query) {
   return answer(query, step, found, "bytes that must be absent, and the inputs of their reruns,");
 }
 
-const RegisterBound kSwap{
+const RegisterBound kSwapWindow{
     {.name = "swap-window",
      .summary = "bytes that must be absent at one instant are copied out before it and back after it",
      .remat = false,
      .steady = true,
-     .compute = [](const BoundQuery& query) { return bound(query, false); }}};
+     .compute = [](const BoundQuery& query) { return window_bound(query, false); }}};
 
-const RegisterBound kHybrid{{.name = "hybrid-window",
-                             .summary = "bytes that must be absent at one instant are copied or recomputed",
-                             .steady = true,
-                             .compute = [](const BoundQuery& query) { return bound(query, true); }}};
+const RegisterBound kHybridWindow{{.name = "hybrid-window",
+                                   .summary = "bytes that must be absent at one instant are copied or recomputed",
+                                   .steady = true,
+                                   .compute = [](const BoundQuery& query) { return window_bound(query, true); }}};
 
 const RegisterBound kCut{{.name = "hybrid-cut",
                           .summary = "the same with all that reruns read: minimum cuts with a price on memory",

@@ -16,7 +16,7 @@ std::int64_t extent(const StepContents& step) {
   return sum;
 }
 
-std::optional<Bound> bound(const BoundQuery& query) {
+std::optional<Bound> whole_bound(const BoundQuery& query) {
   constexpr std::size_t kMostOps = 40;
   constexpr std::int64_t kMostExtent = 200;  // takes some tenths of a second
   constexpr std::int64_t kMostExtentOfBranches = 80;
@@ -47,21 +47,21 @@ std::optional<Bound> bound(const BoundQuery& query) {
       .limited_by = found.lost.mostly()};
 }
 
-const RegisterBound kSwap{
+const RegisterBound kSwapWhole{
     {.name = "swap-whole",
      .summary = "copies of whole buffers, by op: a linear program of a small step",
      .remat = false,
      .quick = false,
      .steady = true,
-     .compute = [](const BoundQuery& query) { return query.swap ? bound(query) : std::nullopt; }}};
+     .compute = [](const BoundQuery& query) { return query.swap ? whole_bound(query) : std::nullopt; }}};
 
-const RegisterBound kHybrid{
+const RegisterBound kHybridWhole{
     {.name = "hybrid-whole",
      .summary = "copies of whole buffers and running again, by op: a linear program of a small "
                 "step",
      .quick = false,
      .steady = true,
-     .compute = [](const BoundQuery& query) { return query.remat ? bound(query) : std::nullopt; }}};
+     .compute = [](const BoundQuery& query) { return query.remat ? whole_bound(query) : std::nullopt; }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -92,7 +92,7 @@ std::optional<Bound> feasibility(const BoundQuery& query) {
   return bound;
 }
 
-const RegisterBound kRegistered{{.name = "working-set",
+const RegisterBound kWorkingSet{{.name = "working-set",
                                  .summary = "no plan exists below the largest working set of an op",
                                  .steady = true,
                                  .order = true,

@@ -25,7 +25,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct AdviseArguments {
   std::string trace, apply, kinds, plans = "tide,tide-remat";
   GridText grid{.capacity = ""};
   bool json = false;
@@ -34,7 +34,7 @@ struct Arguments {
 using Json = nlohmann::ordered_json;
 
 /// @throws InputError  "no kind of change named 'offlod', did you mean 'offload'?; known: ..."
-AdviceOptions tried_of(const Arguments& arguments) {
+AdviceOptions tried_of(const AdviseArguments& arguments) {
   AdviceOptions tried{.kinds = arguments.kinds.empty() ? kinds_of_changes() : split_list(arguments.kinds),
                       .planners = split_list(arguments.plans)};
   for (const std::string& kind : tried.kinds)
@@ -44,7 +44,7 @@ AdviceOptions tried_of(const Arguments& arguments) {
   return tried;
 }
 
-void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSpec& spec, const Advice& advice) {
+void print_json(const AdviseArguments& arguments, const AdvisedStep& step, const RunSpec& spec, const Advice& advice) {
   Json object{{"trace", arguments.trace},
               {"step_hash", step.trace.hash()},
               {"iteration", step.iteration ? Json(*step.iteration) : Json(nullptr)},
@@ -65,7 +65,7 @@ std::string indented(const std::string& text) {
   return lines;
 }
 
-void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& advice) {
+void print_text(const AdviseArguments& arguments, const RunSpec& spec, const Advice& advice) {
   const bool fits = !advice.changes.empty() && advice.changes.front().fits;
   fmt::print("{}: {} at the peak, {} ({}) wanted: {}\n", arguments.trace, to_text(advice.base_peak),
              to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
@@ -121,7 +121,7 @@ int apply(const RunSpec& spec, const Advice& advice) {
   return found->fits ? 0 : 1;
 }
 
-int run(const Arguments& arguments) {
+int run_advise(const AdviseArguments& arguments) {
   if (!arguments.apply.empty() && arguments.apply != "pytorch")
     refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
   if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
@@ -150,11 +150,11 @@ int run(const Arguments& arguments) {
   }
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kAdvise{
     {.name = "advise",
      .summary = "changes of a training script that make its step fit a capacity, each with its cost",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<AdviseArguments>();
        app.add_option("trace", arguments->trace, "a trace of `record --torch` or `record --dry --torch`").required();
        app.add_option("--capacity", arguments->grid.capacity,
                       "16GiB, 0.6x or 60% (of the step's peak), or machine (its memory)")
@@ -169,7 +169,7 @@ const RegisterCommand kRegistered{
        app.add_option("--apply", arguments->apply,
                       "pytorch: print only the Python file of the best change of the script, with apply(model)");
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_advise(*arguments); }};
      }}};
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct AuditArguments {
   std::string path, pool, segments;
   bool json = false;
 };
@@ -29,7 +29,7 @@ struct Arguments {
 /// A snapshot is a pickle, which begins with the byte 0x80. Any other log is read as a trace with addresses.
 bool is_snapshot(const Input& input) { return input.bytes().starts_with('\x80'); }
 
-AuditReport audit_log(const Arguments& arguments, const Options& options) {
+AuditReport audit_log(const AuditArguments& arguments, const Options& options) {
   std::vector<LoggedSegment> segments;
   if (!arguments.segments.empty())
     segments = parse_segments(arguments.segments, read_input(arguments.segments).bytes());
@@ -41,7 +41,7 @@ AuditReport audit_log(const Arguments& arguments, const Options& options) {
   }
 }
 
-AuditReport audit(const Arguments& arguments, const Input& input) {
+AuditReport audit(const AuditArguments& arguments, const Input& input) {
   const Spec spec{arguments.pool.empty() ? is_snapshot(input) ? "pytorch" : "cnmem" : arguments.pool};
   const PoolInfo& pool = find_pool(spec.name);
   const Options options{pool.name, pool.options, spec.options};
@@ -84,7 +84,7 @@ nlohmann::ordered_json to_json(const DeviceAudit& audit) {
 }
 
 /// A message if nothing was compared on any device, or if another allocator wrote the log; else "".
-std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
+std::string verdict(const AuditArguments& arguments, const DeviceAudit& total) {
   if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
   // Two allocators agree on the first block, and by chance on a few others: fewer than 1 in kFew.
   constexpr std::int64_t kFew = 100;
@@ -110,7 +110,7 @@ nlohmann::ordered_json to_json(const ReplayedSchedule& schedule) {
 }
 
 /// Audits the published schedules of a graph. @return  the exit code
-int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
+int run_schedules(const AuditArguments& arguments, const RecomputeGraph& graph) {
   if (!arguments.pool.empty() || !arguments.segments.empty())
     throw InputError{
         fmt::format("{}: is a graph with schedules, not an allocator's log; expected neither --pool nor "
@@ -143,7 +143,7 @@ int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
   return code;
 }
 
-int run(const Arguments& arguments) {
+int run_audit(const AuditArguments& arguments) {
   const Input input = read_input(arguments.path);
   if (const std::optional<GraphForm> form = recompute_graph_form(input.bytes().substr(0, kSniffBytes)))
     return run_schedules(arguments, parse_recompute_graph(input, *form));
@@ -189,12 +189,12 @@ int run(const Arguments& arguments) {
   return code;
 }
 
-const RegisterCommand kRegister{
+const RegisterCommand kAudit{
     {"audit",
      "replay an allocator's log and compare every recorded address, or replay published schedules and compare cost "
      "and peak",
      [](const CommandLine& app) {
-       auto arguments = std::make_shared<Arguments>();
+       auto arguments = std::make_shared<AuditArguments>();
        app.add_option(
               "log", arguments->path,
               "a PyTorch memory snapshot, a malloc/free log with addresses, or a graph with published schedules")
@@ -204,7 +204,7 @@ const RegisterCommand kRegister{
        app.add_option("--segments", arguments->segments,
                       "a file with the address and the MiB of each segment that the device handed out to cnmem");
        app.add_flag("--json", arguments->json, "one JSON object");
-       return [arguments] { return run(*arguments); };
+       return [arguments] { return run_audit(*arguments); };
      }}};
 
 }  // namespace

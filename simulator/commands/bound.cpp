@@ -21,7 +21,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct BoundArguments {
   std::string trace;
   std::string with = "swap,remat";
   GridText grid{.pool = "best-fit", .policy = "none", .capacity = "", .first = true};
@@ -30,7 +30,7 @@ struct Arguments {
   bool json = false;
 };
 
-void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak, Bytes free_from,
+void print_json(const BoundArguments& arguments, const Trace& trace, Bytes ideal_peak, Bytes free_from,
                 const BoundQuery& query, const std::vector<Bound>& bounds) {
   nlohmann::ordered_json object{{"trace", arguments.trace},
                                 {"trace_hash", trace.hash()},
@@ -70,7 +70,7 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
   }
 }
 
-int run(const Arguments& arguments) {
+int run_bound(const BoundArguments& arguments) {
   const Trace trace = load_trace(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with, true);
   const Grid grid{arguments.grid, trace};
@@ -108,11 +108,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kBound{
     {.name = "bound",
      .summary = "certified lower bounds: times that no plan can beat, and capacities that no plan can run in",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<BoundArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_option("--capacity", arguments->grid.capacity,
                       "16GiB, 0.5x or 50% (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
@@ -129,7 +129,7 @@ const RegisterCommand kRegistered{
        app.add_flag("--steady", arguments->steady,
                     "bound the mean time of an iteration when the step is repeated for ever");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_bound(*arguments); }};
      }}};
 
 }  // namespace

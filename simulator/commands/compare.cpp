@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct CompareArguments {
   std::string a, b;
   std::size_t show = 10;
   bool json = false;
@@ -124,7 +124,7 @@ Json json_of(const ResultComparison& comparison, const Database& a, const Databa
           {"most_changed", moved}};
 }
 
-int run(const Arguments& arguments) {
+int run_compare(const CompareArguments& arguments) {
   const ResultSelection a = parse_selection(arguments.a), b = parse_selection(arguments.b);
   const Database in_a{a.path, Database::Open::kExisting}, in_b{b.path, Database::Open::kExisting};
   const ResultComparison comparison = compare(a, in_a, b, in_b);
@@ -135,11 +135,11 @@ int run(const Arguments& arguments) {
   return comparison.same() ? 0 : 1;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kCompare{
     {.name = "compare",
      .summary = "what moved between two result sets, policies, machines or versions; exit code 0 if nothing did",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<CompareArguments>();
        app.add_option("a", arguments->a,
                       "what sweep -o wrote, or some of its runs: FILE:COLUMN=VALUE,... as in r.sqlite:policy=dtr or "
                       "r.sqlite:run=1f00")
@@ -147,7 +147,7 @@ const RegisterCommand kRegistered{
        app.add_option("b", arguments->b, "the same, to compare with").required();
        app.add_option("--show", arguments->show, "how many of the most changed runs are named").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_compare(*arguments); }};
      }}};
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kWorthSaying = 1000;  // a remedy is printed if it saves at least 1/1000 of the peak
 
-struct Arguments {
+struct ExplainArguments {
   std::string trace, at;
   std::size_t show = 15, depth = 0;
   bool peak = false, json = false;
@@ -101,7 +101,7 @@ Json holder_json(const Holder& holder, Bytes live) {
           {"bytes", holder.bytes.count()}, {"share", share(holder.bytes, live)}, {"buffers", holder.buffers}};
 }
 
-void print_json(const Arguments& arguments, const Explanation& found) {
+void print_json(const ExplainArguments& arguments, const Explanation& found) {
   const Trace& trace = found.trace;
   const Instant& instant = found.instant;
   Json object{{"trace", arguments.trace},
@@ -141,7 +141,7 @@ void print_json(const Arguments& arguments, const Explanation& found) {
   fmt::print("{}\n", json_text(object));
 }
 
-void print_holders(const Arguments& arguments, const Explanation& found) {
+void print_holders(const ExplainArguments& arguments, const Explanation& found) {
   const Bytes live = found.instant.live;
   fmt::print("\nby kind\n");
   for (const Holder& kind : kinds_of(found.trace, found.instant.buffers))
@@ -170,7 +170,7 @@ std::string allocated_text(const Trace& trace, BufferId id) {
                      trace.ops().empty() ? "" : "; no op used it yet");
 }
 
-void print_buffers(const Arguments& arguments, const Explanation& found) {
+void print_buffers(const ExplainArguments& arguments, const Explanation& found) {
   const Trace& trace = found.trace;
   fmt::print("\nlargest buffers\n");
   for (std::size_t i = 0; i < std::min(arguments.show, found.instant.buffers.size()); ++i) {
@@ -208,7 +208,7 @@ void print_lowering(const Explanation& found) {
   }
 }
 
-void print_text(const Arguments& arguments, const Explanation& found) {
+void print_text(const ExplainArguments& arguments, const Explanation& found) {
   const Instant& instant = found.instant;
   fmt::print("{}: {} alive {}{}\n", arguments.trace, to_text(instant.live),
              arguments.at.empty() ? "at the peak, " : "at ",
@@ -221,7 +221,7 @@ void print_text(const Arguments& arguments, const Explanation& found) {
   print_lowering(found);
 }
 
-int run(const Arguments& arguments) {
+int run_explain(const ExplainArguments& arguments) {
   if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
   const Trace trace = load_trace(arguments.trace);
   try {
@@ -237,11 +237,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kExplain{
     {.name = "explain",
      .summary = "what is alive at the peak or at an op: by module and kind, since when, and what would lower it",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ExplainArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_flag("--peak", arguments->peak, "the first instant at which most bytes are alive (the default)");
        app.add_option("--at", arguments->at, "the instant at which the op of this number runs").type_name("OP");
@@ -250,7 +250,7 @@ const RegisterCommand kRegistered{
            .capture_default_str();
        app.add_option("--show", arguments->show, "rows of each table").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object with all rows");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_explain(*arguments); }};
      }}};
 
 }  // namespace

@@ -36,7 +36,7 @@ namespace {
 constexpr const char* kBatch = "{batch}";
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 
-struct Arguments {
+struct FitArguments {
   std::vector<std::string> words;  ///< the positional words
   std::size_t behind_dashes = 0;   ///< number of words after --; they are the last ones
   std::string none;                ///< argument that gets no word; with it, CLI11 also reads the words after --
@@ -52,7 +52,7 @@ struct Arguments {
 using Json = nlohmann::ordered_json;
 
 /// The job to judge, with facts about it that the trace does not have.
-struct Job {
+struct FittedJob {
   std::string name;
   std::vector<std::string> command = {};  ///< the recorded command; empty: the job is a file
   Trace trace;
@@ -64,16 +64,16 @@ struct Job {
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
-Job job_of_file(const std::string& path) {
+FittedJob job_of_file(const std::string& path) {
   const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded, std::string conf) {
     std::string failure = failure_of(trace);
-    return Job{.name = path,
-               .trace = std::move(trace),
-               .recorded = std::move(recorded),
-               .conf = std::move(conf),
-               .failure = std::move(failure),
-               .hint = "",
-               .said = ""};
+    return FittedJob{.name = path,
+                     .trace = std::move(trace),
+                     .recorded = std::move(recorded),
+                     .conf = std::move(conf),
+                     .failure = std::move(failure),
+                     .hint = "",
+                     .said = ""};
   };
   if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
   const Input input = read_trace_input(path, "auto");
@@ -88,22 +88,22 @@ Job job_of_file(const std::string& path) {
 }
 
 /// @return  none if the recording was interrupted
-std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<std::string>& command) {
+std::optional<FittedJob> job_of_command(const FitArguments& arguments, const std::vector<std::string>& command) {
   std::optional<DryRecording> recording = record_dry(command, arguments.device, arguments.seconds);
   if (!recording) return {};
-  return Job{.name = fmt::format("{}", fmt::join(command, " ")),
-             .command = command,
-             .trace = std::move(recording->trace),
-             .recorded = {},
-             .conf = "",
-             .stopped = recording->stopped,
-             .failure = std::move(recording->failure),
-             .hint = std::move(recording->hint),
-             .said = std::move(recording->said)};
+  return FittedJob{.name = fmt::format("{}", fmt::join(command, " ")),
+                   .command = command,
+                   .trace = std::move(recording->trace),
+                   .recorded = {},
+                   .conf = "",
+                   .stopped = recording->stopped,
+                   .failure = std::move(recording->failure),
+                   .hint = std::move(recording->hint),
+                   .said = std::move(recording->said)};
 }
 
 /// Words before -- are one trace, words after it a command.
-void tell_apart(Arguments& arguments) {
+void tell_apart(FitArguments& arguments) {
   const auto behind = arguments.words.end() - static_cast<std::ptrdiff_t>(arguments.behind_dashes);
   const std::vector<std::string> before{arguments.words.begin(), behind};
   arguments.command.assign(behind, arguments.words.end());
@@ -129,15 +129,15 @@ std::vector<std::string> with_batch(std::vector<std::string> command, std::int64
   return command;
 }
 
-std::string own_pool(const Job& job) {
+std::string own_pool(const FittedJob& job) {
   return job.conf.find("expandable_segments:True") == std::string::npos ? "pytorch" : "pytorch-expandable";
 }
 
-std::string pool_of(const Arguments& arguments, const Job& job) {
+std::string pool_of(const FitArguments& arguments, const FittedJob& job) {
   return arguments.pool.empty() ? own_pool(job) : arguments.pool;
 }
 
-Fit fit_of(const Arguments& arguments, const Job& job) {
+Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
   const std::string pool = pool_of(arguments, job);
   const bool as_recorded = job.recorded && pool == own_pool(job);
   try {
@@ -150,19 +150,19 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
 
 /// Whether a training step is missing for a verdict. A recorded part that is too large needs none: the job does not
 /// fit.
-bool cannot_tell(const Job& job, const Fit& fit) {
+bool cannot_tell(const FittedJob& job, const Fit& fit) {
   return fit.fits && (job.command.empty() ? lacks_training(job.trace) : !has_training(job.trace));
 }
 
 /// "the job ended before a training step".
-std::string untrained(const Arguments& arguments, const Job& job) {
+std::string untrained(const FitArguments& arguments, const FittedJob& job) {
   if (job.command.empty()) return "the trace ends before a training step";
   if (job.stopped) return fmt::format("the job was stopped after {} s, before a training step", arguments.seconds);
   return "the job ended before a training step";
 }
 
 /// Notes that are printed beside the verdict, a line each: what is missing or guessed, and how the job ended.
-std::vector<std::string> remarks(const Arguments& arguments, const Job& job, const Fit& fit) {
+std::vector<std::string> remarks(const FitArguments& arguments, const FittedJob& job, const Fit& fit) {
   std::vector<std::string> lines;
   const std::string until = "; what it did until then is judged";
   if (cannot_tell(job, fit))
@@ -177,7 +177,7 @@ std::vector<std::string> remarks(const Arguments& arguments, const Job& job, con
   return lines;
 }
 
-std::string verdict(const Arguments& arguments, const Job& job, const Fit& fit) {
+std::string verdict(const FitArguments& arguments, const FittedJob& job, const Fit& fit) {
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
   if (cannot_tell(job, fit)) return fmt::format("cannot tell: {}; until then {}", untrained(arguments, job), sizes);
@@ -210,7 +210,8 @@ std::string ended_text(const LargestBatch& found) {
       found.batch ? fmt::format("{} is the largest that was seen to fit", *found.batch) : "none was seen to fit");
 }
 
-Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const std::optional<LargestBatch>& batch) {
+Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
+             const std::optional<LargestBatch>& batch) {
   const OpId at = fit.peak.op;
   Json object{{"job", job.name},
               {"device", fit.device->name},
@@ -289,7 +290,8 @@ void print_batches(const LargestBatch& found) {
   fmt::print("\n");
 }
 
-void print_text(const Arguments& arguments, const Job& job, const Fit& fit, const std::optional<LargestBatch>& batch) {
+void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
+                const std::optional<LargestBatch>& batch) {
   fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), job.name, fit.device->name);
   if (job.recorded) fmt::print("recorded    {} reserved at most\n", to_text(job.recorded->most_reserved));
   if (job.recorded && job.recorded->failed_request)
@@ -329,7 +331,7 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
   if (rest > Bytes{}) fmt::print("  {:>10}  others; `tidepool explain` has all\n", to_text(rest));
 }
 
-void refuse_wrong_batch(const Arguments& arguments) {
+void refuse_wrong_batch(const FitArguments& arguments) {
   const bool placed = std::any_of(arguments.command.begin(), arguments.command.end(),
                                   [](const std::string& word) { return word.find(kBatch) != std::string::npos; });
   if (arguments.batch && !arguments.trace.empty())
@@ -347,10 +349,10 @@ void refuse_wrong_batch(const Arguments& arguments) {
 /// Records the job with different batch sizes, and keeps the recordings that the verdict may be about.
 class Search {
  public:
-  explicit Search(const Arguments& arguments) : arguments_{arguments} {}
+  explicit Search(const FitArguments& arguments) : arguments_{arguments} {}
 
   BatchTrial attempt(std::int64_t batch) {
-    std::optional<Job> job = recorded(batch);
+    std::optional<FittedJob> job = recorded(batch);
     if (!job) return {.batch = batch, .failed = "nothing was recorded"};
     const Fit fit = fit_of(arguments_, *job);
     say("batch {}: {} predicted\n", batch, to_text(fit.predicted));
@@ -363,27 +365,27 @@ class Search {
   }
 
   /// The job with the largest batch that fits; if none fits, the first job.
-  const Job& judged(const LargestBatch& found) const {
+  const FittedJob& judged(const LargestBatch& found) const {
     return found.batch ? jobs_.at(*found.batch) : jobs_.begin()->second;
   }
 
  private:
   /// @return  none if the recording was interrupted, or failed for another batch than the first
   /// @throws InputError  if the recording of the first batch failed
-  std::optional<Job> recorded(std::int64_t batch) const try {
+  std::optional<FittedJob> recorded(std::int64_t batch) const try {
     return job_of_command(arguments_, with_batch(arguments_.command, batch));
   } catch (const InputError&) {
     if (jobs_.empty()) throw;
     return {};
   }
 
-  const Arguments& arguments_;
+  const FitArguments& arguments_;
   /// By batch: the two largest that fit or, until there are two, the first. If the job failed with the larger one, the
   /// other is judged.
-  std::map<std::int64_t, Job> jobs_;
+  std::map<std::int64_t, FittedJob> jobs_;
 };
 
-int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
+int judge(const FitArguments& arguments, const FittedJob& job, const std::optional<LargestBatch>& largest) {
   const Fit fit = fit_of(arguments, job);
   const std::optional<FitAdvice> advice = advice_for(
       job.trace, fit, {.file = arguments.trace, .command = job.command, .snapshot = job.recorded.has_value()});
@@ -401,7 +403,7 @@ int judge(const Arguments& arguments, const Job& job, const std::optional<Larges
 }
 
 /// Prints that there is no verdict, since nothing was recorded. @return  the exit code
-int print_stopped(const Arguments& arguments, const StoppedUnrecorded& stopped) {
+int print_stopped(const FitArguments& arguments, const StoppedUnrecorded& stopped) {
   if (arguments.json)
     fmt::print("{}\n", json_text(Json{{"job", fmt::format("{}", fmt::join(arguments.command, " "))},
                                       {"device", arguments.device},
@@ -412,7 +414,7 @@ int print_stopped(const Arguments& arguments, const StoppedUnrecorded& stopped) 
   return 1;
 }
 
-int run(Arguments& arguments) try {
+int run_fit(FitArguments& arguments) try {
   const DeviceBudget& device = device_budget(arguments.device);
   tell_apart(arguments);
   refuse_wrong_batch(arguments);
@@ -424,7 +426,7 @@ int run(Arguments& arguments) try {
                        arguments.json);
   if (!arguments.trace.empty()) return judge(arguments, job_of_file(arguments.trace), {});
   if (!arguments.batch) {
-    const std::optional<Job> job = job_of_command(arguments, arguments.command);
+    const std::optional<FittedJob> job = job_of_command(arguments, arguments.command);
     return job ? judge(arguments, *job, {}) : Interruptible::code();
   }
   Search search{arguments};
@@ -435,11 +437,11 @@ int run(Arguments& arguments) try {
   return print_stopped(arguments, stopped);
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kFit{
     {.name = "fit",
      .summary = "whether a job fits a device: how much memory it takes there, and what holds it",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<FitArguments>();
        arguments->behind_dashes = app.behind_dashes();
        app.add_option("job", arguments->words,
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
@@ -454,7 +456,7 @@ const RegisterCommand kRegistered{
            .capture_default_str();
        app.add_option("--show", arguments->show, "rows of the table of holders").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_fit(*arguments); }};
      }}};
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
+double in_gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
 struct RankFit {
   Fit fit;
@@ -87,7 +87,7 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   const std::size_t first = first_rank(fits);
   const Fit& fit = fits[first].fit;
   const Bytes total = fit.device->total;
-  const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
+  const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", in_gib(fit.predicted), in_gib(total));
   if (cannot_tell(job, fits))
     fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
   else if (fit.fits)

@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct MachinesArguments {
   std::string name;
   bool json = false, file = false;
 };
@@ -59,7 +59,7 @@ void print_row(const Machine& machine) {
              static_cast<double>(machine.d2h.rate.count()) / 1e9, to_text(machine.d2h.latency));
 }
 
-int list(const Arguments& arguments) {
+int list_machines(const MachinesArguments& arguments) {
   std::vector<Machine> machines = known_machines();
   if (!arguments.name.empty()) machines = {find_machine(arguments.name)};
   if (arguments.file) {
@@ -76,15 +76,15 @@ int list(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kMachines{
     {.name = "machines",
      .summary = "machines with a fixed name, or the content of a machine file",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<MachinesArguments>();
        app.add_option("name", arguments->name, "a fixed name or a machine file");
        app.add_flag("--json", arguments->json, "one JSON array");
        app.add_flag("--file", arguments->file, "as a machine file, to change and use").needs("name");
-       return std::function<int()>{[arguments] { return list(*arguments); }};
+       return std::function<int()>{[arguments] { return list_machines(*arguments); }};
      }}};
 
 }  // namespace

@@ -12,13 +12,13 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct MergeArguments {
   std::vector<std::string> sources;
   std::string output;
   bool any_version = false;
 };
 
-int run(const Arguments& arguments) {
+int run_merge(const MergeArguments& arguments) {
   for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses wrong files
   Database into{arguments.output};
   const MergeCount count = merge(arguments.sources, into, arguments.any_version);
@@ -27,18 +27,18 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kMerge{
     {.name = "merge",
      .summary = "put the databases of several workers together; two results of one run are an error",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<MergeArguments>();
        app.add_option("results", arguments->sources, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("-o,--output", arguments->output, "the database to add to, or a new one")
            .required()
            .type_name("FILE");
        app.add_flag("--any-version", arguments->any_version,
                     "accept runs of different versions of tidepool; these are different runs");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_merge(*arguments); }};
      }}};
 
 }  // namespace

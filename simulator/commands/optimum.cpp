@@ -27,7 +27,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct OptimumArguments {
   std::string trace, plan_out;
   std::string with = "swap,remat";
   GridText grid{.pool = "ideal", .policy = "none", .capacity = "", .first = true};
@@ -60,7 +60,7 @@ Answer answer(const OptimumQuery& query, bool steady) {
   return answer;
 }
 
-void print_json(const Arguments& arguments, const Trace& trace, const RunSpec& spec, const OptimumQuery& query,
+void print_json(const OptimumArguments& arguments, const Trace& trace, const RunSpec& spec, const OptimumQuery& query,
                 const Answer& found) {
   nlohmann::ordered_json object{{"trace", arguments.trace},     {"trace_hash", trace.hash()},
                                 {"machine", spec.machine.name}, {"with", with_text(query.swap, query.remat)},
@@ -108,7 +108,7 @@ bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   return false;
 }
 
-int run(const Arguments& arguments) {
+int run_optimum(const OptimumArguments& arguments) {
   require_writable(arguments.plan_out);
   const Trace trace = load_trace(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with);
@@ -143,11 +143,11 @@ int run(const Arguments& arguments) {
   return failed ? 1 : 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kOptimum{
     {.name = "optimum",
      .summary = "the least time of all plans of a tiny step; refuses larger ones",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<OptimumArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_option("--capacity", arguments->grid.capacity,
                       "16GiB, 0.5x or 50% (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
@@ -164,7 +164,7 @@ const RegisterCommand kRegistered{
            .capture_default_str();
        app.add_option("--plan-out", arguments->plan_out, "write the plan, for validate and export").type_name("FILE");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_optimum(*arguments); }};
      }}};
 
 }  // namespace

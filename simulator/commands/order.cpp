@@ -25,9 +25,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kWorthSaying = 0.05;  // percent
+constexpr double kLeastPercent = 0.05;  // percent
 
-struct Arguments {
+struct OrderArguments {
   std::string trace, output, rule = "lowest";
   bool lists = false, json = false;
 };
@@ -66,7 +66,7 @@ void print_table(const std::string& name, const Reordering& found) {
     const auto recorded = static_cast<double>(found.recorded.ideal_peak().count());
     const double change = 100 * (static_cast<double>(peak.count()) / recorded - 1);
     fmt::print("  {:<42}{:>12}{}\n", what, to_text(peak),
-               std::abs(change) < kWorthSaying ? "" : fmt::format("{:>+10.1f} %", change));
+               std::abs(change) < kLeastPercent ? "" : fmt::format("{:>+10.1f} %", change));
   };
   fmt::print("{}: most bytes alive\n", name);
   row("as recorded, " + ops_of(found.recorded), found.recorded.ideal_peak());
@@ -93,7 +93,7 @@ OpOrder order_asked(const std::string& rule, const Lifetimes& lifetimes, const D
   }
 }
 
-int run(const Arguments& arguments) {
+int run_order(const OrderArguments& arguments) {
   require_writable(arguments.output);
   const Trace trace = load_trace(arguments.trace);
   if (const std::size_t iterations = summarize(trace).iterations; iterations > 1)
@@ -121,11 +121,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kOrder{
     {.name = "order",
      .summary = "put the ops of a step into an order that needs less memory",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<OrderArguments>();
        app.add_option("trace", arguments->trace, "one step, in any form that import reads").required();
        app.add_option("--rule", arguments->rule,
                       "recorded, least, eager, latest, or lowest: the best of them, improved")
@@ -133,7 +133,7 @@ const RegisterCommand kRegistered{
        app.add_flag("--lists", arguments->lists, "leave an op on lists of tensors (aten::_foreach_*) whole");
        app.add_option("-o,--output", arguments->output, "write the step in the new order, RUN.tide");
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_order(*arguments); }};
      }}};
 
 }  // namespace

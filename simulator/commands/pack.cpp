@@ -29,7 +29,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct PackArguments {
   std::vector<std::string> traces;
   std::string pools = "best-fit";
   std::string capacities = "none";
@@ -42,16 +42,16 @@ struct Arguments {
 };
 
 /// The input to pack: a trace, a table of lifetimes, or a table that was also read as a trace.
-struct Job {
+struct PackedJob {
   std::optional<Trace> trace;
   std::optional<LifetimeTable> table;
   Bytes load;
 };
 
-Job load_job(const std::string& path, int iterations) {
+PackedJob load_instance(const std::string& path, int iterations) {
   const Input input = read_trace_input(path);
   const Importer& importer = find_importer(input, "auto");
-  Job job;
+  PackedJob job;
   if (importer.name == "csv" && iterations == 0) {
     job.table = read_lifetimes(input, LifetimeColumns::kAll);
     const Instance instance = instance_of(*job.table, 1_B);
@@ -71,7 +71,7 @@ Job load_job(const std::string& path, int iterations) {
 
 /// Packs a job. Planners get a table as a table, even if it was also read as a trace: only the table has the lengths of
 /// the lifetimes. If a layout is wanted, they get the trace, since only its packing has layouts.
-Packing pack_job(const Job& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
+Packing pack_job(const PackedJob& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
                  std::span<const Bytes> segments, bool want_layout) {
   const bool as_table = job.table && info.plan && !(want_layout && job.trace);
   if (!as_table && !job.trace)
@@ -128,9 +128,9 @@ void write_layout(const std::string& path, const Packing& packing, const std::st
   write_file(path, layout_text(packing.layouts.front()));
 }
 
-void pack_file(const std::string& path, const Arguments& arguments, const std::vector<std::string>& pools,
+void pack_file(const std::string& path, const PackArguments& arguments, const std::vector<std::string>& pools,
                std::span<const Bytes> segments) {
-  const Job job = load_job(path, arguments.iterations);
+  const PackedJob job = load_instance(path, arguments.iterations);
   bool first = true;
   for (const std::string& capacity_text : parse_capacities(arguments.capacities))
     for (const std::string& pool : pools) {
@@ -153,7 +153,7 @@ void pack_file(const std::string& path, const Arguments& arguments, const std::v
     }
 }
 
-int run(const Arguments& arguments) {
+int run_pack(const PackArguments& arguments) {
   require_writable(arguments.layout_out);
   std::vector<std::string> pools = split_list(arguments.pools);
   if (arguments.pools == "all") {
@@ -173,11 +173,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kPack{
     {.name = "pack",
      .summary = "place the lifetimes of a trace and nothing else",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<PackArguments>();
        app.add_option("trace", arguments->traces,
                       "traces in any form that import reads, or tables with the columns id,lower,upper,size and, for "
                       "planners, alignment, offset (fixed), gaps (3-5 8-9) and hint (ignored)")
@@ -201,7 +201,7 @@ const RegisterCommand kRegistered{
                       "a file with the address and the MiB of each segment that the device handed out to cnmem, where "
                       "they are known");
        app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_pack(*arguments); }};
      }}};
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace tidepool {
 namespace {
 
-struct Row {
+struct PackedRow {
   std::string pool;
   LoopPacking result;
 };
@@ -26,9 +26,9 @@ double over(Bytes bytes, Bytes base) {
 }
 
 /// The bytes of CnMem, with which the other pools are compared; none if CnMem is not in the list or does not fit.
-std::optional<Bytes> baseline_of(const std::vector<Row>& rows) {
+std::optional<Bytes> baseline_of(const std::vector<PackedRow>& rows) {
   const auto found =
-      std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.pool.starts_with("cnmem"); });
+      std::find_if(rows.begin(), rows.end(), [](const PackedRow& row) { return row.pool.starts_with("cnmem"); });
   if (found == rows.end() || found->result.packing.outcome != Outcome::kOk) return {};
   return found->result.bytes;
 }
@@ -43,9 +43,9 @@ nlohmann::ordered_json to_json(const SteadyLoop& loop) {
 }
 
 void print_json(const std::string& path, const Trace& trace, const std::vector<SteadyLoop>& loops,
-                const std::vector<Row>& rows) {
+                const std::vector<PackedRow>& rows) {
   const std::optional<Bytes> baseline = baseline_of(rows);
-  for (const Row& row : rows) {
+  for (const PackedRow& row : rows) {
     const LoopPacking& result = row.result;
     nlohmann::ordered_json object{{"trace", path},
                                   {"pool", row.pool},
@@ -92,7 +92,7 @@ std::string remark(const LoopPacking& result) {
 }
 
 void print_text(const std::string& path, const Trace& trace, const std::vector<SteadyLoop>& loops,
-                const std::vector<Row>& rows) {
+                const std::vector<PackedRow>& rows) {
   fmt::print("{}: {} buffers, load {} B\n", path, grouped(static_cast<std::int64_t>(trace.buffers().size())),
              grouped(trace.ideal_peak().count()));
   for (const SteadyLoop& loop : loops)
@@ -105,9 +105,9 @@ void print_text(const std::string& path, const Trace& trace, const std::vector<S
           grouped(static_cast<std::int64_t>(loop.persistent.size())), loop.copies());
   const std::optional<Bytes> baseline = baseline_of(rows);
   std::size_t width = 4;
-  for (const Row& row : rows) width = std::max(width, row.pool.size());
+  for (const PackedRow& row : rows) width = std::max(width, row.pool.size());
   fmt::print("  {:<{}}  {:>18}  {:>10}{}\n", "pool", width, "bytes", "over load", baseline ? "  against cnmem" : "");
-  for (const Row& row : rows) {
+  for (const PackedRow& row : rows) {
     const bool fits = row.result.packing.outcome == Outcome::kOk;
     const Bytes bytes = row.result.bytes;
     fmt::print(
@@ -138,7 +138,7 @@ int pack_periodic(const PeriodicArguments& arguments) {
     Trace trace = load_trace(path);
     if (arguments.iterations > 0) trace = repeat_lifetimes(trace, arguments.iterations);
     const std::vector<SteadyLoop> loops = find_loops(trace);
-    std::vector<Row> rows;
+    std::vector<PackedRow> rows;
     for (const Entry& entry : entries) try {
         const std::span<const Bytes> segments{arguments.segments};
         rows.push_back({entry.text, pack_loop(trace, loops, *entry.info, entry.options, arguments.limits,

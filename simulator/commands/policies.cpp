@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct PoliciesArguments {
   std::string name;
   bool json = false;
 };
@@ -80,7 +80,7 @@ void print_all_of(const Entry& entry) {
     fmt::print("  {}={}  ({})  {}\n", option.name, option.default_value, option.unit, option.meaning);
 }
 
-int list(const Arguments& arguments) {
+int list_policies(const PoliciesArguments& arguments) {
   const std::vector<Entry> shown = arguments.name.empty() ? entries() : find(arguments.name);
   if (arguments.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
@@ -94,14 +94,14 @@ int list(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{{.name = "policies",
-                                   .summary = "pools and policies: summary, paper, options",
-                                   .declare = [](const CommandLine& app) {
-                                     const auto arguments = std::make_shared<Arguments>();
-                                     app.add_option("name", arguments->name, "show one with its options");
-                                     app.add_flag("--json", arguments->json, "one JSON array");
-                                     return std::function<int()>{[arguments] { return list(*arguments); }};
-                                   }}};
+const RegisterCommand kPolicies{{.name = "policies",
+                                 .summary = "pools and policies: summary, paper, options",
+                                 .declare = [](const CommandLine& app) {
+                                   const auto arguments = std::make_shared<PoliciesArguments>();
+                                   app.add_option("name", arguments->name, "show one with its options");
+                                   app.add_flag("--json", arguments->json, "one JSON array");
+                                   return std::function<int()>{[arguments] { return list_policies(*arguments); }};
+                                 }}};
 
 }  // namespace
 }  // namespace tidepool

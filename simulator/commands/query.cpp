@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kWidest = 60;  // characters of a table's column; longer texts are cut
 
-struct Arguments {
+struct QueryArguments {
   std::string database, sql = "frontier", format = "table", output;
 };
 
@@ -90,7 +90,7 @@ void require_table(const Database& database, const std::string& name) {
   if (std::none_of(known.begin(), known.end(), same)) throw InputError{unknown_name("table or view", name, known)};
 }
 
-int run(const Arguments& arguments) {
+int run_query(const QueryArguments& arguments) {
   if (arguments.format != "table" && arguments.format != "csv" && arguments.format != "jsonl")
     throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
   const Database database{arguments.database, Database::Open::kExisting};
@@ -128,11 +128,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kQuery{
     {.name = "query",
      .summary = "a view or a query of a sweep's database, as a table, CSV or JSON lines",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<QueryArguments>();
        app.add_option("results", arguments->database, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("query", arguments->sql,
                       "one SELECT, or a view or table: frontier, best_policy, gap_to_bound, predicted_vs_measured, "
@@ -141,7 +141,7 @@ const RegisterCommand kRegistered{
        app.add_option("--to", arguments->format, "table, csv or jsonl (for data frames and Parquet: typed, complete)")
            .capture_default_str();
        app.add_option("-o,--output", arguments->output, "write there instead of to stdout").type_name("FILE");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_query(*arguments); }};
      }}};
 
 }  // namespace

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 12;
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> inputs;
   std::string output = "report.html";
   GridText grid;
@@ -39,7 +39,7 @@ struct Arguments {
 };
 
 /// The command that makes the same report.
-std::string command_of(const Arguments& arguments) {
+std::string command_of(const ReportArguments& arguments) {
   std::string text = "tidepool report";
   for (const std::string& input : arguments.inputs) text += " " + shell_word(input);
   const GridText standard;
@@ -118,7 +118,7 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
 
 /// The job as `simulate` runs it, without plans and memory limits. The capacities only serve to show when the tensors
 /// of a rank exceed its capacity.
-ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
+ReportedJob run_the_job(const std::string& path, const ReportArguments& arguments) {
   const GridText &grid = arguments.grid, standard;
   GridText rest = grid;
   rest.capacity = standard.capacity, rest.machine = standard.machine;
@@ -142,7 +142,7 @@ ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
   return shown;
 }
 
-int run(const Arguments& arguments) {
+int run_report(const ReportArguments& arguments) {
   require_writable(arguments.output);
   ReportContent content;
   content.command = command_of(arguments);
@@ -193,11 +193,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kReport{
     {.name = "report",
      .summary = "one HTML file, to be opened without a network: frontiers, memory over time, addresses, lanes",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ReportArguments>();
        app.add_option(
               "inputs", arguments->inputs,
               "databases of sweep results, whose frontiers are drawn, and at most one trace, which is run again "
@@ -206,7 +206,7 @@ const RegisterCommand kRegistered{
        declare_grid_options(app, arguments->grid);
        declare_job_options(app, arguments->job);
        app.add_option("-o,--output", arguments->output, "the file to write").type_name("FILE").capture_default_str();
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_report(*arguments); }};
      }}};
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct ResumeArguments {
   std::string database, threads;
   SweepShow show;
 };
@@ -28,7 +28,7 @@ SweepOrder order_of(const SweepRequest& request, const std::string& path) {
   }
 }
 
-int run(const Arguments& arguments) {
+int run_resume(const ResumeArguments& arguments) {
   const int threads = parse_threads(arguments.threads);
   Database database{std::filesystem::absolute(arguments.database).string(), Database::Open::kExisting};
   const std::vector<SweepRequest> requests = database.requests();
@@ -49,15 +49,15 @@ int run(const Arguments& arguments) {
   return code;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kResume{
     {.name = "resume",
      .summary = "go on with an interrupted sweep: does the runs that its database lacks",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ResumeArguments>();
        app.add_option("results", arguments->database, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
        declare_show_options(app, arguments->show);
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_resume(*arguments); }};
      }}};
 
 }  // namespace

@@ -18,14 +18,14 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct RobustnessArguments {
   std::string plan, trace;
   double by = 0.1;
   std::uint64_t seed = 1;
   bool json = false;
 };
 
-void print_json(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
+void print_json(const RobustnessArguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
                 const std::vector<ScenarioCost>& costs) {
   const std::size_t worst = worst_of(costs);
   nlohmann::ordered_json object{{"trace", arguments.trace},
@@ -46,7 +46,7 @@ void print_json(const Arguments& arguments, const PlanFile& file, const std::vec
   fmt::print("{}\n", json_text(object));
 }
 
-void print_table(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
+void print_table(const RobustnessArguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
                  const std::vector<ScenarioCost>& costs) {
   fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", arguments.plan, file.spec.policy.text,
              file.spec.pool.text, file.spec.machine.name,
@@ -58,7 +58,7 @@ void print_table(const Arguments& arguments, const PlanFile& file, const std::ve
                to_text(costs[i].makespan), (costs[i].ratio - 1) * 100, i == worst ? "  worst" : "");
 }
 
-int run(const Arguments& arguments) {
+int run_robustness(const RobustnessArguments& arguments) {
   if (!(arguments.by >= 0 && arguments.by <= 0.99))
     throw InputError{fmt::format("--by: {}; expected 0 to 0.99", arguments.by)};
   const Trace trace = load_trace(arguments.trace);
@@ -70,22 +70,22 @@ int run(const Arguments& arguments) {
   } catch (const PlanError& error) {
     throw InputError{fmt::format("{}: cannot be executed: {}", arguments.plan, error.what())};
   }
-  (arguments.json ? print_json : print_table)(arguments, file, scenarios, costs);
+  arguments.json ? print_json(arguments, file, scenarios, costs) : print_table(arguments, file, scenarios, costs);
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kRobustness{
     {.name = "robustness",
      .summary = "what a plan costs if ops are slower or faster than planned, and links slower",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<RobustnessArguments>();
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();
        app.add_option("--trace", arguments->trace, "the trace that the plan is for").required();
        app.add_option("--by", arguments->by, "links become slower by up to this share, ops slower or faster: 0 to 0.99")
            .capture_default_str();
        app.add_option("--seed", arguments->seed, "of the noise").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_robustness(*arguments); }};
      }}};
 
 }  // namespace

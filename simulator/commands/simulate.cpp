@@ -31,7 +31,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct SimulateArguments {
   std::string trace, plan_out;
   GridText grid;
   JobText job;
@@ -192,7 +192,7 @@ class Explanations {
   nlohmann::ordered_json kept_ = nlohmann::ordered_json::array();
 };
 
-int run(const Arguments& arguments) {
+int run_simulate(const SimulateArguments& arguments) {
   if (is_job_file(arguments.trace)) {
     if (arguments.explain) throw InputError{"--explain: expected the trace of one rank, not a job"};
     if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
@@ -245,11 +245,11 @@ int run(const Arguments& arguments) {
   return failed ? 1 : 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kSimulate{
     {.name = "simulate",
      .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<SimulateArguments>();
        app.add_option("trace", arguments->trace,
                       "a trace, in any form that import reads, or the job file of several ranks")
            .required();
@@ -262,7 +262,7 @@ const RegisterCommand kRegistered{
                     "print a line for each decision: the request, who answered, the candidates with their scores, the "
                     "choice; with --json the key \"decisions\"");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_simulate(*arguments); }};
      }}};
 
 }  // namespace

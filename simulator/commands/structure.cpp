@@ -16,7 +16,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct StructureArguments {
   std::string input;
   bool json = false;
 };
@@ -57,7 +57,7 @@ void print_json(const std::string& path, const Trace& trace, const Structure& st
   fmt::print("{}\n", json_text(object));
 }
 
-int run(const Arguments& arguments) {
+int run_structure(const StructureArguments& arguments) {
   const Trace trace = load_trace(arguments.input);
   const auto begin = std::chrono::steady_clock::now();
   const Structure structure = find_structure(trace);
@@ -67,14 +67,14 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kStructure{
     {.name = "structure",
      .summary = "find the repeated parts of a step: micro-batches, layers, blocks",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<StructureArguments>();
        app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();
        app.add_flag("--json", arguments->json, "one JSON object");
-       return [arguments] { return run(*arguments); };
+       return [arguments] { return run_structure(*arguments); };
      }}};
 
 }  // namespace

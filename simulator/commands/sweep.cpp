@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kFindCapacities = "0.05x..1.5x/146";  // every 1 % of the peak
 
-struct Arguments {
+struct SweepArguments {
   std::vector<std::string> traces;
   GridText grid;
   std::string threads, shard, find;
@@ -40,7 +40,7 @@ struct Arguments {
   SweepShow show;
 };
 
-bool elsewhere(const Arguments& arguments) { return arguments.slurm || !arguments.hosts.empty(); }
+bool elsewhere(const SweepArguments& arguments) { return arguments.slurm || !arguments.hosts.empty(); }
 
 /// Reads hosts from a list, or from a file with one host on each line.
 std::vector<std::string> read_hosts(const std::string& text) {
@@ -60,7 +60,7 @@ std::vector<std::string> words(const std::string& text) {
   return all;
 }
 
-void check(const Arguments& arguments) {
+void check(const SweepArguments& arguments) {
   for (const std::string& trace : arguments.traces)
     if (!is_utf8(trace))
       throw InputError{fmt::format("{}: its name is not UTF-8; expected a name that a database can keep", trace)};
@@ -87,7 +87,7 @@ void check(const Arguments& arguments) {
 }
 
 /// Runs the shards on Slurm or other hosts and shows the results. @return  the exit code
-int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span<const SweepPart> parts,
+int run_elsewhere(const SweepArguments& arguments, const SweepOrder& sweep, std::span<const SweepPart> parts,
                   Database& database) {
   const std::string threads =
       arguments.threads.empty() && arguments.slurm ? "${SLURM_CPUS_PER_TASK:-1}" : arguments.threads;
@@ -117,7 +117,7 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
   return 0;
 }
 
-int run(const Arguments& arguments) {
+int run_sweep(const SweepArguments& arguments) {
   const int threads = parse_threads(arguments.threads);
   check(arguments);
   SweepOrder order{.traces = arguments.traces,
@@ -152,12 +152,12 @@ int run(const Arguments& arguments) {
   return std::max(code, validate_runs(parts, validated, arguments.execution.backend, *executor, database));
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kSweep{
     {.name = "sweep",
      .summary =
          "every combination of pools, policies, capacities, machines and seeds; resumes where it was interrupted",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<SweepArguments>();
        app.add_option("traces", arguments->traces, "traces, in any form that import reads").required();
        declare_grid_options(app, arguments->grid);
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
@@ -185,7 +185,7 @@ const RegisterCommand kRegistered{
                     "of --validate --backend host: measure time too, with copies that move their bytes; with the "
                     "machine file of calibrate --backend host");
        declare_show_options(app, arguments->show);
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_sweep(*arguments); }};
      }}};
 
 }  // namespace

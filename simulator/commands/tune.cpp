@@ -20,7 +20,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::string path, capacity;
   std::size_t show = 10;
   bool json = false;
@@ -49,7 +49,7 @@ std::string assignment(const std::string& conf) {
   return conf.empty() ? "the defaults" : "PYTORCH_CUDA_ALLOC_CONF=" + conf;
 }
 
-void print_json(const Arguments& arguments, const Program& program, const std::vector<TunedSetting>& tuned,
+void print_json(const TuneArguments& arguments, const Program& program, const std::vector<TunedSetting>& tuned,
                 Bytes capacity) {
   nlohmann::ordered_json object{{"trace", arguments.path}, {"load_bytes", program.trace.ideal_peak().count()}};
   if (capacity != kNoLimit) object["capacity_bytes"] = capacity.count();
@@ -78,7 +78,7 @@ void print_recorded(const RecordedMemory& recorded, const std::string& conf) {
                recorded.device, grouped(recorded.failed_request->count()), grouped(recorded.capacity->count()));
 }
 
-void print_text(const Arguments& arguments, const Program& program, const std::vector<TunedSetting>& tuned,
+void print_text(const TuneArguments& arguments, const Program& program, const std::vector<TunedSetting>& tuned,
                 Bytes capacity) {
   const Bytes load = program.trace.ideal_peak();
   fmt::print("{}: {} buffers, load {} B{}\n", arguments.path,
@@ -112,7 +112,7 @@ void print_text(const Arguments& arguments, const Program& program, const std::v
     fmt::print("best of {}: {}\n", tuned.size(), assignment(best.setting.conf));
 }
 
-int run(const Arguments& arguments) {
+int run_tune(const TuneArguments& arguments) {
   const Program program = load_program(arguments.path);
   Bytes capacity = kNoLimit;
   if (!arguments.capacity.empty())
@@ -128,11 +128,11 @@ int run(const Arguments& arguments) {
   return tuned.front().outcome == Outcome::kOk ? 0 : 1;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kTune{
     {.name = "tune",
      .summary = "find the PyTorch allocator settings that would have reserved the least",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<TuneArguments>();
        app.add_option("snapshot", arguments->path,
                       "a PyTorch memory snapshot with recorded events, or any other trace; buffers that exist at its "
                       "beginning are placed first, on an empty device")
@@ -144,7 +144,7 @@ const RegisterCommand kRegistered{
        app.add_option("--show", arguments->show, "how many settings the table shows, the best first")
            .capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_tune(*arguments); }};
      }}};
 
 }  // namespace

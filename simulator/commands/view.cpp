@@ -26,7 +26,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct ViewArguments {
   std::string trace;
   GridText grid;
   bool map = false;
@@ -53,7 +53,7 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
   return map("at the peak", peak_moment(history));
 }
 
-int run(const Arguments& arguments) {
+int run_view(const ViewArguments& arguments) {
   if (arguments.at && !arguments.map) refuse("--at: applies to --map, which is not given; expected both");
   const Trace trace = load_trace(arguments.trace);
   const Grid grid{arguments.grid, trace};
@@ -78,18 +78,18 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kView{
     {.name = "view",
      .summary =
          "a run in the terminal: memory over time or by address, what the peak is made of, how busy the lanes are",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ViewArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_flag("--map", arguments->map,
                     "what lies at which address when a request finds no place, or else at the peak, and the holes");
        app.add_option("--at", arguments->at, "with --map: when this op begins, counted from 0");
        declare_grid_options(app, arguments->grid);
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_view(*arguments); }};
      }}};
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kRows = 12, kMargin = 10, kLargest = 8;
+constexpr std::size_t kViewRows = 12, kViewMargin = 10, kLargest = 8;
 
 double share(auto part, auto whole) {
   return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
@@ -46,26 +46,26 @@ std::vector<MemoryPoint> columns_of(const History& history, std::size_t columns)
 }
 
 std::string memory_plot(const History& history, Bytes capacity, const ViewOptions& options) {
-  const std::size_t columns = options.width - kMargin - 2;
+  const std::size_t columns = options.width - kViewMargin - 2;
   const std::vector<MemoryPoint> points = columns_of(history, columns);
   Bytes top{1};
   for (const MemoryPoint& point : points) top = std::max(top, point.sum());
   const bool limited = capacity <= top * 2;
   if (limited) top = std::max(top, capacity);
   const auto rows_of = [&](Bytes bytes) {
-    return static_cast<std::size_t>(share(bytes, top) * static_cast<double>(kRows) + 0.5);
+    return static_cast<std::size_t>(share(bytes, top) * static_cast<double>(kViewRows) + 0.5);
   };
   std::string out;
-  for (std::size_t row = kRows + 1; row-- > 0;) {
-    const Bytes here = top * static_cast<std::int64_t>(row) / static_cast<std::int64_t>(kRows);
+  for (std::size_t row = kViewRows + 1; row-- > 0;) {
+    const Bytes here = top * static_cast<std::int64_t>(row) / static_cast<std::int64_t>(kViewRows);
     const bool limit = limited && row == rows_of(capacity);
     const std::string label = row % 4 == 0 ? to_text(here) : "";
     if (row == 0) {
-      out += fmt::format("{:>{}}{}{}\n", label, kMargin, options.utf8 ? "└" : "+",
+      out += fmt::format("{:>{}}{}{}\n", label, kViewMargin, options.utf8 ? "└" : "+",
                          repeated(options.utf8 ? "─" : "-", columns));
       break;
     }
-    out += fmt::format("{:>{}}{}", label, kMargin, options.utf8 ? (row % 4 == 0 ? "┤" : "│") : "|");
+    out += fmt::format("{:>{}}{}", label, kViewMargin, options.utf8 ? (row % 4 == 0 ? "┤" : "│") : "|");
     std::string line;
     std::size_t blank = 0;
     for (const MemoryPoint& point : points) {
@@ -89,8 +89,9 @@ std::string memory_plot(const History& history, Bytes capacity, const ViewOption
     out += line + '\n';
   }
   const std::string end = moment_text(history, history.end);
-  out += fmt::format("{:>{}} 0{:>{}}\n", "", kMargin, end, columns - 1);
-  if (limited) out += fmt::format("{:>{}} {} capacity {}\n", "", kMargin, options.utf8 ? "─" : "-", to_text(capacity));
+  out += fmt::format("{:>{}} 0{:>{}}\n", "", kViewMargin, end, columns - 1);
+  if (limited)
+    out += fmt::format("{:>{}} {} capacity {}\n", "", kViewMargin, options.utf8 ? "─" : "-", to_text(capacity));
   return out;
 }
 
@@ -146,7 +147,7 @@ std::string lanes_text(const Trace& trace, const History& history, const ViewOpt
   const bool storage =
       std::any_of(history.copies.begin(), history.copies.end(), [](const CopySpan& copy) { return copy.storage; });
   if (storage) names.insert(names.end(), {"to storage", "from storage"});
-  const std::size_t label = storage ? names.back().size() : kMargin - 1;
+  const std::size_t label = storage ? names.back().size() : kViewMargin - 1;
   std::vector<Busy> all;
   for (const RunSpan& run : history.runs) all.push_back({run.stream.index(), run.begin, run.end});
   for (const CopySpan& copy : history.copies)

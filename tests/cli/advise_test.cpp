@@ -7,7 +7,8 @@
 #include "tests/program.hpp"
 #include "traces/quantity.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -209,3 +210,5 @@ TEST_CASE("tidepool advise refuses unsupported traces and options") {
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, ContainsSubstring("--capacity, --machine: the lists ask for 2 answers; expected one\n"));
 }
+
+}  // namespace tidepool::advise_test

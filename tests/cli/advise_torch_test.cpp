@@ -6,7 +6,8 @@
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_torch_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -59,3 +60,5 @@ TEST_CASE("a script that is changed as advised has the advised peak, and compute
       CHECK(gradients(python, code, folder) == before);
   }
 }
+
+}  // namespace tidepool::advise_torch_test

@@ -7,7 +7,8 @@
 #include "tests/program.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::audit_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -102,3 +103,5 @@ TEST_CASE("tidepool audit refuses files that it cannot compare") {
         "tidepool: " + segments +
             ":2: '0x1000000 none' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256\n");
 }
+
+}  // namespace tidepool::audit_test

@@ -8,7 +8,8 @@
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 
-using namespace tidepool;
+namespace tidepool::bound_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("a run reports its gap to the bound") {
              ContainsSubstring(
                  "bound       38 us: no plan with remat repeats the step in less (knapsack, limited by recompute); "));
 }
+
+}  // namespace tidepool::bound_test

@@ -8,7 +8,7 @@
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 
-using namespace tidepool;
+namespace tidepool::calibrate_test {
 
 TEST_CASE("calibrate measures copies within this machine's memory") {
   const ScratchFolder folder;
@@ -135,3 +135,5 @@ TEST_CASE("calibrate refuses devices and sizes that it cannot measure") {
         "tidepool: --largest: '1MiB' is no size to measure copies up to; expected 4MiB to 4GiB\n");
   CHECK(refused({"--samples", "0"}) == "tidepool: --samples: expected at least 1\n");
 }
+
+}  // namespace tidepool::calibrate_test

@@ -7,7 +7,8 @@
 #include "tests/random_trace.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::compare_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -105,3 +106,5 @@ TEST_CASE("compare refuses runs that it cannot pair") {
   CHECK(ambiguous.starts_with("tidepool: " + file + ": runs "));
   CHECK(ambiguous.ends_with(" would both be compared with the same run; expected a choice between them\n"));
 }
+
+}  // namespace tidepool::compare_test

@@ -10,7 +10,7 @@
 #include "tests/torch_python.hpp"
 #include "traces/job/job.hpp"
 
-namespace tidepool {
+namespace tidepool::dry_ranks_test {
 namespace {
 
 /// The program of tests/dry/ranks.cpp.
@@ -218,4 +218,4 @@ TEST_CASE("tensor parallelism reduces activations, and a sharded optimizer broad
 }
 
 }  // namespace
-}  // namespace tidepool
+}  // namespace tidepool::dry_ranks_test

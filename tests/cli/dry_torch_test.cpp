@@ -5,7 +5,8 @@
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 
-using namespace tidepool;
+namespace tidepool::dry_torch_test {
+
 using Json = nlohmann::json;
 using tests::torch_python;
 
@@ -133,3 +134,5 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
                Catch::Matchers::WithinRel(result.at("predicted_peak_bytes").get<double>(), 0.01));
   }
 }
+
+}  // namespace tidepool::dry_torch_test

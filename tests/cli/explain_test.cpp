@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::explain_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -128,3 +129,5 @@ TEST_CASE("tidepool explain leaves out kinds that hardly lower the peak") {
   const auto peak = json.at("ideal_peak_bytes").get<std::int64_t>();
   for (const Json& row : json.at("lowering")) CHECK((peak - row.at("peak_bytes").get<std::int64_t>()) * 1000 >= peak);
 }
+
+}  // namespace tidepool::explain_test

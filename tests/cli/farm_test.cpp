@@ -13,7 +13,8 @@
 #include "tests/skip.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::farm_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -261,3 +262,5 @@ TEST_CASE("options that contradict each other are refused before anything is sub
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err == "tidepool: --slurm: expected -o FILE, where the results are collected\n");
 }
+
+}  // namespace tidepool::farm_test

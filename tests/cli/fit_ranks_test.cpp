@@ -6,7 +6,7 @@
 #include "traces/builder.hpp"
 #include "traces/job/job_output.hpp"
 
-namespace tidepool {
+namespace tidepool::fit_ranks_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -74,4 +74,4 @@ TEST_CASE("fit cannot judge ranks that fit until the job failed") {
 }
 
 }  // namespace
-}  // namespace tidepool
+}  // namespace tidepool::fit_ranks_test

@@ -5,7 +5,8 @@
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 
-using namespace tidepool;
+namespace tidepool::fit_test {
+
 using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 
@@ -280,3 +281,5 @@ TEST_CASE("tidepool fit cannot judge a trace that ends before a training step") 
              StartsWith("cannot tell: the trace ends before a training step; until then 1.13 of 14.58 GiB\n"));
   CHECK_THAT(result.err, ContainsSubstring(path + ": the trace ends before a training step\n"));
 }
+
+}  // namespace tidepool::fit_test

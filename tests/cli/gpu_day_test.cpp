@@ -10,7 +10,8 @@
 #include "tracer/dry/preset.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::gpu_day_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -225,3 +226,5 @@ TEST_CASE("the script for a day with a GPU refuses wrong arguments") {
   CHECK(gpu_day(folder, "a results --program /no/such/file").err ==
         "gpu_day.sh: no program at '/no/such/file'" + expected);
 }
+
+}  // namespace tidepool::gpu_day_test

@@ -7,7 +7,8 @@
 #include "tests/rank_profiles.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::job_test {
+
 using Json = nlohmann::json;
 using tests::rank_profile;
 
@@ -142,3 +143,5 @@ TEST_CASE("tidepool import refuses a folder without profiles, and options of one
   std::filesystem::create_directory(traces);
   CHECK(complaint({"--with", traces}) == "tidepool: " + runs + ": ranks 0, 2; expected 0 to 1, each once\n");
 }
+
+}  // namespace tidepool::job_test

@@ -4,7 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::order_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -133,3 +134,5 @@ TEST_CASE("steps that cannot be reordered, and wrong options of tidepool order, 
   CHECK_THAT(iterations.err, Catch::Matchers::EndsWith(": 2 iterations; expected one step, as 'tidepool import " +
                                                        steps + " --iteration 1 -o step.tide' writes it\n"));
 }
+
+}  // namespace tidepool::order_test

@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::pack_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -142,3 +143,5 @@ TEST_CASE("tidepool pack --periodic --iterations puts pools and planners side by
   CHECK(result.err == "tidepool: " + sample +
                           ": no iteration repeats; expected a recording of several iterations, or --iterations\n");
 }
+
+}  // namespace tidepool::pack_test

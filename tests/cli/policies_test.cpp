@@ -8,7 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::policies_test {
+
 using Json = nlohmann::json;
 
 TEST_CASE("tidepool policies --json lists every pool and policy with its options") {
@@ -92,3 +93,5 @@ TEST_CASE("a command that does not exist, or none, is bad usage") {
   CHECK(run_program({}).code == 2);
   CHECK(run_program({"--version"}).out == fmt::format("tidepool {}\n", build_version()));
 }
+
+}  // namespace tidepool::policies_test

@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::program_test {
 
 namespace {
 
@@ -180,3 +180,5 @@ TEST_CASE("missing and surplus arguments are named in order, with the command th
   CHECK(refused({"info", "a", "b", "c"}) ==
         "tidepool: 'b', 'c' are not expected (tidepool info --help lists all arguments)\n");
 }
+
+}  // namespace tidepool::program_test

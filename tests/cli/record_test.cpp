@@ -7,7 +7,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::record_test {
+
 using tests::recorder_is_built;
 
 TEST_CASE("tidepool record refuses unsupported options before it runs the job") {
@@ -266,3 +267,5 @@ TEST_CASE("tidepool record says when a job ran nothing on the device") {
 }
 
 #endif
+
+}  // namespace tidepool::record_test

@@ -4,7 +4,8 @@
 #include "tests/effort.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::report_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -89,3 +90,5 @@ TEST_CASE("bad arguments of report are refused with exit code 2 and a message") 
   CHECK(run_program({"report", scratch.file("missing.tide"), "-o", output}).code == 2);
   CHECK(content_of(output).empty());
 }
+
+}  // namespace tidepool::report_test

@@ -14,7 +14,8 @@
 #include "tests/trace_file.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::results_test {
+
 using Catch::Matchers::StartsWith;
 using tidepool::tests::write_random_trace;
 using Json = nlohmann::json;
@@ -288,3 +289,5 @@ TEST_CASE("the message about a misspelt table of a database names the nearest on
   CHECK_THAT(result.err,
              StartsWith("tidepool: no table or view named 'fronteir', did you mean 'frontier'?; known: best_policy, "));
 }
+
+}  // namespace tidepool::results_test

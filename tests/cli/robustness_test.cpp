@@ -8,7 +8,8 @@
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 
-using namespace tidepool;
+namespace tidepool::robustness_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -78,3 +79,5 @@ TEST_CASE("bad arguments of robustness are refused with exit code 2 and a messag
   CHECK(nothing.code == 2);
   CHECK_THAT(nothing.err, Catch::StartsWith("tidepool: " + files.plan + ": cannot be executed: "));
 }
+
+}  // namespace tidepool::robustness_test

@@ -5,7 +5,7 @@
 #include "traces/builder.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::run_test {
 
 namespace {
 
@@ -177,3 +177,5 @@ TEST_CASE("run says which bytes of a plan's savings are memory of libraries, and
                              "tidepool: PyTorch's allocator used 2.5 KiB, more than the 2 KiB that the plan promises "
                              "with 1 KiB of libraries, which stay on the device\n");
 }
+
+}  // namespace tidepool::run_test

@@ -10,7 +10,8 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::simulate_test {
+
 using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 
@@ -435,3 +436,5 @@ TEST_CASE("simulate and sweep warn of op times that are a CPU's") {
   CHECK_THAT(run_program({"sweep", measured, "--policy", "none", "--capacity", "1x"}).err, StartsWith(warning));
   CHECK(run_program({"simulate", small_trace(scratch)}).err.find("op times") == std::string::npos);
 }
+
+}  // namespace tidepool::simulate_test

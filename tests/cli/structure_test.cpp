@@ -4,7 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::structure_test {
+
 using Json = nlohmann::json;
 
 TEST_CASE("tidepool structure shows the layers of a step, for people and for scripts") {
@@ -24,3 +25,5 @@ TEST_CASE("tidepool structure shows the layers of a step, for people and for scr
   CHECK(json["repeats"][1] == Json{{"first", 57}, {"period", 14}, {"copies", 5}});
   CHECK(json["wall_ns"] >= 0);
 }
+
+}  // namespace tidepool::structure_test

@@ -15,7 +15,8 @@
 #include "tests/standin.hpp"
 #include "tests/trace_file.hpp"
 
-using namespace tidepool;
+namespace tidepool::sweep_test {
+
 using tidepool::tests::write_random_trace;
 using Json = nlohmann::json;
 
@@ -310,3 +311,5 @@ TEST_CASE("a sweep has all its plans executed and timed on the host") {
           "tidepool: --validate: '" + count + "' is not a number of plans; expected 1 or more, or all\n");
   }
 }
+
+}  // namespace tidepool::sweep_test

@@ -8,7 +8,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::trace_commands_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("tidepool make writes a synthetic step that says that it is one") {
   CHECK(image.err == "tidepool: image of 6 pixels; expected a multiple of 4\n");
   CHECK(wrong.err == "tidepool: no model named 'gpd', did you mean 'gpt'?; known: gpt, resnet\n");
 }
+
+}  // namespace tidepool::trace_commands_test

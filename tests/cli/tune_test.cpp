@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
-using namespace tidepool;
+namespace tidepool::tune_test {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -33,3 +34,5 @@ TEST_CASE("tidepool tune says so if no setting can help") {
   CHECK(result.code == 1);
   CHECK_THAT(result.out, ContainsSubstring("no setting can help: "));
 }
+
+}  // namespace tidepool::tune_test

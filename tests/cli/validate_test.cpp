@@ -11,7 +11,8 @@
 #include "traces/builder.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::validate_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -441,3 +442,5 @@ TEST_CASE("validate stores its measurements with the run of the plan") {
   CHECK(*runs[1].measured >= files.plan(8192_B).predicted.makespan);
   CHECK(runs[1].run_key == run_key(files.trace, files.plan(8192_B).spec));
 }
+
+}  // namespace tidepool::validate_test

@@ -3,7 +3,7 @@
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::view_map_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("tidepool view --map joins the pages of an expandable segment") {
                                     "  . nothing             16 MiB in     1 piece, the largest 16 MiB\n"
                                     "  80 MiB in 1 segment\n"));
 }
+
+}  // namespace tidepool::view_map_test

@@ -10,7 +10,7 @@
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::view_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("tidepool view names the modules of the largest buffers") {
   const ProgramResult result = run_program({"view", sample});
   CHECK_THAT(result.out, ContainsSubstring(" (lm_head)\n"));
 }
+
+}  // namespace tidepool::view_test

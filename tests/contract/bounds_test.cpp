@@ -17,7 +17,8 @@
 #include "tests/random_trace.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::bounds_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
 
@@ -141,3 +142,5 @@ TEST_CASE("more memory never raises a bound") {
     }
   }
 }
+
+}  // namespace tidepool::bounds_test

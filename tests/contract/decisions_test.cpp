@@ -15,7 +15,8 @@
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::decisions_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
 
@@ -136,3 +137,5 @@ TEST_CASE("every policy explains its decisions, and decides the same without --e
     CHECK(asked.contains(online));
   for (const char* planned : {"chen", "revolve"}) CHECK(silent.contains(planned));
 }
+
+}  // namespace tidepool::decisions_test

@@ -11,7 +11,7 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::deviation_test {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("a step of half the batch fits into the plan of the whole one") {
     CHECK(served.beyond == 0);
   }
 }
+
+}  // namespace tidepool::deviation_test

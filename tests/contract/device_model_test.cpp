@@ -12,7 +12,8 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::device_model_test {
+
 using tests::Random;
 
 namespace {
@@ -259,3 +260,5 @@ TEST_CASE("freeing a place before its copy to the host ends corrupts bytes that 
                     ContainsSubstring("swap out version ") && ContainsSubstring(": it is not there"));
   CHECK_THROWS_WITH(execute_on_host(trace, mutant), ContainsSubstring(": it has no place to be copied from"));
 }
+
+}  // namespace tidepool::device_model_test

@@ -18,7 +18,8 @@
 #include "tests/catch.hpp"
 #include "tests/tiny_contract.hpp"
 
-using namespace tidepool;
+namespace tidepool::distribution_test {
+
 using tests::TinyClass;
 
 namespace {
@@ -152,3 +153,5 @@ TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.
     CHECK(wanted.most() <= 1.2);
   }
 }
+
+}  // namespace tidepool::distribution_test

@@ -19,7 +19,8 @@
 #include "tests/effort.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::dtr_scan_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
 using tidepool::tests::training_trace;
@@ -330,3 +331,5 @@ TEST_CASE("evicted regions cost as much as plain regions, and at least their bou
 TEST_CASE("msps decides as a scan over plain regions does") {
   compare("msps", [] { return std::make_unique<ScanRegions>(true); });
 }
+
+}  // namespace tidepool::dtr_scan_test

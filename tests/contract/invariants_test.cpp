@@ -14,7 +14,8 @@
 #include "tests/random_trace.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::invariants_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
 
@@ -217,3 +218,5 @@ TEST_CASE("every pool keeps the invariants over several iterations") {
         }
   }
 }
+
+}  // namespace tidepool::invariants_test

@@ -17,7 +17,8 @@
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::one_stream_bounds_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::Random;
 
@@ -175,3 +176,5 @@ TEST_CASE("no policy repeats a step in a mean time below its bounds") {
 TEST_CASE("no policy runs a step of one stream in less than its bounds") {
   check_bounds(1, kOptimised ? 20 : 5, false);
 }
+
+}  // namespace tidepool::one_stream_bounds_test

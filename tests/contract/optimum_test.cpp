@@ -7,7 +7,7 @@
 #include "tests/effort.hpp"
 #include "tests/tiny_contract.hpp"
 
-using namespace tidepool;
+namespace tidepool::optimum_test {
 
 namespace {
 
@@ -49,3 +49,5 @@ TEST_CASE("on tiny steps of several streams no bound is above the optimum, and n
   check_steps("tiny steps of several streams", tests::kOptimised ? 1'000 : 60,
               [](auto seed, auto ops) { return tests::tiny_recipe_of_streams(seed, ops); });
 }
+
+}  // namespace tidepool::optimum_test

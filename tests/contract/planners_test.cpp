@@ -15,7 +15,7 @@
 #include "traces/import/importer.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::planners_test {
 
 namespace {
 
@@ -168,3 +168,5 @@ TEST_CASE("on every bundled sample no planner is below tide-pool, whose layout i
   }
   CHECK(samples >= (tests::kOptimised ? 9 : 2));
 }
+
+}  // namespace tidepool::planners_test

@@ -8,7 +8,7 @@
 #include "tests/sample_runs.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::samples_test {
 
 namespace {
 
@@ -39,3 +39,5 @@ TEST_CASE("every policy and pool keeps the invariants on ResNet-50") { check_sam
 TEST_CASE("every policy and pool keeps the invariants on Swin-T") { check_sample("swin_t"); }
 TEST_CASE("every policy and pool keeps the invariants on U-Net") { check_sample("unet"); }
 TEST_CASE("every policy and pool keeps the invariants on VGG-16") { check_sample("vgg16"); }
+
+}  // namespace tidepool::samples_test

@@ -12,7 +12,8 @@
 #include "tests/random_trace.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::small_steps_test {
+
 using tidepool::tests::kOptimised;
 
 namespace {
@@ -94,3 +95,5 @@ TEST_CASE("every ok run of a small step replays to its totals and moves the righ
   CHECK(mixed > (kOptimised ? 200 : 1));
   CHECK(settled > (kOptimised ? 1'500 : 30));
 }
+
+}  // namespace tidepool::small_steps_test

@@ -8,7 +8,7 @@
 #include "tests/random_trace.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::small_tensors_test {
 
 namespace {
 
@@ -50,3 +50,5 @@ TEST_CASE("planners that plan for small tensors too read the right bytes") {
   INFO(ended << " of " << runs);
   CHECK(ended * 2 > runs);
 }
+
+}  // namespace tidepool::small_tensors_test

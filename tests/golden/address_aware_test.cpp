@@ -18,7 +18,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::address_aware_test {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("DTR, DTE and Coop have the overheads of the reference's arena") {
   }
   CHECK(compared == (tests::kOptimised ? 108 : 64));
 }
+
+}  // namespace tidepool::address_aware_test

@@ -6,7 +6,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::audit_test {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("an audit does not take raw cudaMalloc addresses for CnMem's") {
   CHECK_FALSE(audit.exact());
   CHECK(audit.matched == 1);
 }
+
+}  // namespace tidepool::audit_test

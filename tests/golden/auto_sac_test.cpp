@@ -8,7 +8,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::auto_sac_test {
 
 TEST_CASE("operators are kept as in PyTorch's tests of selective checkpointing") {
   const auto path = tests::shared_data("allocators/autosac.json");
@@ -41,3 +41,5 @@ TEST_CASE("operators are kept as in PyTorch's tests of selective checkpointing")
     CHECK(keep_greedily(region, share_of(region, row[0].get<double>() / total)) == expected(row));
   }
 }
+
+}  // namespace tidepool::auto_sac_test

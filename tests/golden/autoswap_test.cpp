@@ -8,7 +8,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 
-using namespace tidepool;
+namespace tidepool::autoswap_test {
+
 using tidepool::tests::shared_data;
 
 namespace {
@@ -71,3 +72,5 @@ TEST_CASE("on VGG, AutoSwap's tuned combination stalls no longer than any of its
       for (const char* const score : {"doa", "aoa", "wdoa", "swdoa"}) CHECK(tuned <= stall_with(score));
     }
 }
+
+}  // namespace tidepool::autoswap_test

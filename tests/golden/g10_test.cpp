@@ -11,7 +11,8 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::g10_test {
+
 using tidepool::tests::shared_data;
 
 TEST_CASE("on BERT, g10 takes at least the time of the bound, and at most that of its authors' simulator") {
@@ -99,3 +100,5 @@ TEST_CASE("window bounds on BERT equal a linear program's to three decimals if e
     if (line.hybrid) CHECK(std::abs(stall() - *line.hybrid) < 0.0005);
   }
 }
+
+}  // namespace tidepool::g10_test

@@ -13,7 +13,8 @@
 #include "tests/catch.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::h200_test {
+
 using namespace tidepool::literals;
 
 namespace {
@@ -114,3 +115,5 @@ TEST_CASE("dry runs have the peaks of offloading jobs on an H200, to the byte") 
     CHECK(last(name + "-dry.txt")["allocated_peak_bytes"] == last(name + ".txt")["allocated_peak_bytes"]);
   }
 }
+
+}  // namespace tidepool::h200_test

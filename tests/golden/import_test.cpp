@@ -8,7 +8,8 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_test {
+
 using tests::shared_data;
 
 namespace {
@@ -151,3 +152,5 @@ TEST_CASE("snapshots of other projects are read completely, and no free is unmat
     CHECK(trace.data().losses == Losses{});
   }
 }
+
+}  // namespace tidepool::import_test

@@ -9,7 +9,8 @@
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::kineto_test {
+
 using tests::shared_data;
 
 TEST_CASE("Kineto files of all generations have all their kernels, copies and memsets, each with its launch") {
@@ -108,3 +109,5 @@ TEST_CASE("every kernel of a real profile belongs to an operator of its executio
   CHECK(trace.data().meta.at("durations") == "4 of the profile's 4 kernels, copies and memsets belong to an op");
   CHECK(summarize(trace).duration == Nanos{16'000});
 }
+
+}  // namespace tidepool::kineto_test

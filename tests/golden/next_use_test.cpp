@@ -15,7 +15,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::next_use_test {
 
 namespace {
 
@@ -66,3 +66,5 @@ TEST_CASE("next-use has the overheads of the reference's heuristics F1 to F4, in
   }
   CHECK(compared == (tests::kOptimised ? 82 : 60));
 }
+
+}  // namespace tidepool::next_use_test

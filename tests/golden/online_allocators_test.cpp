@@ -8,7 +8,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::online_allocators_test {
 
 namespace {
 
@@ -56,3 +56,5 @@ TEST_CASE("PyTorch's, TensorFlow's and CnMem's heights on real lifetimes are tho
     }
   }
 }
+
+}  // namespace tidepool::online_allocators_test

@@ -5,7 +5,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::periodic_test {
 
 namespace {
 
@@ -49,3 +49,5 @@ TEST_CASE("an iteration planned on its circle needs less than SmartPool and CnMe
     CHECK(circle.replay == LoopReplay{expected.served, 0, 0});
   }
 }
+
+}  // namespace tidepool::periodic_test

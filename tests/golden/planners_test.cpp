@@ -10,7 +10,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::planners_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("every planner's layout of published instances passes a check of all p
     }
   }
 }
+
+}  // namespace tidepool::planners_test

@@ -12,7 +12,8 @@
 #include "tests/shared_data.hpp"
 #include "traces/lines.hpp"
 
-using namespace tidepool;
+namespace tidepool::published_autoswap_test {
+
 using tidepool::tests::shared_data;
 
 namespace {
@@ -101,3 +102,5 @@ TEST_CASE("a copy back that takes longer than the log begins no earlier than its
   const double out = 205744.6912 + 3 - 4, in = 3 - (5 - 182295.6096);
   CHECK(std::abs(published_overheads(log, GapScore::kDoa, {3 << 20}).front() - (out + in)) < 1e-6);
 }
+
+}  // namespace tidepool::published_autoswap_test

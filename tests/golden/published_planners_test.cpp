@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::published_planners_test {
 
 TEST_CASE("published planners give the recorded results for samples") {
   struct Line {
@@ -44,3 +44,5 @@ TEST_CASE("published planners give the recorded results for samples") {
     CHECK(result.totals.recompute.count() == line.recompute.count());
   }
 }
+
+}  // namespace tidepool::published_planners_test

@@ -14,7 +14,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::published_schedules_test {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("tide-remat on published problems, against the best schedules known", 
       "or a better bound\n",
       closed.reached, closed.rows, open.reached, open.rows);
 }
+
+}  // namespace tidepool::published_schedules_test

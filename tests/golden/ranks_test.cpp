@@ -4,7 +4,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/job/job_import.hpp"
 
-using namespace tidepool;
+namespace tidepool::ranks_test {
 
 TEST_CASE("the eight ranks of a DLRM step end their collectives at the recorded times") {
   const auto path = tests::shared_data("multigpu/dlrm8/dlrm_kineto.tar.gz");
@@ -66,3 +66,5 @@ TEST_CASE("the ranks of a DLRM step have the buffers of their execution traces, 
     CHECK(job.traces[rank].ideal_peak().count() * 100 >= storages[rank].count() * 99);
   }
 }
+
+}  // namespace tidepool::ranks_test

@@ -17,7 +17,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::recompute_bounds_test {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("bounds on recomputation are at least the known ones, and no feasible 
   CHECK(compared > 30);
   fmt::print("bounds on recomputation: {} of {} rows reached\n", reached, compared);
 }
+
+}  // namespace tidepool::recompute_bounds_test

@@ -18,7 +18,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::simrd_test {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("every deterministic row of simrd's table is reproduced: status, overh
   CHECK(matched == compared);
   fmt::print("simrd: {} of {} rows matched\n", matched, compared);
 }
+
+}  // namespace tidepool::simrd_test

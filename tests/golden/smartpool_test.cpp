@@ -7,7 +7,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::smartpool_test {
 
 namespace {
 
@@ -52,3 +52,5 @@ TEST_CASE("SmartPool gives its authors' results for their own logs, with either 
     }
   }
 }
+
+}  // namespace tidepool::smartpool_test

@@ -5,7 +5,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::tide_pool_test {
 
 namespace {
 
@@ -66,3 +66,5 @@ TEST_CASE("tide-pool's layouts of unsolved instances are lower than the publishe
     CHECK(packed(*path).height <= open.most);
   }
 }
+
+}  // namespace tidepool::tide_pool_test

@@ -17,7 +17,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::tide_remat_test {
 
 namespace {
 
@@ -98,3 +98,5 @@ TEST_CASE("on addresses tide-remat stays within a hundredth of its time without 
     CHECK(overhead(placed) <= 1.01 * overhead(bytes));
   }
 }
+
+}  // namespace tidepool::tide_remat_test

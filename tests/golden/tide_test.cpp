@@ -13,7 +13,8 @@
 #include "traces/iteration.hpp"
 #include "traces/synthetic/gpt.hpp"
 
-using namespace tidepool;
+namespace tidepool::tide_test {
+
 using tidepool::tests::optimised;
 using tidepool::tests::shared_data;
 
@@ -187,3 +188,5 @@ TEST_CASE("tide's addresses are the same in every iteration of a U-Net at 0.4 of
   CHECK(result.cycle.iterations == 1);
   CHECK(result.totals.makespan < result.baseline / 100 * 105);
 }
+
+}  // namespace tidepool::tide_test

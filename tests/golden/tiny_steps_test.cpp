@@ -13,7 +13,8 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::tiny_steps_test {
+
 using tests::kOptimised;
 
 namespace {
@@ -131,3 +132,5 @@ TEST_CASE("no policy is below the optimum of a step whose first two ops run twic
     if (each.makespan < 6_ms) FAIL_CHECK(each.run << ": " << to_text(each.makespan));
   CHECK(best_of(ended) == 6_ms);
 }
+
+}  // namespace tidepool::tiny_steps_test

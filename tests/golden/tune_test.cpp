@@ -6,7 +6,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::tune_test {
 
 namespace {
 
@@ -60,3 +60,5 @@ TEST_CASE("a program whose tensors exceed the device's memory fits under no sett
   for (const TunedSetting& one : tune(trace, allocator_settings(true), *recorded.capacity))
     CHECK(one.outcome == Outcome::kOutOfMemory);
 }
+
+}  // namespace tidepool::tune_test

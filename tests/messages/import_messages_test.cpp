@@ -3,7 +3,8 @@
 #include "tests/importing.hpp"
 #include "traces/import/lifetimes.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_messages_test {
+
 using tests::complaint;
 
 TEST_CASE("messages about DTR logs") {
@@ -112,3 +113,5 @@ TEST_CASE("messages about lifetimes with alignments, offsets and gaps") {
   CHECK(said(gaps + "a,0,9,3,0-4 4-9,\n") == "t.log:2: buffer 'a': the gaps leave nothing of [0, 9)");
   CHECK(said(gaps + "a,0,9,3,,soon\n") == "t.log:2: \"hint\" is 'soon'; expected a whole number");
 }
+
+}  // namespace tidepool::import_messages_test

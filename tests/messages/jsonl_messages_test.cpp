@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-using namespace tidepool;
+namespace tidepool::jsonl_messages_test {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("a read through a version that was replaced is refused with its op") {
 {"run":"b","uses":[[0,"read","schema",0]]})"),
                     "t.jsonl: op 1 reads version 0 of buffer 0, which is not its content at that point");
 }
+
+}  // namespace tidepool::jsonl_messages_test

@@ -5,7 +5,8 @@
 #include "tests/importing.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::kineto_messages_test {
+
 using tests::complaint;
 
 namespace {
@@ -88,3 +89,5 @@ TEST_CASE("import says which commands a trace without uses serves") {
             "1 or more records were lost",  // the kernel's launch
             "no op says which buffers it uses: pools can be compared, swapping and recomputation cannot"});
 }
+
+}  // namespace tidepool::kineto_messages_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::machine_messages_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("storage has a capacity and a rate each way; the message about a wrong
                    "}"),
       "box.json: unknown key 'storage.write.duplex'; known: rate, latency, times");
 }
+
+}  // namespace tidepool::machine_messages_test

@@ -5,7 +5,8 @@
 #include "tests/importing.hpp"
 #include "tests/nsys_report.hpp"
 
-using namespace tidepool;
+namespace tidepool::nsys_messages_test {
+
 using tests::complaint;
 using tests::database;
 using tests::NsysWriter;
@@ -172,3 +173,5 @@ TEST_CASE("an nsys report that is truncated or overwritten anywhere is read or r
     CHECK_NOTHROW(said(damaged));
   }
 }
+
+}  // namespace tidepool::nsys_messages_test

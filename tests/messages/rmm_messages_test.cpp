@@ -4,7 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 
-using namespace tidepool;
+namespace tidepool::rmm_messages_test {
+
 using tests::complaint;
 
 TEST_CASE("messages about RMM logs") {
@@ -44,3 +45,5 @@ TEST_CASE("messages about RMM logs") {
   CHECK(said(streams + time + "free,0x1,8,new\n") == "t.log:4097: more than 4096 streams");
   CHECK(said("free") == "t.log:1: 'free'; expected Thread,Time,Action,Pointer,Size,Stream");  // nothing before it
 }
+
+}  // namespace tidepool::rmm_messages_test

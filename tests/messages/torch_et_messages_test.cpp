@@ -4,7 +4,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 
-using namespace tidepool;
+namespace tidepool::torch_et_messages_test {
+
 using tests::complaint;
 
 namespace {
@@ -34,3 +35,5 @@ TEST_CASE("messages about execution traces") {
       complaint(device, R"({"nodes": [{"id": 1, "name": "a", "parent": 1, "inputs": [[5, 6, 0, 2, 4, "cuda:1"]]}]})") ==
       "t.log: no device 2; the file has 1");
 }
+
+}  // namespace tidepool::torch_et_messages_test

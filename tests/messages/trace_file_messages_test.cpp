@@ -10,7 +10,8 @@
 #include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 
-using namespace tidepool;
+namespace tidepool::trace_file_messages_test {
+
 using file::Section;
 
 namespace {
@@ -186,3 +187,5 @@ TEST_CASE("the part before a cut must be a trace by itself") {
                                "before it is no whole trace (strings: the first one must be empty)",
                                bytes.size()));
 }
+
+}  // namespace tidepool::trace_file_messages_test

@@ -21,11 +21,11 @@ class ExampleFifo final : public Policy {
   }
 };
 
-const RegisterPolicy kRegistered{{.name = "example-fifo",
-                                  .kind = PolicyKind::kRemat,
-                                  .summary = "drops what became evictable first",
-                                  .paper = "an example for writers of plug-ins",
-                                  .options = {},
-                                  .make = [](const Options&) { return std::make_unique<ExampleFifo>(); }}};
+const RegisterPolicy kExampleFifo{{.name = "example-fifo",
+                                   .kind = PolicyKind::kRemat,
+                                   .summary = "drops what became evictable first",
+                                   .paper = "an example for writers of plug-ins",
+                                   .options = {},
+                                   .make = [](const Options&) { return std::make_unique<ExampleFifo>(); }}};
 
 }  // namespace

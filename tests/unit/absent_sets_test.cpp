@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::absent_sets_test {
 
 TEST_CASE("the least sum that makes room is a sum of whole buffers") {
   const std::vector<Bytes> sizes{6_B, 10_B, 15_B};
@@ -63,3 +63,5 @@ TEST_CASE("too many sets are not listed") {
   CHECK(found.least == 20_B);
   CHECK(found.sets.empty());
 }
+
+}  // namespace tidepool::absent_sets_test

@@ -6,6 +6,8 @@
 
 #include "tests/catch.hpp"
 
+namespace tidepool::address_ranges_test {
+
 using tidepool::AddressRanges;
 
 TEST_CASE("address ranges that touch become one, and removing the middle leaves both sides") {
@@ -40,3 +42,5 @@ TEST_CASE("address ranges hold the same addresses as a list") {
     }
   }
 }
+
+}  // namespace tidepool::address_ranges_test

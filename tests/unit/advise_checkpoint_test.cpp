@@ -6,7 +6,8 @@
 #include "tests/two_blocks.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_checkpoint_test {
+
 using tidepool::tests::TwoBlocks;
 
 namespace {
@@ -194,3 +195,5 @@ TEST_CASE("without autocast's cache, a checkpointed module frees its casts of pa
   CHECK(calls[0].ends[0].buffer == small);
   CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kRun, 2});  // the product in a, not relu in b
 }
+
+}  // namespace tidepool::advise_checkpoint_test

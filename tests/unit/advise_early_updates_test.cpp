@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_early_updates_test {
 
 namespace {
 
@@ -164,3 +164,5 @@ TEST_CASE("no update runs in backward if several backward passes add to its grad
     CHECK(no_early_updates(step) == (passes == 1 ? "" : "the step has several backward passes"));
   }
 }
+
+}  // namespace tidepool::advise_early_updates_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_kinds_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("a step without a backward pass is refused") {
   CHECK_THROWS_WITH(advice_for(build.finish(), 50_B, "checkpoint"),
                     "no backward op is recorded; expected a whole training step, forward, backward and optimizer");
 }
+
+}  // namespace tidepool::advise_kinds_test

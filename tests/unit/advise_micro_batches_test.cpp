@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-namespace tidepool {
+namespace tidepool::advise_micro_batches_test {
 namespace {
 
 /// One linear module with a cast of its parameter, in `passes` forward and backward passes, and one optimizer step.
@@ -97,4 +97,4 @@ TEST_CASE("a step that has micro-batches already, or no backward pass, is not cu
 }
 
 }  // namespace
-}  // namespace tidepool
+}  // namespace tidepool::advise_micro_batches_test

@@ -6,7 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_offload_test {
+
 using tidepool::tests::TwoBlocks;
 
 namespace {
@@ -157,3 +158,5 @@ def offloaded(module, forward, *args, **kwargs):
         return forward(*args, **kwargs)
 )");
 }
+
+}  // namespace tidepool::advise_offload_test

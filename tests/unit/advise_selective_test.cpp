@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 
-using namespace tidepool;
+namespace tidepool::advise_selective_test {
+
 using tidepool::tests::TwoBlocks;
 
 namespace {
@@ -142,3 +143,5 @@ def policy(context, operator, *args, **kwargs):
 CONTEXTS = functools.partial(create_selective_checkpoint_contexts, policy)
 )");
 }
+
+}  // namespace tidepool::advise_selective_test

@@ -7,7 +7,8 @@
 #include "tests/unit/pool_fixture.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::arena_pools_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -148,3 +149,5 @@ TEST_CASE("both fits give the addresses of their definitions on random requests"
       CHECK(equal);
     }
 }
+
+}  // namespace tidepool::arena_pools_test

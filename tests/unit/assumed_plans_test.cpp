@@ -4,7 +4,7 @@
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::assumed_plans_test {
 
 namespace {
 
@@ -55,3 +55,5 @@ TEST_CASE("if sources are pinned, their outputs stay") {
                     "drop version 0 before op 3: it stays under the assumptions of simrd");
   CHECK_NOTHROW(replay(step.trace, assuming(""), step.recomputed(true, true)));
 }
+
+}  // namespace tidepool::assumed_plans_test

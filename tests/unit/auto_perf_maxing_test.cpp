@@ -5,7 +5,8 @@
 #include "tests/exact_run.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::auto_perf_maxing_test {
+
 using tests::blocks_of_two;
 using tests::exact_run;
 using tests::exact_run_that_ends_well;
@@ -113,3 +114,5 @@ TEST_CASE("a number of blocks outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(blocks_of_two(2), "auto-perf-maxing(defer=0)"),
                     "auto-perf-maxing: option 'defer' is '0'; expected a whole number from 1 to 100000");
 }
+
+}  // namespace tidepool::auto_perf_maxing_test

@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 
-using namespace tidepool;
+namespace tidepool::auto_sac_test {
+
 using tidepool::tests::TwoBlocks;
 
 namespace {
@@ -124,3 +125,5 @@ TEST_CASE("auto-sac drops the tensors that its programs choose, and the step run
   const RunSpec all{.pool = "ideal", .policy = "auto-sac", .capacity = 520_B, .machine = {}};
   CHECK(simulate(blocks.trace, all).totals.recompute == 0_ns);
 }
+
+}  // namespace tidepool::auto_sac_test

@@ -7,7 +7,8 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::await_test {
+
 using tests::PlanWriter;
 using tests::script;
 
@@ -106,3 +107,5 @@ TEST_CASE("waiting for a version that is not on the host, or at the end, is refu
   CHECK_THROWS_WITH(replay(trace, kSpec, late.plan()), "await version 0 after the last op: no op follows");
   CHECK_THROWS_WITH(execute_on_host(trace, late.plan(), {}), "await version 0 after the last op: no op follows");
 }
+
+}  // namespace tidepool::await_test

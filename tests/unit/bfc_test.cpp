@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::bfc_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -131,3 +132,5 @@ TEST_CASE("bfc refuses a fraction outside 0 to 1") {
   CHECK_THROWS_WITH(PoolUnderTest("bfc(fragmentation_fraction=2)", 1_GiB),
                     "bfc: option 'fragmentation_fraction' is 2; expected 0 to 1");
 }
+
+}  // namespace tidepool::bfc_test

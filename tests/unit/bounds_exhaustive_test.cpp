@@ -9,7 +9,8 @@
 #include "tests/random_trace.hpp"
 #include "tests/unit/best_schedule.hpp"
 
-using namespace tidepool;
+namespace tidepool::bounds_exhaustive_test {
+
 using tests::BestSchedule;
 using tests::Random;
 
@@ -106,3 +107,5 @@ TEST_CASE("on a short chain the best schedule is revolve's, and the bound equals
           Nanos{(9 + 3 - slots) * 1000});
   }
 }
+
+}  // namespace tidepool::bounds_exhaustive_test

@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::caching_allocator_test {
+
 using tidepool::testing::PoolUnderTest;
 
 TEST_CASE("a large block is split when more than 1 MiB remains") {
@@ -190,3 +191,5 @@ TEST_CASE("among expandable blocks, one that can grow counts as larger") {
   CHECK(t.device.reserved() == 20_MiB);
   CHECK(t.place(3_MiB) == Block{blocks[0].offset, 3_MiB});
 }
+
+}  // namespace tidepool::caching_allocator_test

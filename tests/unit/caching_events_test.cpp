@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::caching_events_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -97,3 +98,5 @@ TEST_CASE("a buffer's list of streams is kept when an op updates the buffer in p
   // The event is recorded behind 100 us of other work on the side stream.
   CHECK(simulate(trace, {.pool = "pytorch"}).totals.footprint == 40_MiB);
 }
+
+}  // namespace tidepool::caching_events_test

@@ -4,7 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::caching_growth_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -50,3 +51,5 @@ TEST_CASE("with both settings and no block that stays, the free range at the end
   for (const Bytes reserved : reserved_after_cycles("pytorch-expandable(max_split_size=128MiB)", false))
     CHECK(reserved == 140_MiB);
 }
+
+}  // namespace tidepool::caching_growth_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::caching_rules_test {
 
 TEST_CASE("requests are rounded up to multiples of 512 B, and the least is 512 B") {
   const CachingConfig config;
@@ -98,3 +98,5 @@ TEST_CASE("settings that PyTorch refuses are refused") {
               "; expected 0, a power of two up to 2^30, or a list of sizes in MiB with such a number each, as in "
               "[256:1,512:2,>:4]");
 }
+
+}  // namespace tidepool::caching_rules_test

@@ -6,7 +6,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::capuchin_test {
 
 namespace {
 
@@ -161,3 +161,5 @@ TEST_CASE("a lead outside its range is refused") {
     CHECK_THROWS_WITH(run(trace, 110_B, 1, kMachine, "capuchin(lead=" + lead + ")"),
                       "capuchin: option 'lead' is '" + lead + "'; expected 0 to 1000");
 }
+
+}  // namespace tidepool::capuchin_test

@@ -8,7 +8,7 @@
 #include "tests/chain_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::chain_policy_test {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("a number of stages outside its range is refused") {
   CHECK_THROWS_WITH(simulate(tests::chain_trace(4), under("rotor(stages=0)", 1_GiB)),
                     "rotor: option 'stages' is '0'; expected a whole number from 1 to 200");
 }
+
+}  // namespace tidepool::chain_policy_test

@@ -13,7 +13,7 @@
 #include "tests/random_trace.hpp"
 #include "tests/shared_data.hpp"
 
-using namespace tidepool;
+namespace tidepool::chain_test {
 
 namespace {
 
@@ -228,3 +228,5 @@ TEST_CASE("a published chain with options takes no more time with more memory, a
   CHECK(rotor.time(703_B) == Nanos{83'524'471});
   CHECK(rotor.time(800_B) == Nanos{82'444'631});
 }
+
+}  // namespace tidepool::chain_test

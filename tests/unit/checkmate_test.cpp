@@ -10,7 +10,8 @@
 #include "tests/chain_trace.hpp"
 #include "tests/keep_graph.hpp"
 
-using namespace tidepool;
+namespace tidepool::checkmate_test {
+
 using tests::random_graph;
 
 namespace {
@@ -85,3 +86,5 @@ TEST_CASE("the rounded relaxation of a chain fits, and the engine needs no more 
     CHECK(result.totals.recompute_count >= revolve_sweeps(8, slots - 1) - 7);
   }
 }
+
+}  // namespace tidepool::checkmate_test

@@ -12,7 +12,7 @@
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::claims_test {
 
 namespace {
 
@@ -111,3 +111,5 @@ TEST_CASE("a sweep names a lock file that it cannot lock, with the reason") {
   CHECK_THROWS_WITH(ClaimLock{path},
                     std::filesystem::canonical(path).string() + "-workers: cannot be locked: Is a directory");
 }
+
+}  // namespace tidepool::claims_test

@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::class_levels_test {
 
 namespace {
 
@@ -73,3 +73,5 @@ TEST_CASE("levels that no longer count are removed as more are noted") {
   CHECK(fall(levels, 0, 6_ns) == Fallen{{0, 993}});
   CHECK(fall(levels, 0, 4_ns) == Fallen{{1, 1}});
 }
+
+}  // namespace tidepool::class_levels_test

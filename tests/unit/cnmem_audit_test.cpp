@@ -4,7 +4,7 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::cnmem_audit_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("a trace without addresses cannot be audited") {
   CHECK_THROWS_WITH(audit_cnmem(build.finish(), 1_MiB, {}),
                     "no allocation has a recorded address; expected a log that was recorded under CnMem");
 }
+
+}  // namespace tidepool::cnmem_audit_test

@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::cnmem_test {
+
 using tidepool::testing::PoolUnderTest;
 
 TEST_CASE("cnmem takes the initial segment at once and cuts it in multiples of 512 B") {
@@ -46,3 +47,5 @@ TEST_CASE("cnmem refuses when the device does, and begins with less memory if th
   CHECK(t.place(3_MiB).has_value());
   CHECK(t.place(1_B) == std::nullopt);
 }
+
+}  // namespace tidepool::cnmem_test

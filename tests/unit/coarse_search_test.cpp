@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 
-using namespace tidepool;
+namespace tidepool::coarse_search_test {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("a coarse search that is interrupted at once finds no layout") {
   CHECK_FALSE(search.run(0.5, {.capacity = 2 * load, .below = 3 * load, .cells = kMany, .visits = 100}, SearchRule{},
                          [](std::uint64_t) { return true; }));
 }
+
+}  // namespace tidepool::coarse_search_test

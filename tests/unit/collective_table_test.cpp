@@ -5,7 +5,8 @@
 #include "tests/refusal.hpp"
 #include "tests/shared_data.hpp"
 
-using namespace tidepool;
+namespace tidepool::collective_table_test {
+
 using tests::refusal;
 
 namespace {
@@ -56,3 +57,5 @@ TEST_CASE("a real table of all-reduces gives the measured times") {
   CHECK(v100.all_reduce(8, 1024_MiB) == 13'983'000_ns);
   CHECK(read_collective_table(*path + ":a100").all_reduce(8, 1_MiB) == 92'150_ns);
 }
+
+}  // namespace tidepool::collective_table_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 
-using namespace tidepool;
+namespace tidepool::combined_score_test {
 
 TEST_CASE("a combined score is the weighted sum of standardised scores") {
   StepCircle circle;
@@ -50,3 +50,5 @@ TEST_CASE("weights with the least cost are found, and each score alone is tried 
         third);
   CHECK(asked == 3);
 }
+
+}  // namespace tidepool::combined_score_test

@@ -5,7 +5,8 @@
 #include "tests/layer_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::compile_offload_test {
+
 using tests::exact_run_that_ends_well;
 using tests::layer_trace;
 
@@ -77,3 +78,5 @@ TEST_CASE("a bandwidth of 0 is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "compile-offload(bandwidth=0B)"),
                     "compile-offload: option 'bandwidth' is '0B'; expected at least 1MiB");
 }
+
+}  // namespace tidepool::compile_offload_test

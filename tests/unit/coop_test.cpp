@@ -6,7 +6,8 @@
 #include "tests/unit/pool_fixture.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::coop_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("the time that policies take to decide is measured on request, and mea
   CHECK(*measured.search < measured.plan_time);
   CHECK(measured.totals == plain.totals);
 }
+
+}  // namespace tidepool::coop_test

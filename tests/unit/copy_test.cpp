@@ -6,7 +6,7 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::copy_test {
 
 TEST_CASE("an update is recomputed after the last op, beside its input, on the stream of its op") {
   // op0 writes a on the first stream | op1 changes it on the second | op2 is busy on the first. Copying a within the
@@ -31,3 +31,5 @@ TEST_CASE("an update is recomputed after the last op, beside its input, on the s
   CHECK(replay(trace, spec, plan.plan()).makespan == 12_us);
   CHECK(execute_on_host(trace, plan.plan(), {.threads = true}).outcome == HostOutcome::kOk);
 }
+
+}  // namespace tidepool::copy_test

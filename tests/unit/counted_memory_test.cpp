@@ -4,7 +4,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::counted_memory_test {
 
 namespace {
 
@@ -81,3 +81,5 @@ TEST_CASE("time in which streams wait for each other is no overhead") {
   CHECK(result.message ==
         "recomputation and stalls take 205 ns beside the step's 110 ns, more than the limit allows, before op 2 of 3");
 }
+
+}  // namespace tidepool::counted_memory_test

@@ -6,7 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::cuda_async_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("a stream that waits for a second one is also ordered after the stream
   order.issue_up_to(OpId{1});
   CHECK_FALSE(order.after(two, StreamId{0}, 1));
 }
+
+}  // namespace tidepool::cuda_async_test

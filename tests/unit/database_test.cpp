@@ -12,7 +12,8 @@
 #include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::database_test {
+
 using tidepool::tests::refusal;
 
 namespace {
@@ -230,3 +231,5 @@ TEST_CASE("a damaged database is refused and left alone") {
         path + ": no such file; expected a database that sweep wrote");
   CHECK_FALSE(std::filesystem::exists(path));
 }
+
+}  // namespace tidepool::database_test

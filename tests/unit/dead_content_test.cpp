@@ -7,7 +7,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::dead_content_test {
 
 namespace {
 
@@ -55,3 +55,5 @@ TEST_CASE("tide copies nothing if dropping dead content makes enough room") {
   CHECK(result.totals.swap_out == 0_B);
   CHECK(replay(trace, spec, result.realised) == result.totals);
 }
+
+}  // namespace tidepool::dead_content_test

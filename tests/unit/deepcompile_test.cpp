@@ -8,7 +8,7 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::deepcompile_test {
 
 namespace {
 
@@ -96,3 +96,5 @@ TEST_CASE("a fifth of the capacity is left free unless a margin is given") {
   CHECK_THROWS_WITH(steady_run("deepcompile(margin=1)", 500_B),
                     "deepcompile: option 'margin' is '1'; expected 0 to below 1");
 }
+
+}  // namespace tidepool::deepcompile_test

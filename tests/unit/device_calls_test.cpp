@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::device_calls_test {
 
 namespace {
 
@@ -92,3 +92,5 @@ TEST_CASE("unmapping pages costs for every page and waits for every stream") {
 TEST_CASE("pools that never request memory from the device pay nothing") {
   for (const std::string pool : {"ideal", "best-fit", "first-fit"}) CHECK(totals_of(pool, 1_GiB).stall.memory == 0_ns);
 }
+
+}  // namespace tidepool::device_calls_test

@@ -6,7 +6,8 @@
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::device_model_test {
+
 using tests::byte_per_nano;
 using tests::PlanWriter;
 
@@ -264,3 +265,5 @@ TEST_CASE("the host is busy while it pins the target of a buffer's first swap-ou
   CHECK(totals.makespan == 1300_ns + 1000_ns);  // the copy begins when its block is pinned
   CHECK(totals.host_peak == 1000_B);
 }
+
+}  // namespace tidepool::device_model_test

@@ -19,7 +19,8 @@
 #include "validator/cuda/backend.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::device_program_test {
+
 using tests::PlanWriter;
 using tests::StandIn;
 
@@ -188,3 +189,5 @@ TEST_CASE("a missing driver is reported") {
                                                                        "file: No such file or directory; no NVIDIA "
                                                                        "driver is installed here"));
 }
+
+}  // namespace tidepool::device_program_test

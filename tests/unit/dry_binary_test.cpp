@@ -6,7 +6,7 @@
 #include "tracer/dry/occupancy.hpp"
 #include "traces/error.hpp"
 
-namespace tidepool::dry {
+namespace tidepool::dry::dry_binary_test {
 namespace {
 
 using test::CudaKernel;
@@ -109,4 +109,4 @@ TEST_CASE("unknown devices are refused with the nearest one") {
 }
 
 }  // namespace
-}  // namespace tidepool::dry
+}  // namespace tidepool::dry::dry_binary_test

@@ -9,7 +9,7 @@
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/top_down.hpp"
 
-namespace tidepool::dry {
+namespace tidepool::dry::dry_memory_test {
 namespace {
 
 constexpr std::uint64_t kPages = 8;
@@ -147,4 +147,4 @@ TEST_CASE("a copy to the device keeps only pages with bytes other than 0, and a 
 }
 
 }  // namespace
-}  // namespace tidepool::dry
+}  // namespace tidepool::dry::dry_memory_test

@@ -13,7 +13,7 @@
 #include "tracer/dry/ranks/pending_results.hpp"
 #include "tracer/dry/ranks/reduction.hpp"
 
-namespace tidepool::dry {
+namespace tidepool::dry::dry_ranks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -145,4 +145,4 @@ TEST_CASE("a result is fetched once, when its bytes are read or its stream is wa
 }
 
 }  // namespace
-}  // namespace tidepool::dry
+}  // namespace tidepool::dry::dry_ranks_test

@@ -11,7 +11,7 @@
 #include "traces/input.hpp"
 #include "traces/summary.hpp"
 
-namespace tidepool {
+namespace tidepool::dry_run_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -186,4 +186,4 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
 }
 
 }  // namespace
-}  // namespace tidepool
+}  // namespace tidepool::dry_run_test

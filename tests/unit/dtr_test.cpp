@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::dtr_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("sqrt-n keeps k checkpoints and one segment of a chain, and runs the o
   CHECK(run(trace, "sqrt-n", 80_B).totals.recompute == 900_ns);
   CHECK(run(trace, "sqrt-n", 79_B).totals.peak <= 80_B);
 }
+
+}  // namespace tidepool::dtr_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 
-using namespace tidepool;
+namespace tidepool::ejection_search_test {
 
 namespace {
 
@@ -79,3 +79,5 @@ TEST_CASE("layouts that ejections have lowered have no conflict between any pair
   }
   CHECK(lowered > 40);
 }
+
+}  // namespace tidepool::ejection_search_test

@@ -12,7 +12,8 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::engine_test {
+
 using tidepool::tests::script;
 
 namespace {
@@ -379,3 +380,5 @@ TEST_CASE("a policy cannot run an op while it is asked to make room for a place,
                       "run op 0 before op 0: a policy cannot decide this while a place is looked for");
   }
 }
+
+}  // namespace tidepool::engine_test

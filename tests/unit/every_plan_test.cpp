@@ -7,7 +7,7 @@
 #include "tests/effort.hpp"
 #include "tests/tiny_case.hpp"
 
-using namespace tidepool;
+namespace tidepool::every_plan_test {
 
 namespace {
 
@@ -61,3 +61,5 @@ TEST_CASE("no sequence of actions and places beats the optimum in places of a st
   INFO(compared << " of " << tried);
   CHECK(compared * 4 > tried);
 }
+
+}  // namespace tidepool::every_plan_test

@@ -20,7 +20,7 @@
 #include "tests/tiny_case.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::exact_plan_test {
 
 namespace {
 
@@ -184,3 +184,5 @@ TEST_CASE("with exact=off planners follow their search, and exact=on is never sl
   if (tests::kOptimised) CHECK(faster > 5);
   if (tests::kOptimised) CHECK(found > 0);
 }
+
+}  // namespace tidepool::exact_plan_test

@@ -4,7 +4,7 @@
 #include "simulator/audit/start_state.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::expandable_ranges_test {
 
 namespace {
 
@@ -140,3 +140,5 @@ TEST_CASE("a retry may take memory that it has waited for without logging furthe
     CHECK(log.audit().exact() == (address != 41_MiB));
   }
 }
+
+}  // namespace tidepool::expandable_ranges_test

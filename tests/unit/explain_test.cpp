@@ -4,7 +4,7 @@
 #include "traces/builder.hpp"
 #include "traces/program_names.hpp"
 
-using namespace tidepool;
+namespace tidepool::explain_test {
 
 namespace {
 
@@ -190,3 +190,5 @@ TEST_CASE("without modules and lines, operators name buffers, and the report say
   CHECK(missing_names(Trace{std::move(data)})[0] ==
         "the trace has no modules, so operators stand for them; the job failed before a recorded step called one");
 }
+
+}  // namespace tidepool::explain_test

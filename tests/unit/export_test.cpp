@@ -18,7 +18,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::export_test {
+
 using namespace tidepool::literals;
 
 namespace {
@@ -260,3 +261,5 @@ TEST_CASE("formats of allocations refuse a trace without addresses") {
         "1 of the allocations and frees has no address, which this form needs; run simulate --plan-out with a "
         "pool, and export the plan");
 }
+
+}  // namespace tidepool::export_test

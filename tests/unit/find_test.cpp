@@ -7,7 +7,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::find_test {
 
 namespace {
 
@@ -141,3 +141,5 @@ TEST_CASE("find gives the result of a sweep over every capacity, from few runs")
   }
   CHECK(sharded == answers.size());
 }
+
+}  // namespace tidepool::find_test

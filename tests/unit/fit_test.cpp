@@ -10,7 +10,8 @@
 #include "tracer/dry/preset.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::fit_test {
+
 using tests::refusal;
 
 namespace {
@@ -304,3 +305,5 @@ TEST_CASE("the verdict notes that the trace is of another kind of device") {
   CHECK(notes("gpu", "NVIDIA GeForce RTX 3090", "t4").size() == 2);
   CHECK_THAT(notes("device", "cpu", "a100-40gb").at(0), ContainsSubstring("of a job on the CPU; "));
 }
+
+}  // namespace tidepool::fit_test

@@ -6,7 +6,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::flashneuron_test {
 
 namespace {
 
@@ -87,3 +87,5 @@ TEST_CASE("with wait, FlashNeuron's backward phase begins when all swap-outs hav
     CHECK(result.totals.makespan == result.baseline + waited);
   }
 }
+
+}  // namespace tidepool::flashneuron_test

@@ -12,7 +12,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::fluid_drops_test {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST_CASE("no fluid plan exists if nothing can be absent and the step does not f
   CHECK(fluid_shares(planning).empty());
   CHECK_FALSE(fluid_copies(planning, {}));
 }
+
+}  // namespace tidepool::fluid_drops_test

@@ -5,7 +5,7 @@
 #include "traces/synthetic/gpt.hpp"
 #include "traces/synthetic/resnet.hpp"
 
-using namespace tidepool;
+namespace tidepool::fold_test {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("ops that differ only in duration are alike unless durations count") {
   CHECK(find_structure(trace).repeats == std::vector<Repeat>{{0, 1, 24, Repeat::kNone}});
   CHECK(find_structure(trace, Alike::kDuration).repeats == std::vector<Repeat>{{0, 3, 8, Repeat::kNone}});
 }
+
+}  // namespace tidepool::fold_test

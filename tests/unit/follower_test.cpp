@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::follower_test {
 
 namespace {
 
@@ -68,3 +68,5 @@ TEST_CASE("with another batch size, all requests are extra") {
   const std::vector<int> seen = follow({10, 20, 30, 40}, {11, 21, 31, 41, 11, 21, 31, 41});
   CHECK(seen == std::vector<int>(8, -1));
 }
+
+}  // namespace tidepool::follower_test

@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::forward_steps_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("nothing is concluded if most uses are unknown") {
   for (BlockUse& use : job.uses) use.access = Access::kTouch;
   CHECK(job.steps() == job.repeated());
 }
+
+}  // namespace tidepool::forward_steps_test

@@ -4,7 +4,7 @@
 #include "tests/program.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::framework_environment_test {
 
 TEST_CASE("JAX and TensorFlow are told to use CUDA's allocators instead of pools of their own") {
   CHECK(framework_environment("torch").empty());
@@ -21,3 +21,5 @@ TEST_CASE("record --framework sets the framework's environment variables") {
                                             "jax", "--", "sh", "-c", "echo $XLA_PYTHON_CLIENT_ALLOCATOR"});
   CHECK(result.out == "platform\n");
 }
+
+}  // namespace tidepool::framework_environment_test

@@ -7,7 +7,7 @@
 #include "simulator/text/table.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::frontier_test {
 
 namespace {
 
@@ -145,3 +145,5 @@ TEST_CASE("overheads that would flatten the rest of the plot are named, not draw
   CHECK(drawn.ends_with("not shown: overheads above 1000 %\n"));
   CHECK(drawn.find("1000 % |") == std::string::npos);
 }
+
+}  // namespace tidepool::frontier_test

@@ -11,7 +11,7 @@
 #include "traces/error.hpp"
 #include "traces/import/pickle.hpp"
 
-using namespace tidepool;
+namespace tidepool::fuzz_mutations_test {
 
 namespace {
 
@@ -81,3 +81,5 @@ TEST_CASE("mutations of a database are whole databases") {
     CHECK(said == "ok");
   }
 }
+
+}  // namespace tidepool::fuzz_mutations_test

@@ -7,7 +7,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::g10_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("G10 refuses shares outside their ranges") {
   CHECK_THROWS_WITH(planned(trace, 199_B, "g10(delta=-0.5)"), "g10: option 'delta' is '-0.5'; expected 0 to 1000");
   CHECK_THROWS_WITH(planned(trace, 199_B, "g10(line=1e300)"), "g10: option 'line' is '1e300'; expected 0 to 1");
 }
+
+}  // namespace tidepool::g10_test

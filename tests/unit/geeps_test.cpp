@@ -6,7 +6,8 @@
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::geeps_test {
+
 using tests::layer_trace;
 
 namespace {
@@ -45,3 +46,5 @@ TEST_CASE("a staged buffer is swapped in one access ahead") {
     CHECK(result.totals.stall.h2d.count() == stall.count());
   }
 }
+
+}  // namespace tidepool::geeps_test

@@ -6,7 +6,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::give_up_test {
 
 TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
   // Op 0 makes a and c, op 1 makes b, which is then freed, op 2 reads a and c.
@@ -45,3 +45,5 @@ TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
     CHECK(trials.best_plan() == both);
   }
 }
+
+}  // namespace tidepool::give_up_test

@@ -12,7 +12,8 @@
 #include "tests/unit/pool_fixture.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::gmlake_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -211,3 +212,5 @@ TEST_CASE("no two buffers have the same memory, even if blocks are stitched all 
   }
   CHECK(windows > 100);  // otherwise the runs above test nothing
 }
+
+}  // namespace tidepool::gmlake_test

@@ -7,7 +7,8 @@
 #include "tests/layer_trace.hpp"
 #include "tests/machines.hpp"
 
-using namespace tidepool;
+namespace tidepool::grappler_swap_test {
+
 using tests::layer_trace;
 
 namespace {
@@ -59,3 +60,5 @@ TEST_CASE("buffers that live for a millisecond or less stay") {
     CHECK(simulate(trace, spec).totals.swap_out == swapped);
   }
 }
+
+}  // namespace tidepool::grappler_swap_test

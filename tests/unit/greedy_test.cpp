@@ -8,7 +8,7 @@
 #include "simulator/planner.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::greedy_test {
 
 namespace {
 
@@ -128,3 +128,5 @@ TEST_CASE("an index of addresses gives the places of the definition") {
     }
   }
 }
+
+}  // namespace tidepool::greedy_test

@@ -8,7 +8,8 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::grid_test {
+
 using Texts = std::vector<std::string>;
 
 namespace {
@@ -122,3 +123,5 @@ TEST_CASE("a wrong value in a list is refused with the option, the value and the
         "no assumptions named 'simrdd', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
   CHECK(refusal({.pool = ""}) == "--pool: '' is not a list; expected values with commas between them");
 }
+
+}  // namespace tidepool::grid_test

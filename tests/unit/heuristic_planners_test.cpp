@@ -4,7 +4,7 @@
 #include "simulator/registry.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::heuristic_planners_test {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST_CASE("hill climbing of no buffers gives an empty layout") {
   empty.add(0_B, 0, 1);
   CHECK(plan("tvm-hill-climb", empty).offsets == std::vector<Bytes>{0_B});
 }
+
+}  // namespace tidepool::heuristic_planners_test

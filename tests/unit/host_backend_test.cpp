@@ -5,7 +5,8 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::host_backend_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -418,3 +419,5 @@ TEST_CASE("sizes and addresses beyond any memory are refused before memory is al
   CHECK_THROWS_WITH(execute_on_host(trace, plan.plan()),
                     "alloc version 1 before op 0: all places together hold more than 2^62 bytes");
 }
+
+}  // namespace tidepool::host_backend_test

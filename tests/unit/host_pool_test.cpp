@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::host_pool_test {
 
 namespace {
 
@@ -60,3 +60,5 @@ TEST_CASE("pinning takes no time if the machine file has no time for it") {
   CHECK(pool.take(100_GiB) == 0_ns);
   CHECK(pool.in_use() == 100_GiB);
 }
+
+}  // namespace tidepool::host_pool_test

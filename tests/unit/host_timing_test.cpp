@@ -10,7 +10,8 @@
 #include "tests/three_ops.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::host_timing_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -116,3 +117,5 @@ TEST_CASE("a plan that no memory could execute is refused before its time is mea
   CHECK_THROWS_WITH(time_on_host(step.trace, plan.plan(), {}),
                     "run op 2 before op 2: version 0 has no place to be read from");
 }
+
+}  // namespace tidepool::host_timing_test

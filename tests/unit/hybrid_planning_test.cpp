@@ -14,7 +14,7 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::hybrid_planning_test {
 
 namespace {
 
@@ -255,3 +255,5 @@ TEST_CASE("tide plans for a link of less than a megabyte per second") {
   spec.policy = "dtr-eq";
   CHECK(result.totals.makespan <= simulate(trace, spec).totals.makespan);
 }
+
+}  // namespace tidepool::hybrid_planning_test

@@ -1,7 +1,8 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_csv_test {
+
 using namespace tidepool::literals;
 using tests::program;
 
@@ -25,3 +26,5 @@ TEST_CASE("the columns of intervals may come in any order, with blanks, a byte o
   CHECK(trace.buffer(BufferId{0}).size == 8_B);
   CHECK(trace.text(trace.buffer(BufferId{0}).name) == "x");
 }
+
+}  // namespace tidepool::import_csv_test

@@ -4,7 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_dtr_test {
+
 using namespace tidepool::literals;
 using tests::program;
 
@@ -224,3 +225,5 @@ TEST_CASE("DTR operators that draw random numbers are known by name") {
   CHECK_FALSE(trace.op(OpId{2}).random);
   CHECK(trace.op(OpId{3}).random);
 }
+
+}  // namespace tidepool::import_dtr_test

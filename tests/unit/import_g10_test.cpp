@@ -7,7 +7,8 @@
 #include "tests/program.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_g10_test {
+
 using tidepool::tests::program;
 
 namespace {
@@ -139,3 +140,5 @@ TEST_CASE("times of G10's kernels whose sum overflows are refused") {
   }
   CHECK(refusal(kernels, kTensors, times) == "times.txt:2306: the times add up to more than 2305843009213693952");
 }
+
+}  // namespace tidepool::import_g10_test

@@ -7,7 +7,8 @@
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_kineto_test {
+
 using tests::program;
 
 namespace {
@@ -244,3 +245,5 @@ TEST_CASE("a Kineto file may have its members in another order, escapes, and eve
        "ph": "X"} ], "schemaVersion": 1})";
   CHECK(ops(read_kineto(Input{"t.json", text})) == Names{"f<\"x\\\">"});
 }
+
+}  // namespace tidepool::import_kineto_test

@@ -14,7 +14,8 @@
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_nsys_test {
+
 using namespace tidepool::literals;
 using tests::NsysWriter;
 using tests::program;
@@ -326,3 +327,5 @@ TEST_CASE("the trace of a real nsys report has the counts of its tables") {
                             "after Warm-up Step 5"});
   for (const std::string& text : trace.data().strings) CHECK(text.find("/home/") == std::string::npos);
 }
+
+}  // namespace tidepool::import_nsys_test

@@ -6,7 +6,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/import/recompute_graph.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_recompute_graph_test {
+
 using namespace tidepool::literals;
 using tests::complaint;
 using tests::program;
@@ -116,3 +117,5 @@ TEST_CASE("a wrong graph is refused, and the message names the wrong op or budge
   CHECK(says(R"({"fixed_kib":5,"ops":[)" + kOps + R"(],"budgets":3})") ==
         "t.log: \"budgets\" is no list; expected a list");
 }
+
+}  // namespace tidepool::import_recompute_graph_test

@@ -8,7 +8,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_rmm_test {
+
 using namespace tidepool::literals;
 using tests::program;
 
@@ -98,3 +99,5 @@ TEST_CASE("an RMM log is known by its header or, without one, by its first row")
   CHECK(found("1,1634567890.123456,deallocate,0x7f8a40000000,1024,0x7f8a38001020\n") == "rmm");
   CHECK(program(read_rmm(Input{"x.txt", "1,14:21:19.998533,allocate,0x30a000000,256,0x2\n"})) == Names{"alloc 0"});
 }
+
+}  // namespace tidepool::import_rmm_test

@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_singa_test {
+
 using namespace tidepool::literals;
 using tests::program;
 
@@ -95,3 +96,5 @@ TEST_CASE("iterations of a SINGA log are marked") {
   CHECK(trace.data().marks[0].step == 1);
   CHECK(trace.data().marks[3].step == 19);
 }
+
+}  // namespace tidepool::import_singa_test

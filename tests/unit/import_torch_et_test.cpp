@@ -7,7 +7,8 @@
 #include "traces/import/torch_schema.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::import_torch_et_test {
+
 using tests::program;
 
 namespace {
@@ -253,3 +254,5 @@ TEST_CASE("one of several devices of an execution trace can be read alone") {
   CHECK(program(trace) == Names{"alloc 1", "run aten::neg", "free 1"});
   CHECK(trace.buffers()[0].device == 1);
 }
+
+}  // namespace tidepool::import_torch_et_test

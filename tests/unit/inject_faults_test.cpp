@@ -7,7 +7,8 @@
 #include "tracer/lower/lower.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::inject_faults_test {
+
 using namespace tidepool::literals;
 
 #ifdef TIDEPOOL_INJECT
@@ -207,3 +208,5 @@ TEST_CASE("recording begins at a signal, stops at the next one, and begins again
 }
 
 #endif
+
+}  // namespace tidepool::inject_faults_test

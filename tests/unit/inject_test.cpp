@@ -8,7 +8,8 @@
 #include "tests/standin/job.hpp"
 #include "tracer/lower/lower.hpp"
 
-using namespace tidepool;
+namespace tidepool::inject_test {
+
 using tests::recorder_is_built;
 
 #ifdef TIDEPOOL_INJECT
@@ -490,3 +491,5 @@ TEST_CASE("launches of many threads are recorded without loss or mix-up") {
 TEST_CASE("the recorder records a job on a stand-in driver") { recorder_is_built(); }
 
 #endif
+
+}  // namespace tidepool::inject_test

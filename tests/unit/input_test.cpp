@@ -11,7 +11,7 @@
 #include "tests/program.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::input_test {
 
 namespace {
 
@@ -126,3 +126,5 @@ TEST_CASE("writing to a link or a pipe does not replace it") {
   CHECK(pclose(reader) == 0);
   CHECK(std::string(read.data(), count) == "through");
 }
+
+}  // namespace tidepool::input_test

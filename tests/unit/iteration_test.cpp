@@ -4,7 +4,8 @@
 #include "tests/importing.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::iteration_test {
+
 using tidepool::tests::program;
 
 namespace {
@@ -99,3 +100,5 @@ TEST_CASE("complete iterations are cut out together, without the ops after them"
   CHECK(program(iterations(trace, 0, 1)) == std::vector<std::string>{"run 0"});
   CHECK_THROWS_WITH(iterations(trace, 2, 2), "2 iterations from number 2: the trace has 3, numbered from 0");
 }
+
+}  // namespace tidepool::iteration_test

@@ -6,7 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/job_case.hpp"
 
-using namespace tidepool;
+namespace tidepool::job_lanes_test {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -70,3 +71,5 @@ TEST_CASE("the rank that runs out of memory first is the one that exceeds its me
   CHECK(to_json(shown(30_B, 30_B))["first_out"] == 0);  // both at the same time: the lowest rank
   CHECK(to_json(shown(20_B, 25_B))["first_out"].is_null());
 }
+
+}  // namespace tidepool::job_lanes_test

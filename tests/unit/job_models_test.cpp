@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::job_models_test {
 
 namespace {
 
@@ -72,3 +72,5 @@ def module_of(models, name):
         "    torch._functorch.config.activation_memory_budget = 0.50\n    for model in models:\n"
         "        model.compile()\n");
 }
+
+}  // namespace tidepool::job_models_test

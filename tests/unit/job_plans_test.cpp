@@ -7,7 +7,8 @@
 #include "tests/job_case.hpp"
 #include "tests/refusal.hpp"
 
-using namespace tidepool;
+namespace tidepool::job_plans_test {
+
 using tests::job_of;
 using tests::refusal;
 
@@ -202,3 +203,5 @@ TEST_CASE("a rank without buffers has no plan") {
   CHECK(refusal([&] { plan_job(job, "job.json", {}, spec, 1); }) ==
         "job.json: rank 0: the trace has no buffers; expected a recording of memory");
 }
+
+}  // namespace tidepool::job_plans_test

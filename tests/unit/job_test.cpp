@@ -7,7 +7,8 @@
 #include "traces/import/tar.hpp"
 #include "traces/job/job_import.hpp"
 
-using namespace tidepool;
+namespace tidepool::job_test {
+
 using tests::rank_profile;
 using tests::refusal;
 
@@ -157,3 +158,5 @@ TEST_CASE("a tar archive gives its files, and a damaged one is refused with the 
           tar_files(Input{"x.tar", archive("a", std::string(2000, 'a')).substr(0, 700)});
         }) == "x.tar:byte 0: the archive ends early; expected a complete tar archive");
 }
+
+}  // namespace tidepool::job_test

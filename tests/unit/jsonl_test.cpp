@@ -7,7 +7,8 @@
 #include "tests/random_trace.hpp"
 #include "traces/jsonl/relabel.hpp"
 
-using namespace tidepool;
+namespace tidepool::jsonl_test {
+
 using tests::Random;
 using tests::random_trace;
 
@@ -132,3 +133,5 @@ TEST_CASE("the example of a whole trace in FORMAT.md can be read") {
   CHECK(trace.ops().size() == 4);
   CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and the activation
 }
+
+}  // namespace tidepool::jsonl_test

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tracer/lower/kernel_name.hpp"
 
+namespace tidepool::kernel_names_test {
+
 using namespace tidepool::cupti;
 using Types = std::vector<ParameterType>;
 
@@ -49,3 +51,5 @@ TEST_CASE("kernels have readable names") {
   CHECK(tidepool::kernel_name("_Z99x") == "_Z99x");
   CHECK(tidepool::kernel_name("_ZN") == "_ZN");
 }
+
+}  // namespace tidepool::kernel_names_test

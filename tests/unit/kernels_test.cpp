@@ -12,7 +12,8 @@
 #include "validator/execution/fingerprint.hpp"
 #include "validator/execution/words.hpp"
 
-using namespace tidepool;
+namespace tidepool::kernels_test {
+
 using cuda::Found;
 using cuda::Span;
 using cuda::Stamp;
@@ -140,3 +141,5 @@ TEST_CASE("the kernels' code finds wrong words as the host does, and its output 
     CHECK(bench.words(1) == written);
   }
 }
+
+}  // namespace tidepool::kernels_test

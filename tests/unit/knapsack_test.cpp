@@ -8,7 +8,7 @@
 #include "tests/chain_trace.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::knapsack_test {
 
 namespace {
 
@@ -98,3 +98,5 @@ TEST_CASE("a budget outside 0 to 1 is refused") {
   const RunSpec spec{.pool = "ideal", .policy = "budget-knapsack(budget=2)", .machine = {}};
   CHECK_THROWS_WITH(simulate(tests::chain_trace(4), spec), "budget-knapsack: option 'budget' is '2'; expected 0 to 1");
 }
+
+}  // namespace tidepool::knapsack_test

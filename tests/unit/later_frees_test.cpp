@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::later_frees_test {
 
 namespace {
 
@@ -76,3 +76,5 @@ TEST_CASE("tide recomputes large content from small inputs that it keeps after t
       CHECK(replay(trace, spec, run.realised) == run.totals);
     }
 }
+
+}  // namespace tidepool::later_frees_test

@@ -6,7 +6,7 @@
 #include "traces/import/importer.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::layer_policies_test {
 
 TEST_CASE("plans of layer-granular policies read the right bytes, whatever their options") {
   const Trace trace = load_trace(fmt::format("{}/traces/samples/unet.tide", TIDEPOOL_SOURCE_DIR));
@@ -34,3 +34,5 @@ TEST_CASE("plans of layer-granular policies read the right bytes, whatever their
       CHECK(report.corrupt == Bytes{});
     }
 }
+
+}  // namespace tidepool::layer_policies_test

@@ -7,7 +7,8 @@
 #include "tests/layer_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::layer_window_test {
+
 using tests::exact_run;
 using tests::layer_trace;
 
@@ -70,3 +71,5 @@ TEST_CASE("a window outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(equal_layers(3, 1_B), "layer-window(window=-1)"),
                     "layer-window: option 'window' is '-1'; expected 0 to 1000000");
 }
+
+}  // namespace tidepool::layer_window_test

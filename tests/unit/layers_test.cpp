@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/layer_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::layers_test {
 
 namespace {
 
@@ -92,3 +92,5 @@ TEST_CASE("a step without a forward phase has no layers") {
   CHECK(layers.size() == 0);
   CHECK(layers.kept.empty());
 }
+
+}  // namespace tidepool::layers_test

@@ -6,7 +6,8 @@
 #include "tests/unit/pool_fixture.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::layout_pool_test {
+
 using tidepool::testing::PoolUnderTest;
 
 namespace {
@@ -105,3 +106,5 @@ TEST_CASE("a layout file that is cut off or wrong is refused with the position")
         "step.layout:2: 'size_bytes' is -1; expected 0 to 4611686018427387904");
   CHECK(refusal("{\"tidepool_layout\":2}\n") == "step.layout:1: layout format 2; this tidepool reads format 1");
 }
+
+}  // namespace tidepool::layout_pool_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::lifetimes_test {
 
 namespace {
 
@@ -55,3 +55,5 @@ TEST_CASE("an alignment for all items is combined with those of the table") {
           "buffer 0: alignments of 2305843009213693951 B and 512 B have no common multiple below 2^61 B");
   }
 }
+
+}  // namespace tidepool::lifetimes_test

@@ -8,7 +8,7 @@
 #include "traces/input.hpp"
 #include "traces/job/job_output.hpp"
 
-using namespace tidepool;
+namespace tidepool::like_ranks_test {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("writing a job over another one removes the traces of that job") {
   write_job(folder.file("job.json"), shared);
   CHECK(std::filesystem::exists(folder.file("job.rank1.tide")));
 }
+
+}  // namespace tidepool::like_ranks_test

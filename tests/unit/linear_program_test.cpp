@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::linear_program_test {
 
 namespace {
 
@@ -122,3 +122,5 @@ TEST_CASE("a program that is told to stop gives a valid bound") {
   for (const bool integer : {false, true})
     CHECK(knapsack.program(integer).solve({.time = {}, .stop = &stop}).bound <= -knapsack.best() + 1e-6);
 }
+
+}  // namespace tidepool::linear_program_test

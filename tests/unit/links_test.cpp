@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::links_test {
 
 namespace {
 
@@ -177,3 +177,5 @@ TEST_CASE("the order of questions changes no answer if no copy is added for a pa
     CHECK(run(true) == run(false));
   }
 }
+
+}  // namespace tidepool::links_test

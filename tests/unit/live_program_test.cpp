@@ -9,7 +9,8 @@
 #include "traces/child_process.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::live_program_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -123,3 +124,5 @@ TEST_CASE("a command's exit status, and the signal that ended it, are passed on"
   // A name with '=' is no variable, and a command does not run without the variables that it shall get.
   CHECK_THROWS_WITH(run_child({"true"}, {.environment = {{"A=B", "yes"}}}), "true: cannot be run: Invalid argument");
 }
+
+}  // namespace tidepool::live_program_test

@@ -5,6 +5,8 @@
 
 #include "tests/catch.hpp"
 
+namespace tidepool::live_ranges_test {
+
 using namespace tidepool::cupti;
 
 TEST_CASE("a live range contains its first byte but not the byte behind its last") {
@@ -70,3 +72,5 @@ TEST_CASE("live ranges give the same answers as a sorted map of ranges") {
     if (inside) CHECK(found->begin == std::prev(after)->first);
   }
 }
+
+}  // namespace tidepool::live_ranges_test

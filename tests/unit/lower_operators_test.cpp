@@ -6,7 +6,8 @@
 #include "tracer/lower/lower.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::lower_operators_test {
+
 using namespace tidepool::literals;
 using tests::raw_log;
 
@@ -162,3 +163,5 @@ TEST_CASE("operators have the time and the kind that the hook gives") {
   CHECK(alone.op(OpId{0}).kind == OpKind::kSource);
   CHECK(operators(priced + kernel(12)).op(OpId{0}).duration == 7_us);
 }
+
+}  // namespace tidepool::lower_operators_test

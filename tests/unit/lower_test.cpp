@@ -17,7 +17,8 @@
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
-using namespace tidepool;
+namespace tidepool::lower_test {
+
 using namespace tidepool::literals;
 using tests::program;
 using tests::raw_log;
@@ -497,3 +498,5 @@ TEST_CASE("a folder of capture files is imported as one trace") {
     CHECK(error.what() == folder + ": no device 3; the capture has 0");
   }
 }
+
+}  // namespace tidepool::lower_test

@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::machine_test {
 
 namespace {
 
@@ -171,3 +171,5 @@ TEST_CASE("optional keys of a machine file are read and written") {
   box.d2h.slowdown_ppm = 23'400;
   CHECK(parse_machine(machine_file(box), "copy.json") == box);
 }
+
+}  // namespace tidepool::machine_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::max_flow_test {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST_CASE("a maximum flow is as large as the least of all cuts, also after capac
     REQUIRE(flow.run() == least_cut(nodes, narrow));
   }
 }
+
+}  // namespace tidepool::max_flow_test

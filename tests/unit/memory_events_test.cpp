@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::memory_events_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("a page that is mapped again is a buffer until a tensor is inside") {
   log.add(tensor(5, 0, 3));
   CHECK(pages_that_are_buffers(log, 2) == 0);
 }
+
+}  // namespace tidepool::memory_events_test

@@ -10,7 +10,8 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::memory_map_test {
+
 using tidepool::tests::PlanWriter;
 
 namespace {
@@ -153,3 +154,5 @@ TEST_CASE("mapping addresses takes time for every 2 MiB") {
   spec.machine.page_unmap = 100_us;
   CHECK(replay(trace, spec, plan.plan()).makespan == 30_us + 30_us + 200_us + 1_us);
 }
+
+}  // namespace tidepool::memory_map_test

@@ -5,7 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 
-using namespace tidepool;
+namespace tidepool::mimose_test {
+
 using tests::blocks_of_two;
 using tests::exact_run;
 using tests::exact_run_that_ends_well;
@@ -69,3 +70,5 @@ TEST_CASE("Mimose's excess does not include the memory in which a block runs aga
   CHECK(exact_run(trace, "mimose", trace.ideal_peak() - 21_B).outcome == Outcome::kOutOfMemory);
   CHECK(exact_run(trace, "mimose+dtr", trace.ideal_peak() - 10_B).outcome == Outcome::kOk);
 }
+
+}  // namespace tidepool::mimose_test

@@ -11,7 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::min_cut_test {
 
 namespace {
 
@@ -200,3 +200,5 @@ TEST_CASE("reruns for separate instants add up, but not in the knapsack") {
       CHECK(bound.makespan >= Nanos{34'000 - 2});  // the step takes 24 us; the solver's number is rounded down
     }
 }
+
+}  // namespace tidepool::min_cut_test

@@ -16,7 +16,7 @@
 #include "tests/effort.hpp"
 #include "tests/random_instance.hpp"
 
-using namespace tidepool;
+namespace tidepool::minimise_test {
 
 namespace {
 
@@ -213,3 +213,5 @@ TEST_CASE("layouts of rectangles with many pieces are as high as the rectangle o
   CHECK(layout.lower_bound == Bytes{1 << 20});
   CHECK(minimise(instance, {}, 5).offsets == layout.offsets);
 }
+
+}  // namespace tidepool::minimise_test

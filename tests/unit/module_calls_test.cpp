@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::module_calls_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("if a recording names the containers, a module with numbered children 
   CHECK(calls_in(ops, R"(["d","h"])") == std::vector<std::string>{"d.x 4-6", "h.0 0-2", "h.1 2-4"});
   CHECK(calls_in(ops, "not a list") == calls_in(ops));
 }
+
+}  // namespace tidepool::module_calls_test

@@ -15,7 +15,8 @@
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::mutants_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -218,3 +219,5 @@ TEST_CASE("mutant: an event between a copy and the op that needs it is lost") {
   CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, program.lanes.d2h(), compute)),
              ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1)"));
 }
+
+}  // namespace tidepool::mutants_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::next_use_test {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("the next use of a parent is that of its absent child, if this comes f
   graph.read({parent}, 5_ns);
   CHECK(first_dropped(graph, "next-use", 2) == std::vector{child.value(), other.value()});
 }
+
+}  // namespace tidepool::next_use_test

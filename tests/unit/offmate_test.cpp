@@ -6,7 +6,7 @@
 #include "tests/machines.hpp"
 #include "tests/residual_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::offmate_test {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("OffMate refuses a number of blocks outside its range") {
   CHECK_THROWS_WITH(tests::exact_run(tests::residual_trace({{}}), "offmate(stages=0)"),
                     "offmate: option 'stages' is '0'; expected a whole number from 1 to 100");
 }
+
+}  // namespace tidepool::offmate_test

@@ -7,7 +7,8 @@
 #include "tests/machines.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::olla_test {
+
 using tests::two_branches;
 
 namespace {
@@ -58,3 +59,5 @@ TEST_CASE("a step with more ops than the limit of OLLA's program keeps its order
   // The recorded order is kept if the memory is enough for it.
   CHECK_FALSE(simulate(two_branches(), spec_of("olla", 71_B), true).realised.order);
 }
+
+}  // namespace tidepool::olla_test

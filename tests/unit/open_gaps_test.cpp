@@ -7,7 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::open_gaps_test {
+
 using tests::Random;
 
 TEST_CASE("the open gap of a slot is the one that a scan over all gaps finds") {
@@ -54,3 +55,5 @@ TEST_CASE("the open gap of a slot is the one that a scan over all gaps finds") {
   }
   CHECK(found > 1'000);
 }
+
+}  // namespace tidepool::open_gaps_test

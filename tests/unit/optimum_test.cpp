@@ -7,7 +7,7 @@
 #include "tests/tiny_case.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::optimum_test {
 
 namespace {
 
@@ -201,3 +201,5 @@ TEST_CASE("the optimum of several streams is not known if the device takes other
   CHECK(found.makespan == 120_ns);
   CHECK(find_optimum({trace, kMachine, 32_B}).exact);
 }
+
+}  // namespace tidepool::optimum_test

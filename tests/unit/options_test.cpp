@@ -3,7 +3,7 @@
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::options_test {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("the nearest word is suggested only if it has at most one mistake in t
   CHECK(nearest("", known).empty());
   CHECK(nearest(std::string(1'000'000, 'a'), known).empty());
 }
+
+}  // namespace tidepool::options_test

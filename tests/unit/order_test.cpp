@@ -13,7 +13,7 @@
 #include "tests/known_uses.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::order_test {
 
 namespace {
 
@@ -255,3 +255,5 @@ TEST_CASE("every order keeps dependencies and computes the same") {
   CHECK(steps > 200);
   CHECK(lower > 20);
 }
+
+}  // namespace tidepool::order_test

@@ -19,7 +19,8 @@
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::ordered_plan_test {
+
 using tidepool::tests::kOptimised;
 using tidepool::tests::two_updates;
 
@@ -250,3 +251,5 @@ TEST_CASE("if every order uses content before and after an op, the bound order-s
   CHECK_FALSE(best(219_B, false).feasible);
   CHECK(best(220_B, false).feasible);
 }
+
+}  // namespace tidepool::ordered_plan_test

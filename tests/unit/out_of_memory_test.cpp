@@ -3,7 +3,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::out_of_memory_test {
 
 TEST_CASE("if two sizes in an out-of-memory message would look the same, they are given in bytes") {
   TraceBuilder build;
@@ -65,3 +65,5 @@ TEST_CASE("an out-of-memory message names the module of the op and the parameter
   CHECK_THAT(result.message,
              Catch::Matchers::StartsWith("op 0 (aten::empty in mlp.fc1) wants 60 MiB for buffer 0 (mlp.fc1.weight); "));
 }
+
+}  // namespace tidepool::out_of_memory_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::pack_test {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("every device has a pool of its own") {
   CHECK(packing.load == 3_KiB);
   CHECK(packing.height == 3_KiB);
 }
+
+}  // namespace tidepool::pack_test

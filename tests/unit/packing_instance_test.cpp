@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::packing_instance_test {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("sizes whose sum overflows are refused") {
   instance.items[0].fixed = Bytes{INT64_MAX};
   CHECK(refusal_of(instance) == "buffer 0: the sizes up to here exceed 4611686018427387904 B");
 }
+
+}  // namespace tidepool::packing_instance_test

@@ -6,6 +6,8 @@
 
 #include "tests/catch.hpp"
 
+namespace tidepool::parameter_scan_test {
+
 using namespace tidepool::cupti;
 
 namespace {
@@ -105,3 +107,5 @@ TEST_CASE("a packed parameter buffer is read like its parameters, and never past
   scan.scan_packed({{0, 8}, {8, 16}, {0xfffffff8, 16}}, bytes, one_range(), {});
   CHECK(scan.found().size() == 1);
 }
+
+}  // namespace tidepool::parameter_scan_test

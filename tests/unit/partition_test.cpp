@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 
-using namespace tidepool;
+namespace tidepool::partition_test {
 
 namespace {
 
@@ -244,3 +244,5 @@ TEST_CASE("a budget of min-cut outside 0 to 1 is refused") {
   CHECK_THROWS_WITH(run("min-cut(budget=1.5)"), "min-cut: option 'budget' is '1.5'; expected 0 to 1, or auto");
   CHECK_THROWS_WITH(run("min-cut(budget=much)"), "min-cut: option 'budget' is 'much'; expected a number");
 }
+
+}  // namespace tidepool::partition_test

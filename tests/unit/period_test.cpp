@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::period_test {
 
 namespace {
 
@@ -46,3 +46,5 @@ TEST_CASE("events that do not repeat have no period") {
   CHECK(find("a").length == 0);
   CHECK(find("abcdefghijklmnopqrstuvwxyz").length == 0);
 }
+
+}  // namespace tidepool::period_test

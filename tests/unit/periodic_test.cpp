@@ -6,7 +6,7 @@
 #include "tests/random_instance.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::periodic_test {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE("a repeated step is a loop of its own length") {
     CHECK(replay.overlaps == 0);
   }
 }
+
+}  // namespace tidepool::periodic_test

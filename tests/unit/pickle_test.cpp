@@ -7,7 +7,8 @@
 #include "tests/pickle_writer.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::pickle_test {
+
 using namespace std::string_literals;
 using tests::Pickled;
 using Kind = Pickle::Kind;
@@ -155,3 +156,5 @@ TEST_CASE("every prefix of a pickle is refused") {
   CHECK(complaint(whole).empty());
   for (std::size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(complaint(whole.substr(0, length)).empty());
 }
+
+}  // namespace tidepool::pickle_test

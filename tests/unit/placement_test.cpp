@@ -9,7 +9,7 @@
 #include "tests/effort.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::placement_test {
 
 TEST_CASE("a limit falls by three quarters of the excess until it is low enough; then the interval is halved") {
   LimitSearch limits{1'000_B, 2_B};
@@ -83,3 +83,5 @@ TEST_CASE(
   CHECK(better(placed->result, in_pool));
   CHECK(judge(trace, spec, placed->draft.answer()).totals == placed->result.totals);
 }
+
+}  // namespace tidepool::placement_test

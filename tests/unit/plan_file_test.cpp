@@ -10,7 +10,8 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::plan_file_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -159,3 +160,5 @@ TEST_CASE("a wrong plan file is refused with the number of its line") {
     if (size == second_line) size = text.size() - 200;  // only the first line and the last 200 bytes are tried
   }
 }
+
+}  // namespace tidepool::plan_file_test

@@ -19,7 +19,8 @@
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::plan_recording_test {
+
 using namespace tidepool::literals;
 
 namespace {
@@ -150,3 +151,5 @@ TEST_CASE("tidepool export takes a plan with its trace") {
   CHECK(run_program({"export", scratch.file("run.tide"), "--trace", "x", "--to", "rmm"}).err ==
         "tidepool: " + scratch.file("run.tide") + ": --trace x: is for plans, and this is none\n");
 }
+
+}  // namespace tidepool::plan_recording_test

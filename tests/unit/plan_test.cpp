@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::plan_test {
 
 TEST_CASE("an action's text has the verb, the subject and the op that follows the action") {
   const OpId op{12};
@@ -19,3 +19,5 @@ TEST_CASE("an action's text has the verb, the subject and the op that follows th
   CHECK(to_text(Action{Verb::kReserve, op, 0, Bytes{1024}, Bytes{512}}) == "reserve [1024, +512) before op 12");
   CHECK(to_text(Action{Verb::kRelease, {}, 0, Bytes{1024}, Bytes{512}}) == "release [1024, +512) after the last op");
 }
+
+}  // namespace tidepool::plan_test

@@ -15,7 +15,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::planned_allocator_test {
 
 namespace {
 
@@ -243,3 +243,5 @@ TEST_CASE("a request without memory is an error in PyTorch, which would otherwis
                     "outside of it: {}");
   unsetenv("TIDEPOOL_LAYOUT_DEVICE");
 }
+
+}  // namespace tidepool::planned_allocator_test

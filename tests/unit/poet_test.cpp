@@ -10,7 +10,7 @@
 #include "tests/exact_run.hpp"
 #include "tests/keep_graph.hpp"
 
-using namespace tidepool;
+namespace tidepool::poet_test {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE("the rounded relaxation of POET fits a chain, and the engine needs no 
   for (const char* policy : {"poet(paging=1000)", "poet(paging=1)", "poet(paging=0.0001)"})
     CHECK(tests::exact_run(trace, policy, 1000_B * (1 + 4 + 2)).outcome == Outcome::kOk);
 }
+
+}  // namespace tidepool::poet_test

@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::predecessors_test {
 
 namespace {
 
@@ -58,3 +58,5 @@ TEST_CASE("an event includes the waits of its stream, and a wait for it is for i
   CHECK(before(found, 4) == Steps{2});  // the later one of two steps of one lane
   CHECK(found.all() == Steps{0, 0, 2, 2});
 }
+
+}  // namespace tidepool::predecessors_test

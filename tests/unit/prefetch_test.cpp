@@ -6,7 +6,8 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::prefetch_test {
+
 using tidepool::tests::script;
 
 namespace {
@@ -141,3 +142,5 @@ TEST_CASE("a version that a draft copies out stays until the draft releases it, 
   CHECK(drafted(5).totals.swap_in == 0_B);
   CHECK(drafted(5).totals.swap_out == 100_B);
 }
+
+}  // namespace tidepool::prefetch_test

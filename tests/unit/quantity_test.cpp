@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::quantity_test {
 
 TEST_CASE("sizes are read with decimals, and with one letter for powers of 1024") {
   CHECK(parse_bytes("512MiB") == 512_MiB);
@@ -31,3 +31,5 @@ TEST_CASE("text that is not a size is refused") {
         "'" + std::string{text} +
             "' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, as in 512MiB");
 }
+
+}  // namespace tidepool::quantity_test

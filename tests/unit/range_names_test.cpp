@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::range_names_test {
 
 TEST_CASE("the name of a range gives its phase if it names only one") {
   CHECK(phase_named("Benchmark Forward Only") == Phase::kForward);
@@ -25,3 +25,5 @@ TEST_CASE("the name of a range is a module if it is a dotted path") {
   for (const char* name : {"encoder", "a..b", "a.b.", ".a", "1.5", "a.b c", "Optimizer.step#SGD", ""})
     CHECK_FALSE(names_module(name));
 }
+
+}  // namespace tidepool::range_names_test

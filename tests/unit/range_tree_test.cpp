@@ -10,7 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::range_tree_test {
+
 using tests::Random;
 
 namespace {
@@ -141,3 +142,5 @@ TEST_CASE("a swap-in is issued at the slot that a walk backwards from its use fi
   }
   CHECK(early > 1'000);
 }
+
+}  // namespace tidepool::range_tree_test

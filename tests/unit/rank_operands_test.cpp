@@ -9,7 +9,8 @@
 #include "tests/refusal.hpp"
 #include "traces/import/torch_et_profile.hpp"
 
-using namespace tidepool;
+namespace tidepool::rank_operands_test {
+
 using tests::program;
 using tests::rank_profile;
 using tests::refusal;
@@ -101,3 +102,5 @@ TEST_CASE("the first kernel of a call writes its outputs, and its later kernels 
   CHECK(access(1) == Access::kRead);
   CHECK(access(3) == Access::kReadWrite);
 }
+
+}  // namespace tidepool::rank_operands_test

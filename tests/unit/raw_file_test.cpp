@@ -22,7 +22,7 @@
 #include "tracer/raw/zstd_pack.hpp"
 #include "traces/names.hpp"
 
-using namespace tidepool;
+namespace tidepool::raw_file_test {
 
 namespace {
 
@@ -340,3 +340,5 @@ TEST_CASE("FORMAT.md of raw files names every record, field and word") {
     });
   });
 }
+
+}  // namespace tidepool::raw_file_test

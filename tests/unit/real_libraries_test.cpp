@@ -11,7 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
 
-using namespace tidepool;
+namespace tidepool::real_libraries_test {
+
 namespace fs = std::filesystem;
 
 #ifdef TIDEPOOL_INJECT
@@ -119,3 +120,5 @@ TEST_CASE("a real libcuda has the functions that are called, and loads the recor
 }
 
 #endif
+
+}  // namespace tidepool::real_libraries_test

@@ -6,7 +6,7 @@
 #include "tests/chain_trace.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::recompute_states_test {
 
 namespace {
 
@@ -82,3 +82,5 @@ TEST_CASE("a step is infeasible if no order of reruns gives an op all its inputs
   CHECK(bounds.back().name == "memory-states");
   CHECK_FALSE(bounds.back().feasible);
 }
+
+}  // namespace tidepool::recompute_states_test

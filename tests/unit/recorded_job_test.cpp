@@ -10,7 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/raw_log.hpp"
 
-using namespace tidepool;
+namespace tidepool::recorded_job_test {
+
 using namespace tidepool::literals;
 using tests::raw_log;
 
@@ -69,3 +70,5 @@ TEST_CASE("the name of a group of some ranks has their numbers") {
   CHECK(job.groups[0].name == "0,2");  // "0-2" would mean all three ranks
   CHECK(job.groups[0].ranks == std::vector<std::size_t>{0, 2});
 }
+
+}  // namespace tidepool::recorded_job_test

@@ -7,6 +7,8 @@
 #include "tracer/cupti/driver_calls.hpp"
 #include "tracer/cupti/iteration_window.hpp"
 
+namespace tidepool::recorder_parts_test {
+
 using namespace tidepool::cupti;
 
 TEST_CASE("driver calls are recognised by name, with or without per-thread streams") {
@@ -87,3 +89,5 @@ TEST_CASE("record buffers are zeroed, reused, and refused above their limit") {
   pool.give(again, 0);
   pool.give(second, 0);
 }
+
+}  // namespace tidepool::recorder_parts_test

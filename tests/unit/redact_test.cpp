@@ -9,7 +9,8 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::redact_test {
+
 using namespace tidepool::literals;
 
 TEST_CASE("redaction removes the folders of paths and the addresses of people") {
@@ -76,3 +77,5 @@ TEST_CASE("import redacts unless an option says otherwise") {
   CHECK(whole.data().meta.at("env.USER") == "ada");
   CHECK(whole.text(whole.buffer(BufferId{0}).name) == "/home/ada/lib/libx.so");
 }
+
+}  // namespace tidepool::redact_test

@@ -7,7 +7,8 @@
 #include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::registry_test {
+
 using tidepool::tests::refusal;
 
 namespace {
@@ -70,3 +71,5 @@ TEST_CASE("assumptions are found by the name of the simulator that made them") {
   CHECK(refusal([] { Assumptions::find("simdr"); }) ==
         "no assumptions named 'simdr', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
 }
+
+}  // namespace tidepool::registry_test

@@ -8,6 +8,8 @@
 
 #include "tests/catch.hpp"
 
+namespace tidepool::release_test {
+
 namespace {
 
 /// The text of the only group of `pattern` in the first line that matches, of the file at `path` below the root; "" if
@@ -37,3 +39,5 @@ TEST_CASE("programs, packages and the changelog name one version") {
     CHECK(first_match(path, pattern) == TIDEPOOL_VERSION);
   }
 }
+
+}  // namespace tidepool::release_test

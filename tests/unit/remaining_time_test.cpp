@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::remaining_time_test {
 
 TEST_CASE("the remaining time of a sweep is computed from the times of each kind of run") {
   RemainingTime remaining{1};
@@ -36,3 +36,5 @@ TEST_CASE("a run that lasts longer than expected is assumed to take the same tim
   remaining.end(1, 121);
   CHECK(remaining.at(121) == 0);
 }
+
+}  // namespace tidepool::remaining_time_test

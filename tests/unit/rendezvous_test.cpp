@@ -6,7 +6,8 @@
 #include "tests/job_case.hpp"
 #include "tests/refusal.hpp"
 
-using namespace tidepool;
+namespace tidepool::rendezvous_test {
+
 using tests::job_of;
 using tests::random_job;
 using tests::rank_of;
@@ -142,3 +143,5 @@ TEST_CASE("a job has the same times on any number of threads, and its critical p
     CHECK(path.parts.front().shares.before == job.job.ranks[path.parts.front().rank].start);
   }
 }
+
+}  // namespace tidepool::rendezvous_test

@@ -10,7 +10,7 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::repeated_bounds_test {
 
 namespace {
 
@@ -174,3 +174,5 @@ TEST_CASE("waits before and after an op are not added up if one wait serves the 
     if (!remat) CHECK(bounds["swap-window"] >= 50'030_ns + 10'980_ns - 2_ns);
   }
 }
+
+}  // namespace tidepool::repeated_bounds_test

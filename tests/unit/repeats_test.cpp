@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::repeats_test {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("the runs of random words are those of the definition") {
   }
   CHECK(found > 9'000);
 }
+
+}  // namespace tidepool::repeats_test

@@ -6,7 +6,7 @@
 #include "tests/chain_trace.hpp"
 #include "tests/machines.hpp"
 
-using namespace tidepool;
+namespace tidepool::report_autopsy_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("an autopsy names the request, the buffers by address, and the remedie
   const RunSpec enough{.pool = spec.pool, .capacity = 12'000_B, .machine = spec.machine};
   CHECK(!autopsy_of(trace, enough, history_of(trace, enough, simulate(trace, enough, true).realised)));
 }
+
+}  // namespace tidepool::report_autopsy_test

@@ -8,7 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::report_data_test {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -97,3 +98,5 @@ TEST_CASE("a row's pool and policies are written with the options of each") {
   CHECK(names("best-fit", "tide", "tide(with=swap,effort=1)") == "best-fit | tide(with=swap,effort=1)");
   CHECK(names("best-fit", "dtr+dtr-eq", "dtr-eq(a=b c)") == "best-fit | dtr+dtr-eq(a=b c)");
 }
+
+}  // namespace tidepool::report_data_test

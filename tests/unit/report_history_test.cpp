@@ -7,7 +7,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::report_history_test {
 
 namespace {
 
@@ -172,3 +172,5 @@ TEST_CASE("if a trace has no durations, the time axis counts events") {
   CHECK(history.end == 6_ns);
   CHECK(history.memory.back().held[0] == 100_B);
 }
+
+}  // namespace tidepool::report_history_test

@@ -4,7 +4,7 @@
 #include "simulator/report/pyramid.hpp"
 #include "tests/catch.hpp"
 
-namespace tidepool {
+namespace tidepool::report_pyramid_test {
 namespace {
 
 using Cells = std::set<std::pair<std::int64_t, std::int64_t>>;
@@ -97,4 +97,4 @@ TEST_CASE("memory over time keeps its peak and its last value in every cell") {
   CHECK(fewer.back().time == 2'900_ns);
 }
 
-}  // namespace tidepool
+}  // namespace tidepool::report_pyramid_test

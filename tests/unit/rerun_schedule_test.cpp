@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::rerun_schedule_test {
 
 namespace {
 
@@ -50,3 +50,5 @@ TEST_CASE("a repeated search of schedules gives the same answer") {
   CHECK(found->again > 0);
   CHECK(search_reruns(problem, little())->runs == found->runs);
 }
+
+}  // namespace tidepool::rerun_schedule_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::rerun_state_test {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("changed choices give the state that is built for them, and reversed c
   CHECK(fitting > 200);
   CHECK(fitting < 2'200);
 }
+
+}  // namespace tidepool::rerun_state_test

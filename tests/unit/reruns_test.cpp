@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::reruns_test {
 
 namespace {
 
@@ -80,3 +80,5 @@ TEST_CASE("dropped content is recomputed as soon as a rerun reads it, and stays"
   CHECK(effect.due[a] == 6);
   CHECK(effect.total == 0_ns);
 }
+
+}  // namespace tidepool::reruns_test

@@ -9,7 +9,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::robustness_test {
 
 namespace {
 
@@ -149,3 +149,5 @@ TEST_CASE("a share that leaves a link without a rate is refused") {
   CHECK_THROWS_WITH(simulate(trace, room_for_one("tide(robust=1)")),
                     "tide: option 'robust' is '1'; expected 0 to 0.99");
 }
+
+}  // namespace tidepool::robustness_test

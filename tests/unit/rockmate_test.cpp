@@ -12,7 +12,8 @@
 #include "tests/keep_graph.hpp"
 #include "tests/residual_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::rockmate_test {
+
 using tests::InnerTimes;
 
 namespace {
@@ -163,3 +164,5 @@ TEST_CASE("Rockmate refuses a number of budgets outside its range") {
   CHECK_THROWS_WITH(tests::exact_run(trace, "rockmate(peaks=0)"),
                     "rockmate: option 'peaks' is '0'; expected a whole number from 1 to 100");
 }
+
+}  // namespace tidepool::rockmate_test

@@ -10,7 +10,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::run_ends_test {
 
 namespace {
 
@@ -85,3 +85,5 @@ TEST_CASE("a policy that answers without making room is asked at most four times
   CHECK(result.outcome == Outcome::kInfeasible);  // op2 needs both buffers
   CHECK(answers == 1 + 4 * 2 + 1);
 }
+
+}  // namespace tidepool::run_ends_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/standin.hpp"
 
-using namespace tidepool;
+namespace tidepool::run_memory_test {
 
 TEST_CASE("a run that needs no more memory than the one before uses its memory, and a larger one replaces it") {
   const tests::StandIn device{"memory=1048576,pinned=1048576"};
@@ -22,3 +22,5 @@ TEST_CASE("a run that needs no more memory than the one before uses its memory, 
   CHECK(device.gpu().free_memory() == free - 700'000_B);
   CHECK_THROWS_WITH(memory.arena(2_MiB), ContainsSubstring("the device has no 2 MiB for the arena; "));
 }
+
+}  // namespace tidepool::run_memory_test

@@ -9,7 +9,8 @@
 #include "traces/builder.hpp"
 #include "validator/execution/words.hpp"
 
-using namespace tidepool;
+namespace tidepool::scale_test {
+
 using tidepool::tests::PlanWriter;
 
 namespace {
@@ -74,3 +75,5 @@ TEST_CASE("a wrong word of a content makes its copy wrong") {
     CHECK(right == (damaged == from.size()));
   }
 }
+
+}  // namespace tidepool::scale_test

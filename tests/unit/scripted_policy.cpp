@@ -19,12 +19,12 @@ class Scripted final : public Policy {
   std::vector<Action> plan(const Trace&, const RunSpec&) override { return script(); }
 };
 
-const RegisterPolicy kRegistered{{.name = "scripted",
-                                  .kind = PolicyKind::kHybrid,
-                                  .summary = "does what a test tells it to",
-                                  .paper = "none",
-                                  .options = {},
-                                  .make = [](const Options&) { return std::make_unique<Scripted>(); }}};
+const RegisterPolicy kScripted{{.name = "scripted",
+                                .kind = PolicyKind::kHybrid,
+                                .summary = "does what a test tells it to",
+                                .paper = "none",
+                                .options = {},
+                                .make = [](const Options&) { return std::make_unique<Scripted>(); }}};
 
 }  // namespace
 }  // namespace tidepool::tests

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::selective_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("in the greedy selection, tensors that are always kept count twice aga
   CHECK(keep_greedily(region, 25_B) == Kept{true, true});
   CHECK(keep_greedily(region, 24_B) == Kept{true, false});
 }
+
+}  // namespace tidepool::selective_test

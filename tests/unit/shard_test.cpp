@@ -11,7 +11,8 @@
 #include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::shard_test {
+
 using tidepool::tests::refusal;
 
 namespace {
@@ -150,3 +151,5 @@ TEST_CASE("a sweep's request is read back from its text, and the requests of all
   CHECK(refusal([] { parse_order("{}"); }).starts_with("not a sweep's request: "));
   CHECK(refusal([] { parse_order("[1,"); }).starts_with("not a sweep's request: "));
 }
+
+}  // namespace tidepool::shard_test

@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::sharing_test {
 
 namespace {
 
@@ -49,3 +49,5 @@ TEST_CASE("a device without a rank takes no share") {
   CHECK(share_of(shared({.link = 2}), 1, 3).d2h.time(100_B) == 21_us);
   CHECK(share_of(shared({.link = 2}), 2, 3).d2h.time(100_B) == 11_us);
 }
+
+}  // namespace tidepool::sharing_test

@@ -7,7 +7,7 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::slots_test {
 
 namespace {
 
@@ -120,3 +120,5 @@ TEST_CASE("a longer search over allocations does not find a worse one") {
   }
   CHECK(before < first);
 }
+
+}  // namespace tidepool::slots_test

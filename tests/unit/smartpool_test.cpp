@@ -5,7 +5,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::smartpool_test {
 
 namespace {
 
@@ -159,3 +159,5 @@ TEST_CASE("SmartPool counts one request of another size as a miss, and continues
   CHECK(pool.report().hits == hits + 119);
   CHECK(pool.report().misses == 1);
 }
+
+}  // namespace tidepool::smartpool_test

@@ -3,7 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/recorded_allocator.hpp"
 
-using namespace tidepool;
+namespace tidepool::snapshot_audit_test {
+
 using tidepool::testing::RecordedAllocator;
 
 namespace {
@@ -112,3 +113,5 @@ TEST_CASE("a log with more streams than a program can have is refused") {
     events.push_back({.action = SnapshotAction::kAlloc, .address = 0, .size = 1_B, .stream = stream, .pool = {}});
   CHECK_THROWS_WITH(audit(snapshot), "device 0: 1001 streams and pools; expected at most 1000");
 }
+
+}  // namespace tidepool::snapshot_audit_test

@@ -11,7 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::staleness_index_test {
 
 namespace {
 
@@ -125,3 +125,5 @@ TEST_CASE("the index gives the answers of a scan, whatever changes in between") 
     }
   }
 }
+
+}  // namespace tidepool::staleness_index_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
-using namespace tidepool;
+namespace tidepool::stalloc_test {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("without memory for its plan, STAlloc's pool works like PyTorch's allo
   CHECK_FALSE(pool->place({.size = 4_MiB, .version = {}, .before = OpId{0U}}).has_value());
   CHECK(pool->counts()[2].value == 1);
 }
+
+}  // namespace tidepool::stalloc_test

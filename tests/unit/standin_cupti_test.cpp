@@ -5,7 +5,7 @@
 #include "tests/standin/job.hpp"
 #include "tracer/lower/lower.hpp"
 
-using namespace tidepool;
+namespace tidepool::standin_cupti_test {
 
 #ifdef TIDEPOOL_INJECT
 
@@ -148,3 +148,5 @@ TEST_CASE("the records of every version of CUPTI are read") {
 }
 
 #endif
+
+}  // namespace tidepool::standin_cupti_test

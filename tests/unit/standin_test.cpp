@@ -12,7 +12,8 @@
 #include "tests/catch.hpp"
 #include "validator/cuda/kernels.hpp"
 
-using namespace tidepool;
+namespace tidepool::standin_test {
+
 using namespace tidepool::cuda;
 using tests::StandIn;
 
@@ -130,3 +131,5 @@ TEST_CASE("the stand-in keeps the rules of captures") {
   float time = 0;
   CHECK(driver.event_elapsed.status(&time, before.get(), within.get()) == kCapturedEvent);
 }
+
+}  // namespace tidepool::standin_test

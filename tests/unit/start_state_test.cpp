@@ -3,7 +3,7 @@
 #include "simulator/audit/snapshot_audit.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::start_state_test {
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("the trace entry that the model cannot explain is reported, with both 
         "device 0: trace entry 0: the trace shows segment_alloc of 4194304 B at 0x0; the model asks for a segment of "
         "2097152 B");
 }
+
+}  // namespace tidepool::start_state_test

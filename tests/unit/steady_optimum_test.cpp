@@ -5,7 +5,7 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::steady_optimum_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("the search for a cycle gives up if an iteration may begin in too many
   CHECK_FALSE(found.feasible);
   CHECK(found.states <= 1'001);
 }
+
+}  // namespace tidepool::steady_optimum_test

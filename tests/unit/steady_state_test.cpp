@@ -17,7 +17,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::steady_state_test {
 
 namespace {
 
@@ -428,3 +428,5 @@ TEST_CASE("a run whose last iteration is faster than any possible mean reports t
     if (other.outcome == Outcome::kOk) CHECK(other.totals.makespan >= 28_ms);
   }
 }
+
+}  // namespace tidepool::steady_state_test

@@ -11,7 +11,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::steps_test {
 
 namespace {
 
@@ -158,3 +158,5 @@ TEST_CASE("in a real report, the steps found by names alone are those of its ran
   REQUIRE(steps.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) CHECK(steps[i].last == ranges[i + 1]);
 }
+
+}  // namespace tidepool::steps_test

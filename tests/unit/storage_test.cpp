@@ -8,7 +8,8 @@
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::storage_test {
+
 using tests::PlanWriter;
 
 namespace {
@@ -153,3 +154,5 @@ TEST_CASE("memory is freed by the copy that ends first, not by the one that was 
   CHECK(result.totals.makespan == 10_ns + 3000_ns);  // the ops have ended by 2040 ns
   CHECK(replay(trace, spec, result.realised) == result.totals);
 }
+
+}  // namespace tidepool::storage_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::stream_ends_test {
 
 namespace {
 
@@ -111,3 +111,5 @@ TEST_CASE("a buffer from before the step that is freed first has a lifetime befo
   CHECK_NOTHROW(check(instance));
   CHECK(load_of(instance) == 1536_B);
 }
+
+}  // namespace tidepool::stream_ends_test

@@ -9,6 +9,8 @@
 
 #include "tests/catch.hpp"
 
+namespace tidepool::structure_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -233,3 +235,5 @@ TEST_CASE("no two headers define types with the same name in one namespace") {
   }
   CHECK(defined_in.size() > 100);
 }
+
+}  // namespace tidepool::structure_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::summary_test {
 
 TEST_CASE("info says in words which values are in no known buffer, and by how much clocks differ") {
   TraceBuilder build;
@@ -21,3 +21,5 @@ TEST_CASE("info says in words which values are in no known buffer, and by how mu
         std::vector<std::string>{
             "1 value in kernel parameters looks like a device address but is in no recorded buffer"});
 }
+
+}  // namespace tidepool::summary_test

@@ -10,7 +10,8 @@
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::superneurons_test {
+
 using tests::layer_trace;
 
 namespace {
@@ -118,3 +119,5 @@ TEST_CASE("tensors that several layers read are kept, so that a sum of branches 
   CHECK(segments[0].kept == 2000_B);                                                // b and c
   CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == 3);  // b and c, then b again
 }
+
+}  // namespace tidepool::superneurons_test

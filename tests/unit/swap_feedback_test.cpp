@@ -12,7 +12,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::swap_feedback_test {
 
 namespace {
 
@@ -181,3 +181,5 @@ TEST_CASE("a realised step is in program order, even if ops of several streams w
   }
   CHECK(waiting >= 4);
 }
+
+}  // namespace tidepool::swap_feedback_test

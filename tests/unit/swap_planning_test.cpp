@@ -9,7 +9,7 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::swap_planning_test {
 
 namespace {
 
@@ -225,3 +225,5 @@ TEST_CASE("of two failed runs, the one that ran more of the program is better; a
     CHECK_FALSE(better(ranked[i], ranked[i - 1]));
   }
 }
+
+}  // namespace tidepool::swap_planning_test

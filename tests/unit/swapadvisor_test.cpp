@@ -5,7 +5,8 @@
 #include "tests/updates_trace.hpp"
 #include "validator/host/host_backend.hpp"
 
-using namespace tidepool;
+namespace tidepool::swapadvisor_test {
+
 using tests::two_updates;
 
 namespace {
@@ -45,3 +46,5 @@ TEST_CASE("SwapAdvisor keeps the recorded order if the step fits in it, or if no
   const Result tight = simulate(trace, spec_of("swapadvisor(granule=10B)", 60_B), true);
   CHECK(tight.outcome == Outcome::kOk);
 }
+
+}  // namespace tidepool::swapadvisor_test

@@ -12,7 +12,8 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::sweep_test {
+
 using tidepool::tests::random_trace;
 
 namespace {
@@ -188,3 +189,5 @@ TEST_CASE("a file with other content is refused and not changed") {
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }
+
+}  // namespace tidepool::sweep_test

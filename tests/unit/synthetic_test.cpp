@@ -6,7 +6,7 @@
 #include "traces/synthetic/gpt.hpp"
 #include "traces/synthetic/resnet.hpp"
 
-using namespace tidepool;
+namespace tidepool::synthetic_test {
 
 TEST_CASE("a layer adds 30 ops and the memory of its weights and saved activations to a GPT-like step") {
   GptShape shape{.layers = 3, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
@@ -100,3 +100,5 @@ TEST_CASE("a synthetic step whose bytes exceed the largest size is refused") {
   CHECK_THROWS_WITH(write.op("add", 2305843009213693696.0, {}),
                     "the durations add up to more than 2305843009213693952");
 }
+
+}  // namespace tidepool::synthetic_test

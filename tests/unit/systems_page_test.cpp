@@ -7,7 +7,7 @@
 #include "simulator/registry.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::systems_page_test {
 
 namespace {
 
@@ -44,3 +44,5 @@ TEST_CASE("the page about published systems names each pool and policy at most o
   CHECK(std::includes(known.begin(), known.end(), named.begin(), named.end()));
   CHECK(std::includes(named.begin(), named.end(), published.begin(), published.end()));
 }
+
+}  // namespace tidepool::systems_page_test

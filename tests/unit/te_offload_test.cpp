@@ -4,7 +4,8 @@
 #include "tests/exact_run.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::te_offload_test {
+
 using tests::blocks_of_two;
 using tests::exact_run_that_ends_well;
 
@@ -45,3 +46,5 @@ TEST_CASE("a number of layers outside its range is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(blocks_of_two(2), "te-offload(layers=1.5)"),
                     "te-offload: option 'layers' is '1.5'; expected a whole number from 0 to 1000000");
 }
+
+}  // namespace tidepool::te_offload_test

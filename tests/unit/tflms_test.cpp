@@ -7,7 +7,8 @@
 #include "tests/layer_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::tflms_test {
+
 using tests::exact_run;
 using tests::layer_trace;
 
@@ -91,3 +92,5 @@ TEST_CASE("a threshold outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(five_layers(), "tflms(threshold=-2)"),
                     "tflms: option 'threshold' is '-2'; expected -1 to 1e9");
 }
+
+}  // namespace tidepool::tflms_test

@@ -14,7 +14,8 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
-using namespace tidepool;
+namespace tidepool::tide_hybrid_test {
+
 using tidepool::tests::optimised;
 
 namespace {
@@ -103,3 +104,5 @@ TEST_CASE("tide is no slower than any other policy on pools that plan offline") 
       }
     }
 }
+
+}  // namespace tidepool::tide_hybrid_test

@@ -10,7 +10,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::tide_remat_test {
 
 namespace {
 
@@ -179,3 +179,5 @@ TEST_CASE("with `learn`, tide-remat reacts in the first iteration and knows the 
   REQUIRE(learnt.outcome == Outcome::kOk);
   CHECK(learnt.totals.makespan < simulate(trace, reacting).totals.makespan);
 }
+
+}  // namespace tidepool::tide_remat_test

@@ -12,7 +12,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/synthetic/gpt.hpp"
 
-using namespace tidepool;
+namespace tidepool::tied_search_test {
 
 namespace {
 
@@ -228,3 +228,5 @@ TEST_CASE("if nothing repeats, folding does not change the result") {
     CHECK(on.realised == off.realised);
   }
 }
+
+}  // namespace tidepool::tied_search_test

@@ -7,7 +7,8 @@
 #include "tests/layer_trace.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::torch_offload_test {
+
 using tests::exact_run_that_ends_well;
 using tests::layer_trace;
 
@@ -65,3 +66,5 @@ TEST_CASE("a stash outside its range is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "torch-offload(stash=0)"),
                     "torch-offload: option 'stash' is '0'; expected 1 to 1000000");
 }
+
+}  // namespace tidepool::torch_offload_test

@@ -7,7 +7,8 @@
 #include "tests/pickle_writer.hpp"
 #include "traces/import/user_code.hpp"
 
-using namespace tidepool;
+namespace tidepool::torch_snapshot_test {
+
 using namespace tidepool::literals;
 using tests::complaint;
 using tests::Pickled;
@@ -273,3 +274,5 @@ TEST_CASE("a snapshot that repeats one record through the memo is refused before
       Pickled::dict({{"segments", Pickled::list({})}, {"device_traces", Pickled::raw(traces + "e")}}).pickle();
   CHECK_THAT(complaint(read_torch_snapshot, bytes), ContainsSubstring("more records than the file has room for"));
 }
+
+}  // namespace tidepool::torch_snapshot_test

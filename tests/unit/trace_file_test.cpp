@@ -8,7 +8,8 @@
 #include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 
-using namespace tidepool;
+namespace tidepool::trace_file_test {
+
 using tests::random_trace;
 
 namespace {
@@ -167,3 +168,5 @@ TEST_CASE("the hash depends on the content, not on the way it is stored") {
   data.ops[7].duration += 1_ns;
   CHECK(Trace{data}.hash() != hash);
 }
+
+}  // namespace tidepool::trace_file_test

@@ -2,7 +2,7 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
-using namespace tidepool;
+namespace tidepool::trace_test {
 
 TEST_CASE("an in-place write makes a new version of the same buffer and takes no memory") {
   TraceBuilder build;
@@ -100,3 +100,5 @@ TEST_CASE("a view cannot be read before it is made") {
   data.uses[0].in = view;
   CHECK_THROWS_WITH(Trace{data}, "op 0 reads view 1, which is not made before it");
 }
+
+}  // namespace tidepool::trace_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::tune_test {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("the request that failed is tried again") {
   CHECK(trace.ideal_peak() == 70_MiB);
   CHECK(to_trace(failing()).buffers().size() == 6);
 }
+
+}  // namespace tidepool::tune_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::two_lines_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("no other two lines that meet fit a random curve better") {
     }
   }
 }
+
+}  // namespace tidepool::two_lines_test

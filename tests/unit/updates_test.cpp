@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::updates_test {
 
 namespace {
 
@@ -190,3 +190,5 @@ TEST_CASE(
   names.insert(names.begin(), 100, 901);  // the ops of the job before its first step
   CHECK(steps_with_updates(names, {{300, 580}}, std::vector<std::size_t>{299, 579}) == Steps{{100, 300}, {300, 580}});
 }
+
+}  // namespace tidepool::updates_test

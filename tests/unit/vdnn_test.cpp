@@ -6,7 +6,8 @@
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
 
-using namespace tidepool;
+namespace tidepool::vdnn_test {
+
 using tests::ChainLayer;
 using tests::exact_run;
 using tests::layer_trace;
@@ -102,3 +103,5 @@ TEST_CASE("dyn takes the first of nothing, conv and all with which the step fits
   }
   for (const int times : answers) CHECK(times > 0);
 }
+
+}  // namespace tidepool::vdnn_test

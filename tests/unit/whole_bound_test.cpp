@@ -6,7 +6,7 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::whole_bound_test {
 
 namespace {
 
@@ -142,3 +142,5 @@ TEST_CASE("a step that is too large is left to other bounds") {
   CHECK(best_bound({.trace = trace, .machine = kMachine, .capacity = 1'000_B, .swap = true}, BoundEffort::kAll)
             ->makespan > 5'200_ns + 1'900_ns);
 }
+
+}  // namespace tidepool::whole_bound_test

@@ -11,7 +11,8 @@
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::window_bound_test {
+
 using tidepool::tests::script;
 
 namespace {
@@ -349,3 +350,5 @@ TEST_CASE("a step has no overhead from the capacity on at which its ops hide all
   CHECK(keeping.count() <= 2'000'000);
   CHECK(keeping.count() >= 1'999'998);
 }
+
+}  // namespace tidepool::window_bound_test

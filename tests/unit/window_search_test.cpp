@@ -7,7 +7,7 @@
 #include "tests/cut_rectangle.hpp"
 #include "tests/random_instance.hpp"
 
-using namespace tidepool;
+namespace tidepool::window_search_test {
 
 namespace {
 
@@ -73,3 +73,5 @@ TEST_CASE("windows of a cut rectangle grow to the rectangle, with the same layou
   REQUIRE(search(other, (1 << 16) / problem.unit) == WindowSearch::Answer::kFound);
   CHECK(one.offsets() == other.offsets());
 }
+
+}  // namespace tidepool::window_search_test

@@ -1,7 +1,7 @@
 #include "policies/planning/eviction/contiguous_window.hpp"
 #include "tests/catch.hpp"
 
-using namespace tidepool;
+namespace tidepool::window_test {
 
 namespace {
 
@@ -50,3 +50,5 @@ TEST_CASE("as in the paper, the window at the end is not shrunk") {
   // Both variants shrink the window that ends before the last version.
   CHECK(windows({held_of(2, 1), held_of(8, 4), held_of(2, 9)}, 8, false) == std::vector<Found>{{0, 2, 5}, {1, 2, 4}});
 }
+
+}  // namespace tidepool::window_test

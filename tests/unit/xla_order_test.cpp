@@ -10,7 +10,8 @@
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
-using namespace tidepool;
+namespace tidepool::xla_order_test {
+
 using tests::Graph;
 using tests::two_branches;
 
@@ -132,3 +133,5 @@ TEST_CASE("XLA's order is only used if the recorded one does not fit") {
   CHECK(run_at(trace, "xla-order", 40_B).first.outcome == Outcome::kOk);
   CHECK(run_at(trace, "xla-order", 39_B).first.outcome != Outcome::kOk);
 }
+
+}  // namespace tidepool::xla_order_test

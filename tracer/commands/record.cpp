@@ -40,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace variable = cupti::variable;
 
-struct Arguments {
+struct RecordArguments {
   std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework, times;
   std::optional<std::uint64_t> skip, iterations;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
@@ -98,20 +98,20 @@ std::string injection_library(const std::string& given, bool torch) {
       here.string(), torch ? "; with --torch, --no-gpu records PyTorch alone" : "");
 }
 
-bool records_torch(const Arguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
+bool records_torch(const RecordArguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
 
 /// Whether PyTorch's hook is the only recorder.
-bool without_gpu(const Arguments& arguments) {
+bool without_gpu(const RecordArguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
 
 /// The device whose roofline gives the times of PyTorch's operators; empty: the times are measured.
-std::string times_of(const Arguments& arguments) {
+std::string times_of(const RecordArguments& arguments) {
   if (!arguments.times.empty() || !arguments.is_dry || !records_torch(arguments)) return arguments.times;
   return arguments.dry.device;
 }
 
-std::map<std::string, std::string> environment(const Arguments& arguments, const fs::path& raw) {
+std::map<std::string, std::string> environment(const RecordArguments& arguments, const fs::path& raw) {
   std::map<std::string, std::string> set{{variable::kFolder, fs::absolute(raw).string()}};
   const auto put = [&](const char* name, const std::string& value) {
     if (!value.empty()) set[name] = value;
@@ -148,7 +148,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
 }
 
 /// The reason why no trace can be made; empty if one can.
-std::string nothing_recorded(const Recorded& recorded, const Arguments& arguments, int status) {
+std::string nothing_recorded(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!recorded.files && arguments.is_dry)
     return "no process of the job used the CUDA runtime, or all that did have it linked in";
   if (!recorded.work && without_gpu(arguments)) {
@@ -175,7 +175,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
 }
 
 /// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing.
-std::string broken_promise(const Recorded& recorded, std::size_t iterations, const Arguments& arguments) {
+std::string broken_promise(const Recorded& recorded, std::size_t iterations, const RecordArguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
   if (records_torch(arguments) && !recorded.steps)
@@ -187,7 +187,7 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
 }
 
 /// A sentence about the zeros of a dry run, if the job failed or trained nothing: they may be the reason; else empty.
-std::string zeros_hint(const Recorded& recorded, const Arguments& arguments, int status) {
+std::string zeros_hint(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
   const bool failed = status != 0 && !recorded.said.empty();
   const bool untrained = recorded.hooked && recorded.whole_steps == 0;
@@ -200,7 +200,7 @@ std::string zeros_hint(const Recorded& recorded, const Arguments& arguments, int
 /// number is smaller if the trace has fewer. None for other recordings, and if the command asks for all iterations.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"; also if the trace has none
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
-                                                                        const Arguments& arguments) {
+                                                                        const RecordArguments& arguments) {
   if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return {};
   const std::size_t count = complete_iterations(trace), skip = arguments.skip.value_or(0);
   if (count == 0) refuse("no iterations were found in the job; expected --iteration-kernel to say where one begins");
@@ -238,7 +238,7 @@ Trace with_failure(Trace trace, const std::string& failure) {
 }
 
 /// @return  the number of the trace's iterations
-std::size_t save_trace(const Arguments& arguments, const std::string& raw, const Recorded& recorded,
+std::size_t save_trace(const RecordArguments& arguments, const std::string& raw, const Recorded& recorded,
                        const std::string& failure) {
   Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
@@ -251,7 +251,7 @@ std::size_t save_trace(const Arguments& arguments, const std::string& raw, const
 
 /// Writes the job file, and the trace of each rank beside it.
 /// @return  the number of iterations of the rank with the fewest
-std::size_t save_job(const Arguments& arguments, const std::string& raw, const Recorded& recorded,
+std::size_t save_job(const RecordArguments& arguments, const std::string& raw, const Recorded& recorded,
                      const std::string& failure) {
   const auto shorten = [&](LoweredRank rank) {
     const auto asked = iterations_asked_for(rank.trace, arguments);
@@ -280,7 +280,7 @@ std::size_t save_job(const Arguments& arguments, const std::string& raw, const R
 }
 
 /// @throws InputError  if options exclude each other, or if --like-ranks or --times lacks an option that it needs
-void require_sense(const Arguments& arguments) {
+void require_sense(const RecordArguments& arguments) {
   if (arguments.is_dry && !arguments.signal.empty())
     refuse("--signal: a dry run records all that the job does; expected it without --dry");
   if (arguments.is_dry && !arguments.iteration_range.empty())
@@ -293,7 +293,7 @@ void require_sense(const Arguments& arguments) {
     refuse("--times: PyTorch's operators are priced; expected it without --kernels");
 }
 
-int record(const Arguments& arguments) {
+int record(const RecordArguments& arguments) {
   require_sense(arguments);
   const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
   if (arguments.wait && arguments.signal.empty())
@@ -339,11 +339,11 @@ int record(const Arguments& arguments) {
   return result;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kRecord{
     {.name = "record",
      .summary = "run a job, record what it does on the GPU, and make a trace of it",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<RecordArguments>();
        app.add_option(
               "-o,--output", arguments->output,
               "the trace; for a job of several ranks, the job file, with the traces beside it; the raw recording "

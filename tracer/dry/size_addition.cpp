@@ -5,7 +5,7 @@
 namespace tidepool::dry {
 namespace {
 
-constexpr std::int32_t kMost = 64;
+constexpr std::int32_t kMostSums = 64;
 
 std::uint64_t size_at(std::uint64_t begin, std::uint32_t index) {
   std::uint64_t size = 0;
@@ -46,7 +46,7 @@ std::optional<SizeAddition> size_addition(SizeAddition::Operands operands, const
   std::memcpy(&count, arguments[0], sizeof count);
   std::memcpy(constants, arguments[1], constant_bytes);
   std::memcpy(addresses, arguments[2], address_bytes);
-  if (count < 1 || count > kMost) return {};
+  if (count < 1 || count > kMostSums) return {};
   return SizeAddition{.from = addresses[1],
                       .others = addresses[2],
                       .to = addresses[0],

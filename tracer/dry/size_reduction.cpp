@@ -25,7 +25,7 @@ struct End {
 };
 static_assert(sizeof(End) == 64);
 
-constexpr std::uint32_t kMost = 4096;
+constexpr std::uint32_t kMostNumbers = 4096;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ std::optional<SizeReduction> size_reduction(SizeReduction::Operator what, const 
   std::memcpy(&begin, arguments[0], sizeof begin);
   std::memcpy(&end, static_cast<const std::byte*>(arguments[0]) + layout[0].size - sizeof end, sizeof end);
   if (begin.element_bytes != static_cast<std::int32_t>(SizeReduction::kBytes) || begin.outputs != 1 ||
-      begin.inputs < 1 || begin.inputs > static_cast<std::int32_t>(kMost))
+      begin.inputs < 1 || begin.inputs > static_cast<std::int32_t>(kMostNumbers))
     return {};
   return SizeReduction{what, end.from, end.to, static_cast<std::uint32_t>(begin.inputs)};
 }

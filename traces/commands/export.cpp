@@ -14,7 +14,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string input, trace, form, output = "-";
 };
 
@@ -26,7 +26,7 @@ std::string forms() {
 }
 
 /// The recording that a plan describes; none if the input is a trace.
-std::optional<Recording> recording_in(const Arguments& arguments) {
+std::optional<Recording> recording_in(const ExportArguments& arguments) {
   std::error_code error;
   if (std::filesystem::is_directory(arguments.input, error)) return {};
   const Input input = read_input(arguments.input);
@@ -38,7 +38,7 @@ std::optional<Recording> recording_in(const Arguments& arguments) {
   return source->read(input, load_trace(arguments.trace));
 }
 
-std::string exported(const Arguments& arguments) {
+std::string exported(const ExportArguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.form);
   const std::optional<Recording> recording = recording_in(arguments);
   if (recording && !exporter.write_recording)
@@ -52,7 +52,7 @@ std::string exported(const Arguments& arguments) {
   }
 }
 
-int export_trace(const Arguments& arguments) {
+int export_trace(const ExportArguments& arguments) {
   const std::string text = exported(arguments);
   if (arguments.output == "-")
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -61,11 +61,11 @@ int export_trace(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kExport{
     {.name = "export",
      .summary = "write a trace, or a plan as a run, in another form",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ExportArguments>();
        app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads; or RUN.plan").required();
        app.add_option("--trace", arguments->trace, "of a plan: the trace that it is for");
        app.add_option("--to", arguments->form, forms()).required();

@@ -20,7 +20,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string input, format = "auto", with, output;
   std::optional<std::size_t> device, iteration;
   bool redact = true;
@@ -32,7 +32,7 @@ std::string formats() {
   return text;
 }
 
-Trace read(const Arguments& arguments) {
+Trace read(const ImportArguments& arguments) {
   Trace trace = load_trace(arguments.input, arguments.format, arguments.device, arguments.with);
   if (arguments.redact) trace = redacted(std::move(trace));
   if (!arguments.iteration) return trace;
@@ -44,7 +44,7 @@ Trace read(const Arguments& arguments) {
 }
 
 /// Writes the job file and, beside it, a trace file for each rank.
-int import_job(const Arguments& arguments) {
+int import_job(const ImportArguments& arguments) {
   if (arguments.device || arguments.iteration)
     throw InputError{fmt::format("{}: several ranks; expected no --device and --iteration", arguments.input)};
   require_file_name(arguments.output);
@@ -61,7 +61,7 @@ int import_job(const Arguments& arguments) {
   return 0;
 }
 
-int import_trace(const Arguments& arguments) {
+int import_trace(const ImportArguments& arguments) {
   if (arguments.format == "kineto" && holds_several_files(arguments.input)) return import_job(arguments);
   const Trace trace = read(arguments);
   const std::string bytes = to_trace_file(trace);
@@ -73,11 +73,11 @@ int import_trace(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kImport{
     {.name = "import",
      .summary = "make a trace file of a log, a snapshot or another program's trace",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ImportArguments>();
        app.add_option(
               "file", arguments->input,
               "what to read; .gz, .xz and .zst as they are; with --format kineto also a folder or a tar archive with a "

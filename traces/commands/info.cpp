@@ -19,7 +19,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct InfoArguments {
   std::string input, format = "auto";
   std::size_t largest = 0;
   bool json = false;
@@ -155,7 +155,7 @@ void print_job_table(const LoadedJob& loaded) {
   fmt::print("\nrecorded ends of one collective differ by up to {}\n", to_text(loaded.job.clock_residual));
 }
 
-int inform_of_job(const Arguments& arguments) {
+int inform_of_job(const InfoArguments& arguments) {
   const LoadedJob loaded = load_job(arguments.input);
   if (arguments.json)
     fmt::print("{}\n", json_text(job_to_json(loaded)));
@@ -166,7 +166,7 @@ int inform_of_job(const Arguments& arguments) {
   return 0;
 }
 
-int inform(const Arguments& arguments) {
+int inform(const InfoArguments& arguments) {
   if (arguments.format == "auto" && is_job_file(arguments.input)) {
     if (arguments.largest > 0)
       refuse("--largest: {} is a job; expected the trace of one of its ranks", arguments.input);
@@ -190,11 +190,11 @@ int inform(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kInfo{
     {.name = "info",
      .summary = "the contents of a trace: buffers, ops, peak, evidence, losses",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<InfoArguments>();
        app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();
        app.add_option("--format", arguments->format, "as for import").capture_default_str();
        app.add_option("--largest", arguments->largest, "also the N largest buffers, as the program names them")

@@ -16,7 +16,7 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct MakeArguments {
   std::string model, memory_rate, output;
   double teraflops = 156;
   std::int64_t layers = 0, batch = 0, heads = 0;
@@ -31,7 +31,7 @@ std::int64_t usual_heads(std::int64_t hidden) {
   return heads;
 }
 
-Trace make(Arguments arguments) {
+Trace make(MakeArguments arguments) {
   Roofline roofline;
   roofline.flops_per_us = static_cast<std::int64_t>(arguments.teraflops * 1e6);
   if (!arguments.memory_rate.empty()) roofline.memory_rate = parse_rate(arguments.memory_rate);
@@ -46,7 +46,7 @@ Trace make(Arguments arguments) {
   throw InputError{unknown_name("model", arguments.model, {"gpt", "resnet"})};
 }
 
-int run(const Arguments& arguments) {
+int run_make(const MakeArguments& arguments) {
   const Trace trace = make(arguments);
   write_file(arguments.output, to_trace_file(trace));
   const Summary sum = summarize(trace);
@@ -55,11 +55,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kMake{
     {.name = "make",
      .summary = "make a synthetic training step of a GPT- or ResNet-like model of any depth",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<MakeArguments>();
        GptShape& gpt = arguments->gpt;
        ResnetShape& resnet = arguments->resnet;
        const auto count = [&](const std::string& flag, std::int64_t& value, const std::string& what) {
@@ -85,7 +85,7 @@ const RegisterCommand kRegistered{
        app.add_option("--memory-rate", arguments->memory_rate,
                       "the device's rate of memory; 1548GB/s by default, four fifths of an A100's nominal rate");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
-       return [arguments] { return run(*arguments); };
+       return [arguments] { return run_make(*arguments); };
      }}};
 
 }  // namespace

@@ -9,11 +9,11 @@ namespace {
 
 using Kind = DtrInstruction::Kind;
 using ValueId = std::uint32_t;
-constexpr ValueId kNone = std::numeric_limits<ValueId>::max();
+constexpr ValueId kNoValue = std::numeric_limits<ValueId>::max();
 
 class Binding {
  public:
-  Binding(const DtrLog& log, const Lines& lines) : log_{log}, lines_{lines}, bound_(log.names.size(), kNone) {}
+  Binding(const DtrLog& log, const Lines& lines) : log_{log}, lines_{lines}, bound_(log.names.size(), kNoValue) {}
 
   DtrValues run() {
     for (now_ = 0; now_ < log_.instructions.size(); ++now_) {
@@ -43,7 +43,7 @@ class Binding {
         copy_from(next);
         break;
       case Kind::kRelease:  // a name that was never bound was released before the log began
-        if (bound_[next.name] != kNone) release(next.name, bound_[next.name]);
+        if (bound_[next.name] != kNoValue) release(next.name, bound_[next.name]);
         break;
       case Kind::kBackward:
         break;
@@ -56,7 +56,7 @@ class Binding {
       const DtrResult& result = log_.results[i];
       require_new(result.name);
       const bool view = result.alias >= 0;
-      const ValueId root = view ? found_.root(arg(next, static_cast<std::uint32_t>(result.alias))) : kNone;
+      const ValueId root = view ? found_.root(arg(next, static_cast<std::uint32_t>(result.alias))) : kNoValue;
       bind(result.name, add_value(result.name, result.size, root));
     }
   }
@@ -71,7 +71,7 @@ class Binding {
       } catch (const InputError& error) {
         throw error.at(position());
       }
-      add_value(log_.args[next.args.first + log_.mutated[i]], size, kNone);
+      add_value(log_.args[next.args.first + log_.mutated[i]], size, kNoValue);
     }
     for (std::uint32_t i = next.mutated.first; i < next.mutated.last; ++i) {
       const std::uint32_t name = log_.args[next.args.first + log_.mutated[i]];
@@ -111,7 +111,7 @@ class Binding {
   ValueId add_value(std::uint32_t name, std::int64_t size, ValueId root) {
     const auto id = static_cast<ValueId>(found_.values.size());
     DtrValue value;
-    value.root = root == kNone ? id : root;
+    value.root = root == kNoValue ? id : root;
     value.name = name;
     value.size = size;
     value.refs = 1;
@@ -153,7 +153,7 @@ class Binding {
 
   void find_chains() {
     found_.in_place.resize(log_.instructions.size());
-    std::vector<ValueId> replaces(found_.values.size(), kNone);
+    std::vector<ValueId> replaces(found_.values.size(), kNoValue);
     for (std::size_t i = 0; i < log_.instructions.size(); ++i) {
       const DtrInstruction& next = log_.instructions[i];
       if (next.kind != Kind::kMutate || !writes_in_place(i)) continue;
@@ -164,9 +164,9 @@ class Binding {
     for (ValueId id = 0; id < found_.values.size(); ++id) {
       if (found_.root(id) != id) continue;
       std::uint32_t& chain = found_.values[id].chain;
-      chain =
-          replaces[id] == kNone ? static_cast<std::uint32_t>(found_.chain_length.size()) : found_.chain(replaces[id]);
-      if (replaces[id] == kNone) found_.chain_length.push_back(0);
+      chain = replaces[id] == kNoValue ? static_cast<std::uint32_t>(found_.chain_length.size())
+                                       : found_.chain(replaces[id]);
+      if (replaces[id] == kNoValue) found_.chain_length.push_back(0);
       ++found_.chain_length[chain];
     }
   }
@@ -178,13 +178,13 @@ class Binding {
 
   ValueId value_of(std::uint32_t name, std::string_view verb) {
     const ValueId value = bound_[name];
-    if (value == kNone) refuse("{} {}, which no line before made", verb, show(name));
+    if (value == kNoValue) refuse("{} {}, which no line before made", verb, show(name));
     if (root_of(value).root_refs == 0) refuse("{} {}, which has been released", verb, show(name));
     return value;
   }
 
   void require_new(std::uint32_t name) const {
-    if (bound_[name] != kNone) refuse("makes {}, which exists already; expected a new name", show(name));
+    if (bound_[name] != kNoValue) refuse("makes {}, which exists already; expected a new name", show(name));
   }
 
   template <class... Args>

@@ -26,13 +26,13 @@ namespace {
 
 constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kNccl = "nccl:";
-constexpr std::size_t kNone = KinetoLifetimes::kNone;
+constexpr std::size_t kNoLifetime = KinetoLifetimes::kNone;
 
 /// Kinds of events in their order at equal times. Memory is allocated before launches. Frees come after launches if no
 /// allocation at that time follows them (kLastFree).
 enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kWait, kLastFree };
 
-struct Happening {
+struct KinetoHappening {
   Nanos time;
   What what = What::kLaunch;
   std::size_t index = 0;  ///< of the activity, the wait, the lifetimes' event, or the range
@@ -75,14 +75,14 @@ class KinetoImport {
     if (as_rank_) add_waits();
     add_memory();
     add_marks();
-    std::stable_sort(happenings_.begin(), happenings_.end(), [](const Happening& a, const Happening& b) {
+    std::stable_sort(happenings_.begin(), happenings_.end(), [](const KinetoHappening& a, const KinetoHappening& b) {
       return std::tie(a.time, a.what) < std::tie(b.time, b.what);
     });
-    for (const Happening& happening : happenings_) begin_ = std::min(begin_, happening.time);
+    for (const KinetoHappening& happening : happenings_) begin_ = std::min(begin_, happening.time);
     find_surroundings();
     add_existing();
     if (operands_ != nullptr) find_operand_lives();
-    for (const Happening& happening : happenings_) add(happening);
+    for (const KinetoHappening& happening : happenings_) add(happening);
     builder_.losses().dropped_records += lifetimes_.lost;
     describe();
     return builder_.finish();
@@ -100,13 +100,13 @@ class KinetoImport {
     std::unordered_map<std::int64_t, std::size_t> launches;  // by correlation
     for (std::size_t i = 0; i < file_.launches.size(); ++i) launches.try_emplace(file_.launches[i].correlation, i);
     std::vector<std::size_t> by_start;
-    launch_.assign(file_.activities.size(), kNone);
+    launch_.assign(file_.activities.size(), kNoLifetime);
     for (std::size_t i = 0; i < file_.activities.size(); ++i) {
       if (!devices_.contains(file_.activities[i].device)) continue;
       by_start.push_back(i);
       const auto found = launches.find(file_.activities[i].correlation);
       if (found != launches.end()) launch_[i] = found->second;
-      builder_.losses().dropped_records += (launch_[i] == kNone) + (file_.activities[i].duration < Nanos{});
+      builder_.losses().dropped_records += (launch_[i] == kNoLifetime) + (file_.activities[i].duration < Nanos{});
     }
     std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
       return file_.activities[a].start < file_.activities[b].start;
@@ -114,7 +114,7 @@ class KinetoImport {
     std::map<std::pair<std::int64_t, std::int64_t>, Nanos> issued;  // by device and stream: time of the last activity
     for (const std::size_t i : by_start) {
       const KinetoActivity& activity = file_.activities[i];
-      const bool launched = launch_[i] != kNone;
+      const bool launched = launch_[i] != kNoLifetime;
       const Nanos time = launched ? file_.launches[launch_[i]].time : activity.start;
       const auto [last, first] = issued.try_emplace({activity.device, activity.stream}, time);
       // If its launch is lost, an activity directly follows the one before it on its stream.
@@ -129,7 +129,7 @@ class KinetoImport {
     waits_ = file_.waits;
     for (std::size_t i = 0; i < file_.activities.size(); ++i) {
       const KinetoActivity& activity = file_.activities[i];
-      if (activity.kind != OpKind::kCopy || launch_[i] == kNone || activity.duration < Nanos{}) continue;
+      if (activity.kind != OpKind::kCopy || launch_[i] == kNoLifetime || activity.duration < Nanos{}) continue;
       const KinetoLaunch& launch = file_.launches[launch_[i]];
       if (activity.start + activity.duration <= launch.end)
         waits_.push_back({KinetoWaitKind::kStream, activity.name, launch.thread, launch.time, launch.end});
@@ -163,10 +163,10 @@ class KinetoImport {
     }
   }
 
-  bool is_memory(const Happening& happening) const {
+  bool is_memory(const KinetoHappening& happening) const {
     return happening.what == What::kMemory || happening.what == What::kLastFree;
   }
-  const KinetoMemory& memory_of(const Happening& happening) const {
+  const KinetoMemory& memory_of(const KinetoHappening& happening) const {
     return file_.memory[lifetimes_.events[happening.index].memory];
   }
 
@@ -177,9 +177,9 @@ class KinetoImport {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> next;  // stream by device and thread
     streams_.assign(happenings_.size(), {});
     for (std::size_t i = happenings_.size(); i-- > 0;) {
-      const Happening& happening = happenings_[i];
+      const KinetoHappening& happening = happenings_[i];
       KinetoMoment moment{.thread = -1, .time = happening.time};
-      if (happening.what == What::kLaunch && launch_[happening.index] != kNone) {
+      if (happening.what == What::kLaunch && launch_[happening.index] != kNoLifetime) {
         const KinetoActivity& activity = file_.activities[happening.index];
         const KinetoLaunch& launch = file_.launches[launch_[happening.index]];
         moment = {launch.thread, launch.time};
@@ -224,14 +224,14 @@ class KinetoImport {
     called_.resize(operands_->uses.size());
     for (std::size_t i = 0; i < lives.size(); ++i)
       if (lives[i].born_before) buffers_[i] = builder_.existing(operand(lives[i]));
-    std::vector<std::size_t> last(lives.size(), kNone);
+    std::vector<std::size_t> last(lives.size(), kNoLifetime);
     for (std::size_t i = 0; i < happenings_.size(); ++i)
       for (const KinetoOperands::Use& use : uses_of(happenings_[i])) {
-        if (last[use.life] == kNone && !lives[use.life].born_before) begins_[i].push_back(use.life);
+        if (last[use.life] == kNoLifetime && !lives[use.life].born_before) begins_[i].push_back(use.life);
         last[use.life] = i;
       }
     for (std::size_t i = 0; i < lives.size(); ++i)
-      if (last[i] != kNone && !lives[i].outlives) ends_[last[i]].push_back(i);
+      if (last[i] != kNoLifetime && !lives[i].outlives) ends_[last[i]].push_back(i);
   }
 
   static Buffer operand(const KinetoOperands::Life& life) {
@@ -241,7 +241,7 @@ class KinetoImport {
     return buffer;
   }
 
-  std::span<const KinetoOperands::Use> uses_of(const Happening& happening) const {
+  std::span<const KinetoOperands::Use> uses_of(const KinetoHappening& happening) const {
     if (operands_ == nullptr || happening.what != What::kLaunch) return {};
     const std::size_t call = operands_->calls[happening.index];
     if (call == KinetoOperands::kNone) return {};
@@ -249,7 +249,7 @@ class KinetoImport {
   }
 
   /// Runs an activity. Operands begin directly before the first activity that uses them, and end after the last one.
-  void launch(const Happening& happening, std::size_t position) {
+  void launch(const KinetoHappening& happening, std::size_t position) {
     const std::span<const KinetoOperands::Use> uses = uses_of(happening);
     std::vector<TraceBuilder::Touch> touches;
     if (!uses.empty()) {
@@ -266,7 +266,7 @@ class KinetoImport {
       for (const std::size_t life : ends_[position]) builder_.free(buffers_[life]);
   }
 
-  void add(const Happening& happening) {
+  void add(const KinetoHappening& happening) {
     const auto position = static_cast<std::size_t>(&happening - happenings_.data());
     switch (happening.what) {
       case What::kIteration:
@@ -291,7 +291,7 @@ class KinetoImport {
     }
   }
 
-  std::string_view name_of_range(const Happening& happening) const {
+  std::string_view name_of_range(const KinetoHappening& happening) const {
     return file_.texts[file_.ranges[happening.index].name];
   }
 
@@ -305,7 +305,7 @@ class KinetoImport {
     op.phase = context.phase;
     op.start = activity.start - begin_;
     op.duration = std::max(activity.duration, Nanos{});
-    if (launch_[index] != kNone) op.launch = file_.launches[launch_[index]].time - begin_;
+    if (launch_[index] != kNoLifetime) op.launch = file_.launches[launch_[index]].time - begin_;
     builder_.run(op, touches);
     if (as_rank_) follow(index, context);
   }
@@ -314,7 +314,7 @@ class KinetoImport {
   void follow(std::size_t index, const KinetoContext& context) {
     const KinetoActivity& activity = file_.activities[index];
     const KinetoWaits::Stream stream{activity.device, activity.stream};
-    const std::int64_t thread = launch_[index] == kNone ? -1 : file_.launches[launch_[index]].thread;
+    const std::int64_t thread = launch_[index] == kNoLifetime ? -1 : file_.launches[launch_[index]].thread;
     const OpId op = builder_.last_op();
     for (const OpId before : issued_.before(thread, stream, activity.start)) builder_.order(before, op);
     issued_.issued(thread, stream, op, activity.start + std::max(activity.duration, Nanos{}));
@@ -356,10 +356,10 @@ class KinetoImport {
     issued_.issued(wait.thread, *stream, builder_.last_op(), wait.end);
   }
 
-  void change_memory(const Happening& happening, std::size_t position) {
+  void change_memory(const KinetoHappening& happening, std::size_t position) {
     const KinetoLifetimes::Event& event = lifetimes_.events[happening.index];
-    if (event.ends != kNone) builder_.free(buffers_[event.ends]);
-    if (event.begins == kNone) return;
+    if (event.ends != kNoLifetime) builder_.free(buffers_[event.ends]);
+    if (event.begins == kNoLifetime) return;
     const KinetoLifetimes::Life& life = lifetimes_.lives[event.begins];
     Buffer buffer = spec(life);
     if (streams_[position]) buffer.stream = builder_.stream(stream_name(life.device, *streams_[position]));
@@ -389,7 +389,7 @@ class KinetoImport {
   KinetoLifetimes lifetimes_;
   TraceBuilder builder_;
   std::vector<std::size_t> launch_;  // by activity
-  std::vector<Happening> happenings_;
+  std::vector<KinetoHappening> happenings_;
   Nanos begin_{std::numeric_limits<std::int64_t>::max()};
   std::vector<KinetoContext> contexts_;                  // by happening
   std::vector<std::optional<std::int64_t>> streams_;     // by happening

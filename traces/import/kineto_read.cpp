@@ -19,8 +19,8 @@ namespace ondemand = simdjson::ondemand;
 static_assert(Input::kPadding >= simdjson::SIMDJSON_PADDING, "events are parsed where they stand");
 
 /// Times, addresses and sizes above this count as damaged. Sums of two allowed values fit 64 bits.
-constexpr std::int64_t kMost = std::int64_t{1} << 61;
-constexpr std::int64_t kMostDevices = 256;
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 61;
+constexpr std::int64_t kMostKinetoDevices = 256;
 
 enum class Category : std::uint8_t { kActivity, kLaunch, kRange };
 
@@ -68,7 +68,8 @@ std::optional<Nanos> parse_microseconds(std::string_view token) {
   const std::size_t point = std::min(token.find('.'), token.size());
   std::int64_t whole = 0, fraction = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + point, whole);
-  if (error != std::errc{} || end != token.data() + point || whole > kMost / 1000 || whole < -kMost / 1000) return {};
+  if (error != std::errc{} || end != token.data() + point || whole > kMostWhole / 1000 || whole < -kMostWhole / 1000)
+    return {};
   std::int64_t digit = 100;
   for (const char c : token.substr(std::min(point + 1, token.size()))) {
     if (c < '0' || c > '9') return {};
@@ -258,11 +259,11 @@ class KinetoReader {
     }
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
       if (key == "device")
-        activity.device = whole(value, "device", 0, kMostDevices - 1);
+        activity.device = whole(value, "device", 0, kMostKinetoDevices - 1);
       else if (key == "stream")
-        activity.stream = whole(value, "stream", -kMost, kMost);
+        activity.stream = whole(value, "stream", -kMostWhole, kMostWhole);
       else if (key == "correlation")
-        activity.correlation = whole(value, "correlation", -kMost, kMost);
+        activity.correlation = whole(value, "correlation", -kMostWhole, kMostWhole);
       else if (key == "Process Group Ranks")
         activity.group_ranks = text(value);
     });
@@ -283,11 +284,11 @@ class KinetoReader {
     const bool communicates = unquote(head.name).starts_with("nccl:");
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
       if (key == "External id")
-        external = whole(value, "External id", -1, kMost);
+        external = whole(value, "External id", -1, kMostWhole);
       else if (key == "Sequence number")
-        range.differentiated = whole(value, "Sequence number", -1, kMost) >= 0;
+        range.differentiated = whole(value, "Sequence number", -1, kMostWhole) >= 0;
       else if (key == "Record function id")
-        range.record_function = whole(value, "Record function id", -1, kMost);
+        range.record_function = whole(value, "Record function id", -1, kMostWhole);
       else if (communicates && key == "Input Dims")
         inputs.dims = list_text(value);
       else if (communicates && (key == "Input type" || key == "Input Type"))
@@ -308,15 +309,15 @@ class KinetoReader {
     std::optional<std::int64_t> type, bytes;
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
       if (key == "Device Type")
-        type = whole(value, "Device Type", 0, kMostDevices);
+        type = whole(value, "Device Type", 0, kMostKinetoDevices);
       else if (key == "Device Id")
-        memory.device = whole(value, "Device Id", -1, kMostDevices - 1);
+        memory.device = whole(value, "Device Id", -1, kMostKinetoDevices - 1);
       else if (key == "Addr")
-        memory.address = whole(value, "Addr", 0, kMost);
+        memory.address = whole(value, "Addr", 0, kMostWhole);
       else if (key == "Bytes")
-        bytes = whole(value, "Bytes", -kMost, kMost);
+        bytes = whole(value, "Bytes", -kMostWhole, kMostWhole);
       else if (key == "Total Allocated")
-        memory.total = whole(value, "Total Allocated", 0, kMost);
+        memory.total = whole(value, "Total Allocated", 0, kMostWhole);
     });
     if (!type) refuse("[memory] without \"Device Type\"");
     if (!bytes) refuse("[memory] without \"Bytes\"");
@@ -345,7 +346,7 @@ class KinetoReader {
   std::optional<std::int64_t> argument(ondemand::document& event, std::string_view wanted) {
     std::optional<std::int64_t> found;
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
-      if (key == wanted) found = whole(value, wanted, -kMost, kMost);
+      if (key == wanted) found = whole(value, wanted, -kMostWhole, kMostWhole);
     });
     return found;
   }

@@ -15,10 +15,10 @@ enum Column : std::size_t { kId, kLower, kUpper, kSize, kAlignment, kOffset, kGa
 constexpr std::size_t kRequired = 4;
 constexpr std::array<std::string_view, 8> kColumns{"id",        "lower",  "upper", "size",
                                                    "alignment", "offset", "gaps",  "hint"};
-constexpr std::string_view kKnown = "id, lower, upper and size";
+constexpr std::string_view kKnownColumns = "id, lower, upper and size";
 
 std::string_view known(LifetimeColumns columns) {
-  return columns == LifetimeColumns::kPlain ? kKnown
+  return columns == LifetimeColumns::kPlain ? kKnownColumns
                                             : "id, lower, upper and size, and perhaps alignment, offset, gaps and hint";
 }
 
@@ -129,7 +129,8 @@ LifetimeTable read_lifetimes(const Input& input, LifetimeColumns read) {
       if (!trim(lines.text()).empty()) return true;
     return false;
   };
-  if (!next()) throw InputError{fmt::format("{}: empty; expected a line with the columns {}", input.path(), kKnown)};
+  if (!next())
+    throw InputError{fmt::format("{}: empty; expected a line with the columns {}", input.path(), kKnownColumns)};
   const std::vector<Column> columns = parse_header(lines, read);
 
   LifetimeTable table;

@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
+constexpr std::int64_t kMostNsysTime = std::int64_t{1} << 60;
 constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
 constexpr std::int64_t kLeastId = -kMostWhole;
 constexpr std::int64_t kMostDevice = 65535;
@@ -69,7 +69,7 @@ class Parser {
   }
 
   static std::int64_t time(const SqliteRow& row, std::size_t column) {
-    return row.whole(column, -kMostTime, kMostTime);
+    return row.whole(column, -kMostNsysTime, kMostNsysTime);
   }
 
   /// A range's length; its start is in the column before `column`.

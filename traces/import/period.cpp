@@ -7,7 +7,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::size_t kAnchors = 5;
-constexpr std::size_t kCandidates = 16;  // per anchor
+constexpr std::size_t kPeriodCandidates = 16;  // per anchor
 
 /// z[i] is the length of the longest common prefix of the text and its part from i on.
 std::vector<std::uint32_t> z_function(const std::vector<std::uint32_t>& text) {
@@ -57,7 +57,7 @@ std::vector<std::size_t> periods_at(std::span<const std::uint32_t> events, std::
     if (run.length == last_length) continue;
     last_length = run.length;
     periods.push_back(run.period);
-    if (periods.size() == kCandidates) break;
+    if (periods.size() == kPeriodCandidates) break;
   }
   return periods;
 }

@@ -28,19 +28,19 @@ constexpr std::string_view kHeader = "Thread,Time,Action,Pointer,Size,Stream";
 constexpr std::int64_t kSecond = 1'000'000'000;  // in ns
 constexpr std::int64_t kDay = 24 * 3600 * kSecond;
 
-enum class Action : std::uint8_t { kAllocate, kFree, kFailure };
+enum class RmmAction : std::uint8_t { kAllocate, kFree, kFailure };
 
-std::optional<Action> action_named(std::string_view word) {
-  if (word == "allocate") return Action::kAllocate;
-  if (word == "free" || word == "deallocate") return Action::kFree;
-  if (word == "allocate failure") return Action::kFailure;
+std::optional<RmmAction> action_named(std::string_view word) {
+  if (word == "allocate") return RmmAction::kAllocate;
+  if (word == "free" || word == "deallocate") return RmmAction::kFree;
+  if (word == "allocate failure") return RmmAction::kFailure;
   return {};
 }
 
 using Fields = std::array<std::string_view, 6>;
 
 /// The six fields of a line; none if there are not six.
-std::optional<Fields> split(std::string_view line) {
+std::optional<Fields> split_rmm(std::string_view line) {
   Fields fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::size_t comma = line.find(',');
@@ -84,7 +84,7 @@ std::optional<Time> parse_time(std::string_view text) {
 }
 
 struct Row {
-  Action action = Action::kAllocate;
+  RmmAction action = RmmAction::kAllocate;
   Time time;
   std::int64_t address = 0;
   std::int64_t size = 0;
@@ -92,14 +92,14 @@ struct Row {
 };
 
 Row parse_row(const Lines& lines) {
-  const std::optional<Fields> fields = split(lines.text());
+  const std::optional<Fields> fields = split_rmm(lines.text());
   if (!fields) lines.refuse("'{}'; expected {}", excerpt(lines.text()), kHeader);
   const auto& [thread, time, action, pointer, size, stream] = *fields;
   Row row;
   const std::optional<Time> at = parse_time(time);
   if (!at) lines.refuse("the time is '{}'; expected one as in 15:47:02.841961 or 1634567890.123456", excerpt(time));
   row.time = *at;
-  const std::optional<Action> what = action_named(action);
+  const std::optional<RmmAction> what = action_named(action);
   if (!what) lines.refuse("unknown action '{}'; expected allocate, free or allocate failure", excerpt(action));
   row.action = *what;
   const std::optional<std::int64_t> address = pointer == "(nil)" ? std::int64_t{0} : parse_whole(pointer);
@@ -109,7 +109,7 @@ Row parse_row(const Lines& lines) {
   const std::optional<std::int64_t> bytes = parse_whole(size);
   if (!bytes || *bytes < 0) lines.refuse("the size is '{}'; expected a whole number, at least 0", excerpt(size));
   row.size = *bytes;
-  if (row.action == Action::kAllocate && row.address == 0 && row.size != 0)
+  if (row.action == RmmAction::kAllocate && row.address == 0 && row.size != 0)
     lines.refuse("allocates {} bytes at the null pointer", row.size);
   row.stream = stream;
   return row;
@@ -170,11 +170,11 @@ class RmmImport {
 
   void add(const Row& row) {
     clock(row.time);
-    if (row.action == Action::kFailure) ++failures_;
-    if (row.action == Action::kFailure || row.address == 0) return;
+    if (row.action == RmmAction::kFailure) ++failures_;
+    if (row.action == RmmAction::kFailure || row.address == 0) return;
     tidepool::add(sizes_, row.size, "sizes", lines_);
     LoggedBlock event;
-    event.event = row.action == Action::kFree ? BlockEvent::kFree : BlockEvent::kAlloc;
+    event.event = row.action == RmmAction::kFree ? BlockEvent::kFree : BlockEvent::kAlloc;
     event.block.size = Bytes{row.size};
     event.block.address = row.address;
     event.block.stream = stream(row.stream);
@@ -237,7 +237,7 @@ int sniff_rmm(std::string_view head) {
   const std::size_t end = head.find_first_of("\r\n");
   const std::string_view first = head.substr(0, end);
   if (first == kHeader) return 100;
-  const std::optional<Fields> fields = split(first);
+  const std::optional<Fields> fields = split_rmm(first);
   return fields && parse_time((*fields)[1]) && action_named((*fields)[2]) ? 95 : 0;
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 enum class EventKind : std::uint8_t { kMalloc, kFree, kRead, kMutable, kLayer };
 constexpr std::array<std::string_view, 5> kEventNames{"Malloc", "Free", "Read", "Mutable", "Layer"};
-constexpr std::string_view kKnown = "Malloc, Free, Read, Mutable or Layer";
+constexpr std::string_view kKnownActions = "Malloc, Free, Read, Mutable or Layer";
 
 std::optional<EventKind> event_kind(std::string_view word) {
   for (std::size_t i = 0; i < kEventNames.size(); ++i)
@@ -81,7 +81,7 @@ SingaLog parse_singa_log(const Input& input) {
     if (words.count == 0) continue;
     const std::size_t skip = event_kind(words.word[0]) || !parse_whole(words.word[0]) ? 0 : 1;
     const std::optional<EventKind> kind = event_kind(words.word[skip]);
-    if (!kind) lines.refuse("unknown event '{}'; expected {}", excerpt(words.word[skip]), kKnown);
+    if (!kind) lines.refuse("unknown event '{}'; expected {}", excerpt(words.word[skip]), kKnownActions);
     const std::size_t numbers = words.count - skip - 2;  // after the block
     if (words.count < skip + 2 || numbers > 2 || (*kind == EventKind::kMalloc && numbers == 0))
       lines.refuse("'{}'; expected {}", excerpt(lines.text()),
@@ -107,7 +107,8 @@ SingaLog parse_singa_log(const Input& input) {
     add(sizes, std::max<std::int64_t>(event.size, 0), "sizes", lines);
     log.events.push_back(event);
   }
-  if (log.events.empty()) throw InputError{input.path() + ": no event; expected lines with " + std::string{kKnown}};
+  if (log.events.empty())
+    throw InputError{input.path() + ": no event; expected lines with " + std::string{kKnownActions}};
   return log;
 }
 

@@ -11,11 +11,11 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kGram = 4;         // letters of a piece; see Rows for letters
-constexpr std::size_t kCandidates = 12;  // most periods that are tried for each length of pieces
-constexpr std::size_t kMostSlack = 32;   // most letters between the expected and the real position of a piece
-constexpr std::size_t kMostRounds = 32;  // most rounds of a loop within a step
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kGram = 4;             // letters of a piece; see Rows for letters
+constexpr std::size_t kStepCandidates = 12;  // most periods that are tried for each length of pieces
+constexpr std::size_t kMostSlack = 32;       // most letters between the expected and the real position of a piece
+constexpr std::size_t kMostRounds = 32;      // most rounds of a loop within a step
+constexpr std::uint32_t kNoStep = std::numeric_limits<std::uint32_t>::max();
 
 /// The names of ops as a text: a name is a letter, and a row of equal letters counts as one.
 struct Rows {
@@ -65,7 +65,7 @@ struct Grams {
       if (kind[places[i]] == kind[places[i - 1]]) ++count[places[i] - places[i - 1]];
     std::vector<std::pair<std::size_t, std::size_t>> found{count.begin(), count.end()};
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    found.resize(std::min(found.size(), kCandidates));
+    found.resize(std::min(found.size(), kStepCandidates));
     std::vector<std::size_t> best;
     for (const auto& [distance, neighbours] : found) best.push_back(distance);
     return best;
@@ -108,7 +108,7 @@ class Measure {
   /// Finds the image of each piece: the equal piece that is nearest to the place one period later, if it is at most
   /// slack_ rows away from that place.
   void find_images(const Grams& grams) {
-    std::vector<std::uint32_t> image(grams.places.size(), kNone);
+    std::vector<std::uint32_t> image(grams.places.size(), kNoStep);
     for (std::size_t first = 0, last = 0; first < grams.places.size(); first = last) {
       const std::uint32_t kind = grams.kind[grams.places[first]];
       while (last < grams.places.size() && grams.kind[grams.places[last]] == kind) ++last;
@@ -123,17 +123,17 @@ class Measure {
         if (off(near) <= slack_ && wanted < rows_.size()) image[grams.places[i]] = grams.places[near];
       }
     }
-    image_.assign(rows_.size(), kNone);
+    image_.assign(rows_.size(), kNoStep);
     for (std::uint32_t back = 0; back < kGram; ++back)
       for (std::size_t i = 0; i < image.size(); ++i)
-        if (image[i] != kNone && image_[i + back] == kNone) image_[i + back] = image[i] + back;
+        if (image[i] != kNoStep && image_[i + back] == kNoStep) image_[i + back] = image[i] + back;
   }
 
   /// Finds the parts in which at least two of three rows have an image.
   void find_runs() {
     std::size_t first = 0, last = 0, score = 0, best = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (image_[row] != kNone) {
+      if (image_[row] != kNoStep) {
         ++score;
       } else if (score >= 2 && best - (score - 2) <= period_ / 2) {
         score -= 2;
@@ -177,7 +177,7 @@ class Measure {
         if (steps_.empty() || rows_.first[step.first] >= steps_.back().last)
           steps_.push_back({rows_.first[step.first], rows_.first[step.last]});
       for (std::size_t row = run.first; row < run.last; ++row)
-        if (image_[row] != kNone) explained_[row] = explained_[image_[row]] = true;
+        if (image_[row] != kNoStep) explained_[row] = explained_[image_[row]] = true;
     }
   }
 
@@ -188,14 +188,14 @@ class Measure {
     std::size_t begin = first;
     while (begin + slack_ < last) {
       std::size_t known = begin;
-      while (image_[known] == kNone) ++known;                    // ends, since the last row has an image
+      while (image_[known] == kNoStep) ++known;                  // ends, since the last row has an image
       const std::size_t next = image_[known] - (known - begin);  // an image comes after its row
       chain.push_back({begin, next});
       begin = next;
     }
     if (chain.empty() || begin > last + slack_) return chain;
     std::size_t known = std::min(begin, last) - 1;
-    while (known > first && image_[known] == kNone) --known;
+    while (known > first && image_[known] == kNoStep) --known;
     const std::size_t end = image_[known] + (begin - known);
     if (end <= rows_.size()) chain.push_back({begin, end});
     return chain;

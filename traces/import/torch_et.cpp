@@ -20,8 +20,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kNone = EtProgram::kNone;
-
 /// The activity of the device that a node itself launched, from the profile.
 struct Measured {
   Nanos duration;
@@ -47,7 +45,7 @@ class EtImport {
         buffers_[i] = builder_.existing(spec(life));
       else
         begins[life.first].push_back(i);
-      if (life.last != kNone) ends[life.last].push_back(i);
+      if (life.last != EtProgram::kNone) ends[life.last].push_back(i);
     }
     find_phases();
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -78,7 +76,7 @@ class EtImport {
       const KinetoActivity& activity = profile.activities[i];
       if (only_ && activity.device != *only_) continue;
       ++activities_;
-      if (nodes[i] == kNone) continue;
+      if (nodes[i] == EtProgram::kNone) continue;
       Measured& measured = measured_[nodes[i]];
       measured.duration += std::max(activity.duration, Nanos{});
       if (!measured.stream) {
@@ -105,8 +103,8 @@ class EtImport {
   void find_phases() {
     for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
       const std::size_t parent = program_.parents[i];
-      phases_.push_back(
-          phase_inside(parent == kNone ? Phase::kUnknown : phases_[parent], name(i), file_.nodes[i].sequence >= 0));
+      phases_.push_back(phase_inside(parent == EtProgram::kNone ? Phase::kUnknown : phases_[parent], name(i),
+                                     file_.nodes[i].sequence >= 0));
     }
   }
 

@@ -13,8 +13,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kNone = EtProgram::kNone;
-
 using NodesByNumber = std::unordered_map<std::int64_t, std::size_t>;  // by the profile's number of the call
 
 class Numbers {
@@ -105,8 +103,8 @@ std::vector<std::size_t> nodes_of_activities(const ExecutionTrace& file, const E
   std::vector<std::size_t> out;
   for (const KinetoContext& context : find_contexts(profile, moments)) {
     const auto found = nodes.find(context.record_function);
-    std::size_t node = found == nodes.end() ? kNone : found->second;
-    while (node != kNone && !program.runs[node]) node = program.parents[node];
+    std::size_t node = found == nodes.end() ? EtProgram::kNone : found->second;
+    while (node != EtProgram::kNone && !program.runs[node]) node = program.parents[node];
     out.push_back(node);
   }
   return out;
@@ -116,7 +114,7 @@ KinetoOperands find_operands(const ExecutionTrace& file, const Kineto& profile) 
   const EtProgram program = find_program(file, {});
   KinetoOperands out;
   for (const EtProgram::Life& life : program.lives)
-    out.lives.push_back({life.device, life.bytes, life.born_before, life.born_before && life.last == kNone});
+    out.lives.push_back({life.device, life.bytes, life.born_before, life.born_before && life.last == EtProgram::kNone});
   std::unordered_map<std::size_t, std::size_t> calls;  // by node
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     calls.emplace(program.calls[i].node, i);
@@ -128,7 +126,7 @@ KinetoOperands find_operands(const ExecutionTrace& file, const Kineto& profile) 
     }
   }
   for (const std::size_t node : nodes_of_activities(file, program, profile))
-    out.calls.push_back(node == kNone ? KinetoOperands::kNone : calls.at(node));
+    out.calls.push_back(node == EtProgram::kNone ? KinetoOperands::kNone : calls.at(node));
   return out;
 }
 

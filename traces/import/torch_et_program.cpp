@@ -12,8 +12,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kNone = EtProgram::kNone;
-
 /// A tensor that an operator writes, and what says so.
 struct Written {
   EtTensor tensor;
@@ -34,7 +32,7 @@ class ProgramFinder {
       if (out_.calls[i].runs || allocates(out_.calls[i].node)) work(i);
     }
     for (const auto& [storage, life] : live_)
-      if (out_.lives[life].born_before) out_.lives[life].last = kNone;  // no other buffer took its address
+      if (out_.lives[life].born_before) out_.lives[life].last = EtProgram::kNone;  // no other buffer took its address
     return std::move(out_);
   }
 
@@ -51,7 +49,7 @@ class ProgramFinder {
           std::lower_bound(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes[i].parent,
                            [](const EtNode& node, std::int64_t id) { return node.id < id; });
       const bool before = found != nodes.begin() + static_cast<std::ptrdiff_t>(i) && found->id == nodes[i].parent;
-      out_.parents.push_back(before ? static_cast<std::size_t>(found - nodes.begin()) : kNone);
+      out_.parents.push_back(before ? static_cast<std::size_t>(found - nodes.begin()) : EtProgram::kNone);
     }
   }
 
@@ -110,7 +108,7 @@ class ProgramFinder {
         out_.runs[i] = new_work && device;
       }
       const std::size_t parent = out_.parents[i];
-      if (parent == kNone) continue;
+      if (parent == EtProgram::kNone) continue;
       last_[parent] = std::max(last_[parent], last_[i]);
       if (done[parent].size() < done[i].size()) std::swap(done[parent], done[i]);
       done[parent].merge(done[i]);

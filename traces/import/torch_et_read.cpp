@@ -14,14 +14,14 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::int64_t kMostDevices = 256;
+constexpr std::int64_t kMostEtDevices = 256;
 
 /// "cuda:1" -> 1, "cuda" -> 0; -1 for tensors that have no bytes on a device.
 std::int64_t device_number(std::string_view name) {
   if (name.empty() || name.starts_with("cpu") || name.starts_with("meta")) return -1;
   const std::size_t colon = name.find(':');
   const std::int64_t number = colon == std::string_view::npos ? 0 : parse_whole(name.substr(colon + 1)).value_or(-1);
-  return number < kMostDevices ? number : -1;
+  return number < kMostEtDevices ? number : -1;
 }
 
 class EtReader {

@@ -11,10 +11,10 @@
 namespace tidepool {
 namespace {
 
-using Kind = Pickle::Kind;
+using PickleKind = Pickle::Kind;
 /// Largest accepted address or size: sums of two of them still fit 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 61;
-constexpr std::int64_t kMostDevices = 256;
+constexpr std::int64_t kMostSnapshotDevices = 256;
 
 struct ActionName {
   std::string_view name;
@@ -43,23 +43,23 @@ struct Place {
 class Record {
  public:
   Record(const Pickle& pickle, PickleId id, Place place) : pickle_{pickle}, id_{id}, place_{place} {
-    if (pickle.kind(id) != Kind::kDict) refuse("expected a dict");
+    if (pickle.kind(id) != PickleKind::kDict) refuse("expected a dict");
   }
 
   /// The value of a key, the last one if there are several; nothing for a missing key or None.
   std::optional<PickleId> find(std::string_view key) const {
     std::optional<PickleId> found;
     pickle_.each_entry(id_, [&](PickleId name, PickleId value) {
-      if (pickle_.kind(name) == Kind::kText && pickle_.text(name) == key) found = value;
+      if (pickle_.kind(name) == PickleKind::kText && pickle_.text(name) == key) found = value;
     });
-    if (found && pickle_.kind(*found) == Kind::kNone) return {};
+    if (found && pickle_.kind(*found) == PickleKind::kNone) return {};
     return found;
   }
 
   std::optional<std::int64_t> find_whole(std::string_view key, std::int64_t least, std::int64_t most) const {
     const std::optional<PickleId> found = find(key);
     if (!found) return {};
-    if (pickle_.kind(*found) != Kind::kInt) refuse("'{}' is not a whole number", key);
+    if (pickle_.kind(*found) != PickleKind::kInt) refuse("'{}' is not a whole number", key);
     const std::int64_t value = pickle_.number(*found);
     if (value < least || value > most) refuse("'{}' is {}; expected {} to {}", key, value, least, most);
     return value;
@@ -80,14 +80,14 @@ class Record {
 
   std::string_view text(std::string_view key) const {
     const std::optional<PickleId> found = find(key);
-    if (!found || pickle_.kind(*found) != Kind::kText) refuse("no '{}'; expected a text", key);
+    if (!found || pickle_.kind(*found) != PickleKind::kText) refuse("no '{}'; expected a text", key);
     return pickle_.text(*found);
   }
 
   bool flag(std::string_view key) const {
     const std::optional<PickleId> found = find(key);
     if (!found) return false;
-    if (pickle_.kind(*found) != Kind::kBool && pickle_.kind(*found) != Kind::kInt)
+    if (pickle_.kind(*found) != PickleKind::kBool && pickle_.kind(*found) != PickleKind::kInt)
       refuse("'{}' is not True or False", key);
     return pickle_.number(*found) != 0;
   }
@@ -95,7 +95,7 @@ class Record {
   /// A list (or tuple); nothing if the key is missing.
   std::optional<PickleId> list(std::string_view key) const {
     const std::optional<PickleId> found = find(key);
-    if (found && pickle_.kind(*found) != Kind::kList && pickle_.kind(*found) != Kind::kTuple)
+    if (found && pickle_.kind(*found) != PickleKind::kList && pickle_.kind(*found) != PickleKind::kTuple)
       refuse("'{}' is not a list", key);
     return found;
   }
@@ -111,7 +111,7 @@ class Record {
     std::vector<std::int64_t> numbers;
     if (pickle_.size(*found) == 2)
       pickle_.each(*found, [&](PickleId id) {
-        if (pickle_.kind(id) == Kind::kInt) numbers.push_back(pickle_.number(id));
+        if (pickle_.kind(id) == PickleKind::kInt) numbers.push_back(pickle_.number(id));
       });
     if (numbers.size() != 2) refuse("'{}' is not a pair of whole numbers", key);
     return SnapshotPool{numbers[0], numbers[1]};
@@ -183,7 +183,7 @@ class SnapshotReader {
 
   TorchSnapshot run() {
     const PickleId root = pickle_.root();
-    if (pickle_.kind(root) == Kind::kList) {  // torch.cuda.memory_snapshot() gives the segments alone
+    if (pickle_.kind(root) == PickleKind::kList) {  // torch.cuda.memory_snapshot() gives the segments alone
       segments(root);
       return std::move(out_);
     }
@@ -220,7 +220,7 @@ class SnapshotReader {
   void segment(const Record& record) {
     count_record(record);
     SnapshotSegment segment;
-    segment.device = static_cast<int>(record.whole_or("device", 0, kMostDevices - 1, 0));
+    segment.device = static_cast<int>(record.whole_or("device", 0, kMostSnapshotDevices - 1, 0));
     segment.address = record.whole("address", 0, kMost);
     segment.size = size(record, "total_size");
     add_to_total(record, segment.size);
@@ -259,12 +259,13 @@ class SnapshotReader {
   }
 
   void device_traces(PickleId list) {
-    if (pickle_.size(list) > kMostDevices)
-      throw InputError{fmt::format("device_traces: {} devices; expected at most {}", pickle_.size(list), kMostDevices)};
+    if (pickle_.size(list) > kMostSnapshotDevices)
+      throw InputError{
+          fmt::format("device_traces: {} devices; expected at most {}", pickle_.size(list), kMostSnapshotDevices)};
     pickle_.each(list, [&](PickleId trace) {
       const std::size_t device = out_.device_traces.size();
       out_.device_traces.emplace_back();
-      if (pickle_.kind(trace) != Kind::kList && pickle_.kind(trace) != Kind::kTuple)
+      if (pickle_.kind(trace) != PickleKind::kList && pickle_.kind(trace) != PickleKind::kTuple)
         throw InputError{fmt::format("device {}: expected a list of trace entries", device)};
       std::vector<SnapshotEvent>& events = out_.device_traces.back();
       pickle_.each(trace, [&](PickleId id) {
@@ -306,10 +307,10 @@ class SnapshotReader {
       if (record.find(key)) settings.conf = record.text(key);
     if (const auto found = record.find("max_split_size"))  // unlimited: SIZE_MAX, in some files written as -1
       settings.max_split_size =
-          Bytes{pickle_.kind(*found) == Kind::kHuge ? -1 : record.whole("max_split_size", -1, kMost)};
+          Bytes{pickle_.kind(*found) == PickleKind::kHuge ? -1 : record.whole("max_split_size", -1, kMost)};
     if (const auto found = record.find("garbage_collection_threshold"))
       settings.garbage_collection_threshold =
-          pickle_.kind(*found) == Kind::kFloat
+          pickle_.kind(*found) == PickleKind::kFloat
               ? pickle_.real(*found)
               : static_cast<double>(record.whole("garbage_collection_threshold", 0, 1));
     settings.expandable_segments = record.flag("expandable_segments");

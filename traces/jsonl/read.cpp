@@ -255,7 +255,8 @@ int sniff(std::string_view head) {
   return head.substr(0, head.find('\n', start)).find("\"tidepool\"") != std::string_view::npos ? 100 : 0;
 }
 
-const RegisterImporter kJsonl{{"jsonl", "Tidepool's own trace as JSON lines", {".jsonl", ".json"}, sniff, read_jsonl}};
+const RegisterImporter kJsonlImporter{
+    {"jsonl", "Tidepool's own trace as JSON lines", {".jsonl", ".json"}, sniff, read_jsonl}};
 
 }  // namespace
 

@@ -274,7 +274,7 @@ class Lines {
   fmt::memory_buffer out_;
 };
 
-const RegisterExporter kJsonl{
+const RegisterExporter kJsonlExporter{
     {.name = "jsonl", .summary = "everything, as JSON lines for people and other programs", .write = to_jsonl}};
 
 }  // namespace

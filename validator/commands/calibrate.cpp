@@ -16,13 +16,13 @@
 namespace tidepool {
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::string output, backend = "cuda", name, largest;
   int device = 0, samples = CalibrationOptions{}.samples;
   bool json = false;
 };
 
-Calibration calibrate_device(const Arguments& arguments, const CalibrationOptions& options) {
+Calibration calibrate_device(const CalibrateArguments& arguments, const CalibrationOptions& options) {
   std::unique_ptr<cuda::Driver> driver;
   std::unique_ptr<cuda::Gpu> gpu;
   try {
@@ -34,7 +34,7 @@ Calibration calibrate_device(const Arguments& arguments, const CalibrationOption
   return cuda::calibrate(*gpu, options);
 }
 
-CalibrationOptions options_of(const Arguments& arguments) {
+CalibrationOptions calibration_options(const CalibrateArguments& arguments) {
   CalibrationOptions options{.samples = arguments.samples};
   if (options.samples < 1) throw InputError{"--samples: expected at least 1"};
   if (arguments.largest.empty()) return options;
@@ -62,10 +62,10 @@ void print(const Calibration& calibration) {
                text_of(figure, figure.most));
 }
 
-int run(const Arguments& arguments) {
+int run_calibrate(const CalibrateArguments& arguments) {
   if (arguments.backend != "host" && arguments.backend != "cuda")
     throw InputError{fmt::format("--backend: '{}' is not a backend; expected host or cuda", arguments.backend)};
-  const CalibrationOptions options = options_of(arguments);
+  const CalibrationOptions options = calibration_options(arguments);
   require_writable(arguments.output);
   Calibration calibration =
       arguments.backend == "host" ? calibrate_host(options) : calibrate_device(arguments, options);
@@ -87,11 +87,11 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kCalibrate{
     {.name = "calibrate",
      .summary = "measure this machine's links, allocator and launch costs, and write a machine file",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<CalibrateArguments>();
        app.add_option("-o,--output", arguments->output, "the machine file, for --machine").required();
        app.add_option("--backend", arguments->backend,
                       "cuda: a GPU (default); host: this machine's memory, for validate --backend host --move");
@@ -102,7 +102,7 @@ const RegisterCommand kRegistered{
        app.add_option("--largest", arguments->largest, "copies up to this size, 4MiB to 4GiB (default 256MiB)");
        app.add_option("--device", arguments->device, "cuda: number of the device (default 0)");
        app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_calibrate(*arguments); }};
      }}};
 
 }  // namespace

@@ -30,7 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct RunArguments {
   std::string plan, trace, program_out, layout, fallback = "64MiB";
   std::vector<std::string> command;
   bool json = false, enforce = false;
@@ -70,7 +70,7 @@ Bytes limit_of(const PlanFile& file) {
 }
 
 /// A plan for a live job.
-struct Plan {
+struct FollowedPlan {
   PlanFile file;
   std::string program;  ///< see live_program()
   Bytes immovable;      ///< see immovable_bytes()
@@ -82,7 +82,7 @@ struct Plan {
   Bytes rounding() const { return Bytes{promise().count() / 100}; }
 };
 
-Json to_json(const Arguments& arguments, const std::optional<Plan>& plan, int status, const Json& report) {
+Json to_json(const RunArguments& arguments, const std::optional<FollowedPlan>& plan, int status, const Json& report) {
   Json json{{"exit_status", status}};
   if (plan) {
     const PlanFile* const file = &plan->file;
@@ -134,7 +134,7 @@ void print(const Json& json) {
 }
 
 /// A sentence about the first promise that was not kept; empty if all were kept.
-std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<Plan>& plan) {
+std::string broken_promise(const RunArguments& arguments, const Json& json, const std::optional<FollowedPlan>& plan) {
   const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
   if (!arguments.layout.empty() && !json.contains("allocator"))
     return "not carried out: no process of the command used PyTorch on a GPU and ended in order";
@@ -186,8 +186,8 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
 }
 
 /// The environment variables that attach Tidepool to the processes of the command.
-std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange,
-                                            const std::optional<Plan>& plan) {
+std::map<std::string, std::string> settings(const RunArguments& arguments, const Exchange& exchange,
+                                            const std::optional<FollowedPlan>& plan) {
   const std::string packages = python_folder();
   std::map<std::string, std::string> environment{
       {"TIDEPOOL_LIVE_REPORT", exchange.report()},
@@ -203,7 +203,7 @@ std::map<std::string, std::string> settings(const Arguments& arguments, const Ex
   return environment;
 }
 
-int run(const Arguments& arguments) {
+int run_run(const RunArguments& arguments) {
   if (arguments.plan.empty() && arguments.layout.empty())
     throw InputError{"run: expected --plan with --trace, or --layout"};
   if (arguments.enforce && arguments.plan.empty())
@@ -215,13 +215,13 @@ int run(const Arguments& arguments) {
   } catch (const InputError& error) {
     throw error.at("--fallback");
   }
-  std::optional<Plan> plan;
+  std::optional<FollowedPlan> plan;
   if (!arguments.plan.empty()) {
     const Trace trace = load_trace(arguments.trace);
     PlanFile file = read_plan(arguments.plan, &trace);
     std::string program = live_program(trace, file, arguments.plan);
     const Bytes immovable = immovable_bytes(trace, file);
-    plan = Plan{std::move(file), std::move(program), immovable};
+    plan = FollowedPlan{std::move(file), std::move(program), immovable};
     if (!arguments.program_out.empty()) write_file(arguments.program_out, plan->program);
   }
   if (arguments.command.empty()) {
@@ -248,11 +248,11 @@ int run(const Arguments& arguments) {
   return status != 0 ? status : broken.empty() ? 0 : 1;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kRun{
     {.name = "run",
      .summary = "execute a plan or a layout in a live PyTorch job, and compare with the prediction",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<RunArguments>();
        app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out");
        app.add_option("--trace", arguments->trace, "the trace that the plan is for, recorded by tidepool_torch");
        app.add_option("--layout", arguments->layout,
@@ -265,7 +265,7 @@ const RegisterCommand kRegistered{
        app.add_flag("--json", arguments->json, "one JSON object; the command's output goes to stderr");
        app.add_option("--program-out", arguments->program_out, "write the program for tidepool_live to this file");
        app.add_option("command", arguments->command, "after --: the training script, unmodified");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_run(*arguments); }};
      }}};
 
 }  // namespace

@@ -19,20 +19,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ValidateArguments {
   std::string plan, trace, arena, machine, results;
   ValidationOptions options;
   bool json = false;
 };
 
 struct Subject {
-  const Arguments& arguments;
+  const ValidateArguments& arguments;
   const Trace& trace;  ///< PlannedStep::trace() of the plan
   const PlanFile& file;
   const Validation& result;
 };
 
-ValidationOptions options_of(const Arguments& arguments) {
+ValidationOptions options_of(const ValidateArguments& arguments) {
   ValidationOptions options = arguments.options;
   if (!arguments.arena.empty()) {
     try {
@@ -204,7 +204,7 @@ void print(const Subject& subject) {
   if (arguments.options.detail) print_detail(subject);
 }
 
-int run(const Arguments& arguments) {
+int run_validate(const ValidateArguments& arguments) {
   const ValidationOptions options = options_of(arguments);
   const Validator validator{options};
   const Trace trace = load_trace(arguments.trace);
@@ -227,11 +227,11 @@ int run(const Arguments& arguments) {
   return result.outcome == "ok" ? 0 : 1;
 }
 
-const RegisterCommand kRegistered{
+const RegisterCommand kValidate{
     {.name = "validate",
      .summary = "re-execute a plan on real memory and compare every byte, and its cost with the prediction",
      .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<Arguments>();
+       const auto arguments = std::make_shared<ValidateArguments>();
        ValidationOptions& options = arguments->options;
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();
        app.add_option("--trace", arguments->trace, "the trace that the plan is for").required();
@@ -259,7 +259,7 @@ const RegisterCommand kRegistered{
            "plan needs)");
        app.add_flag("!--no-threads", options.threads,
                     "host: run the tasks one after the other, in issue order, without threads");
-       return std::function<int()>{[arguments] { return run(*arguments); }};
+       return std::function<int()>{[arguments] { return run_validate(*arguments); }};
      }}};
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Nanos kPatience{60'000'000'000};
-constexpr Nanos kSubmission{200'000};  ///< longer than the host takes to give a few commands
-constexpr unsigned kThreads = 256;
+constexpr Nanos kShortSubmission{200'000};  ///< longer than the host takes to give a few commands
+constexpr unsigned kThreadsPerBlock = 256;
 
 Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
@@ -128,7 +128,9 @@ class Bench {
   }
 
   /// Writes `largest` bytes, limited by the memory's rate.
-  void write_all(Stream stream) { launch(gpu_, clear_, gpu_.processors() * 8, kThreads, stream, span_.get(), 0U); }
+  void write_all(Stream stream) {
+    launch(gpu_, clear_, gpu_.processors() * 8, kThreadsPerBlock, stream, span_.get(), 0U);
+  }
   void spin(Stream stream, Nanos duration = {}) {
     launch(gpu_, spin_, 1, 1, stream, stamp_.get(), 0U, Address{}, 0U, static_cast<std::uint64_t>(duration.count()));
   }
@@ -137,7 +139,7 @@ class Bench {
   /// all of them have been submitted.
   template <class Work>
   Nanos timed(Work work) {
-    spin(streams_[0].get(), kSubmission);
+    spin(streams_[0].get(), kShortSubmission);
     record(begin_[0], streams_[0]);
     work();
     record(end_[0], streams_[0]);
@@ -150,7 +152,7 @@ class Bench {
   }
 
   std::pair<Nanos, Nanos> copy_both(Bytes bytes, int count) {
-    spin(streams_[0].get(), kSubmission);
+    spin(streams_[0].get(), kShortSubmission);
     record(begin_[0], streams_[0]);
     driver_(driver_.stream_wait, streams_[1].get(), begin_[0].get(), 0U);
     for (int i = 0; i < count; ++i)
@@ -186,9 +188,10 @@ class Bench {
     constexpr unsigned kRounds = 4096;
     const unsigned blocks = gpu_.processors() * 8;
     figure(calibration, "fp32 arithmetic without tensor cores", "flop/s", [&] {
-      const double flops = 2.0 * 8 * kRounds * blocks * kThreads;  // 8 multiply-adds in each round
-      return rate(flops,
-                  timed([&] { launch(gpu_, multiply_, blocks, kThreads, streams_[0].get(), stamp_.get(), kRounds); }));
+      const double flops = 2.0 * 8 * kRounds * blocks * kThreadsPerBlock;  // 8 multiply-adds in each round
+      return rate(flops, timed([&] {
+                    launch(gpu_, multiply_, blocks, kThreadsPerBlock, streams_[0].get(), stamp_.get(), kRounds);
+                  }));
     });
   }
 

@@ -98,14 +98,13 @@ Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size) {
 }
 
 bool wait_for(const Gpu& gpu, Event event, Nanos patience) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   const auto end = begin + std::chrono::nanoseconds{patience.count()};
   while (true) {
     const Status status = gpu.driver().event_query.status(event);
     if (status == kSuccess) return true;
     if (status != kErrorNotReady) gpu.driver().fail(status, gpu.driver().event_query.name());
-    const auto now = Clock::now();
+    const auto now = std::chrono::steady_clock::now();
     if (now >= end) return false;
     if (now - begin > std::chrono::milliseconds{10}) std::this_thread::sleep_for(std::chrono::microseconds{100});
   }

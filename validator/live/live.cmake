@@ -1,13 +1,21 @@
-# The allocator that a live PyTorch job loads. It contains only the code that it needs, and exports only its interface.
+# The allocator that a live PyTorch job loads. It exports only its interface. Of the archive it contains only the files
+# that it needs, so these are compiled alone (tidepool_alone), and it may need no library but these.
 add_library(tidepool_allocator_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tidepool_traces>
   $<TARGET_OBJECTS:tidepool_simulator> $<TARGET_OBJECTS:tidepool_validator>)
 set_target_properties(tidepool_allocator_parts PROPERTIES LINKER_LANGUAGE CXX)
 file(GLOB allocator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validator/live/allocator/*.cpp)
 add_library(tidepool_allocator MODULE ${allocator_sources})
-target_link_libraries(tidepool_allocator PRIVATE tidepool_allocator_parts tidepool_settings)
+target_include_directories(tidepool_allocator PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_options(tidepool_allocator PRIVATE $<TARGET_PROPERTY:tidepool_settings,INTERFACE_COMPILE_OPTIONS>)
+target_link_libraries(tidepool_allocator PRIVATE tidepool_allocator_parts fmt::fmt simdjson::simdjson ZLIB::ZLIB
+  LibLZMA::LibLZMA ${ZSTD_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+tidepool_sanitize(tidepool_allocator PRIVATE)
 set_target_properties(tidepool_allocator PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python)
 target_link_options(tidepool_allocator PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
+if(NOT TIDEPOOL_SANITIZE)  # the program has the sanitizers' functions
+  target_link_options(tidepool_allocator PRIVATE -Wl,-z,defs)
+endif()
 install(TARGETS tidepool_allocator LIBRARY DESTINATION share/tidepool/python)
 
 # Packages that run inside the user's Python. They are in the folder `python` next to the program, or in

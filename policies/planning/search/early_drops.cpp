@@ -6,13 +6,13 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
 
 /// The version in each place while a plan is followed.
 class Owners {
  public:
   Owners(const Trace& trace, PlaceLog& log)
-      : trace_{trace}, log_{log}, place_(trace.versions().size(), kNone), used_(log.lives.size(), 0) {}
+      : trace_{trace}, log_{log}, place_(trace.versions().size(), kNoPlace), used_(log.lives.size(), 0) {}
 
   void apply(const Action& action, std::vector<EarlyDrop>& drops) {
     const VersionId v{action.subject};
@@ -28,7 +28,7 @@ class Owners {
         use(place_[v.index()]);
         break;
       case Verb::kFree:
-        place_[v.index()] = kNone;
+        place_[v.index()] = kNoPlace;
         break;
       case Verb::kDrop:
         drop(v, drops);
@@ -46,12 +46,12 @@ class Owners {
 
  private:
   void use(std::uint32_t place) {
-    if (place != kNone) used_[place] = requests_;
+    if (place != kNoPlace) used_[place] = requests_;
   }
 
   void drop(VersionId v, std::vector<EarlyDrop>& drops) {
-    const std::uint32_t place = std::exchange(place_[v.index()], kNone);
-    if (place == kNone || place >= log_.lives.size()) return;
+    const std::uint32_t place = std::exchange(place_[v.index()], kNoPlace);
+    if (place == kNoPlace || place >= log_.lives.size()) return;
     const std::uint32_t due = std::max(used_[place], place + 1);
     drops.push_back({due, v});
     log_.lives[place].end = std::min(log_.lives[place].end, due);
@@ -62,8 +62,8 @@ class Owners {
       if (use_.in.valid()) use(place_[trace_.root(use_.in).index()]);
     for (const VersionId made : trace_.made(op)) {
       const VersionId replaced = trace_.version(made).parent;
-      if (place_[made.index()] == kNone && replaced.valid())
-        place_[made.index()] = std::exchange(place_[replaced.index()], kNone);
+      if (place_[made.index()] == kNoPlace && replaced.valid())
+        place_[made.index()] = std::exchange(place_[replaced.index()], kNoPlace);
       use(place_[made.index()]);
     }
   }
@@ -73,8 +73,8 @@ class Owners {
     for (std::size_t i = 0; i < place_.size(); ++i) {
       const VersionId v{i};
       const BufferId buffer = trace_.version(v).buffer;
-      if (place_[i] == kNone) continue;
-      const std::uint32_t place = std::exchange(place_[i], kNone);
+      if (place_[i] == kNoPlace) continue;
+      const std::uint32_t place = std::exchange(place_[i], kNoPlace);
       if (trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives)
         place_[trace_.first_version(buffer).index()] = place;
     }

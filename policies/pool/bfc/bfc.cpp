@@ -38,7 +38,7 @@ class BfcPool final : public Pool {
   std::optional<Bfc> memory_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kBfc{
     {.name = "bfc",
      .summary = "TensorFlow's and XLA's best fit with coalescing, in regions of doubling size or in one",
      .paper = "openxla/xla, xla/tsl/framework/bfc_allocator.cc at 00df9ee",

@@ -42,7 +42,7 @@ class CudaAsyncPool final : public Pool {
   std::optional<CudaAsync> memory_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kCudaAsync{
     {.name = "cuda-async",
      .summary = "CUDA's stream-ordered pool (cudaMallocAsync) as documented; placement assumed, uncalibrated",
      .paper = "CUDA programming guide, stream-ordered memory allocator; cudaMemPoolAttr of the runtime API",

@@ -46,7 +46,7 @@ class GmLakePool final : public Pool {
   std::optional<GmLake> memory_;
 };
 
-const RegisterPool kRegister{
+const RegisterPool kGmlake{
     {.name = "gmlake",
      .summary = "GMLake: PyTorch's caching in pages of 2 MiB, free blocks stitched for large requests",
      .paper = "Guo et al., ASPLOS 2024; intelligent-machine-learning/glake at 392d840, PyTorch 2.0",

@@ -9,7 +9,7 @@ SmartPoolFit fit_of(const Options& options) {
 }
 
 /// SmartPool; rules, source and differences from it: class SmartPool.
-const RegisterPool kRegister{
+const RegisterPool kSmartpool{
     {.name = "smartpool",
      .summary = "SmartPool: cudaMalloc until an iteration repeats, then planned places in one pool",
      .paper = "Zhang et al., arXiv 1903.06631, section 3; github.com/junzhezhang/onlineColoring",

@@ -6,7 +6,7 @@ namespace tidepool {
 namespace {
 
 /// STAlloc. Its rules, sources and differences are documented at StallocPlanner and StallocPool.
-const RegisterPool kRegister{
+const RegisterPool kStalloc{
     {.name = "stalloc",
      .summary = "STAlloc: memory layers planned by size, idle ranges for what the plan does not know",
      .paper = "Huang et al., EuroSys 2026, arXiv 2507.16274; github.com/infinigence/STAlloc 3a9f97f",
