@@ -17,6 +17,7 @@ from .actions import Actions
 from .calls import Anywhere, allocates, changes_something
 from .contents import Contents, Tensors
 from .meter import Meter
+from .others import Others
 from .program import Matcher
 from .recipes import EmptyRecipe, Recipe
 from .report import Report
@@ -60,11 +61,8 @@ class Follower(Guest):
         self._borrowed = []  # what ops that are not in the trace brought back, for Actions.take_back()
         self._lending = 0  # contexts of lent() that are entered: then no action is executed
         self._call = self._state = self._substitutes = None
-        self._between = 0  # ops that are not in the trace, since the last step began or ended
-        self._most_between = max(16, len(plan.ops) // 4)  # the largest number of such ops within a step
-        self._strange_op = ""  # the first such op
-        self._limit = limit
-        self._strange = 0  # iterations in a row that deviated
+        self._others = Others(len(plan.ops))
+        self._limit, self._strange = limit, 0  # the latter: iterations in a row that deviated
 
     # The interface of the Recorder: the job's memory is counted, and each op is compared with the trace.
 
@@ -116,27 +114,28 @@ class Follower(Guest):
     def run(self, op):
         index = self._matcher.expected()
         signature = self._plan.signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
-        fits = signature == self._plan.ops[index].signature and self._same_buffers(op, index)
+        fits = self._is(signature, index) and self._same_buffers(op, index)
         if self._whole and not fits and self._beside(op, signature, index):
-            if self._between == 0 and not self._lending:
-                self._strange_op = op.name
-            self._between += not self._lending
+            if not self._lending:
+                self._others.add(op.name)
             return
         continued = self._matcher.advance(signature)
         if not continued or not fits:
-            strange = self._strange_op if self._between > 0 else op.name
-            self._lose(index, strange, signature != self._plan.ops[index].signature)
+            self._lose(index, self._others.first or op.name, signature != self._plan.ops[index].signature)
         if self._matcher.matched == 1:
             self._go_on(op, 0)
         elif self._whole:
             self._go_on(op, index)
+
+    def _is(self, signature, index):
+        return signature == self._plan.ops[index].signature and self._others.may_be(index)
 
     def _beside(self, op, signature, index):
         """Whether an op that is not the expected one may run without ending the iteration: an evaluation between two
         steps, a read of the loss. It must not write to buffers of the step, nor be the first op of the step."""
         if index == 0:
             return True
-        return ((self._between < self._most_between or self._lending) and signature != self._plan.ops[0].signature and
+        return ((self._others.one_more() or self._lending) and not self._is(signature, 0) and
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
     # Before an op.
@@ -289,7 +288,7 @@ class Follower(Guest):
             return None
         while index + 1 < len(self._plan.ops) and self._plan.ops[index].name == "aten::empty" != call.name:
             index += 1
-        return index if self._plan.ops[index].name == call.name else None
+        return index if self._plan.ops[index].name == call.name and self._others.may_be(index) else None
 
     def _plausible(self, call, expected, given):
         """Whether the call may be the expected op: it writes to no known buffer that the expected op does not write."""
@@ -382,8 +381,9 @@ class Follower(Guest):
     def _go_on(self, op, index):
         if index == 0:
             self._whole = True
-            self.report.begin(self._meter, self._strange_op if self._between > 0 else "")
-            self._between = 0
+            self.report.begin(self._meter, self._others.first)
+            self._others.clear()
+        self._others.followed(index)
         expected = self._plan.ops[index]
         by_number = {}
         for (buffer, _), use in zip(op.uses, expected.uses):
@@ -454,8 +454,8 @@ class Follower(Guest):
         if not other_op:  # the set of tensors that outlive the step has changed
             self._forget_lasting()
             self.report.unlearn()
-        self._whole = False
-        self._between = self._issued = 0
+        self._whole, self._issued = False, 0
+        self._others.unlearn()
         self._remember()
 
     def _forget_lasting(self):
@@ -485,11 +485,11 @@ class Follower(Guest):
                     names[version] = self._plan.first_version[then]
         self._actions.settle(spared=names)
         self._contents.rename(names)
-        self.report.finish(self._meter, self._copies.clock(), self._contents)
+        self.report.finish(self._meter, self._copies.clock(), self._contents, self._others)
+        self._others.learn()
         self.report.count_peaks(self._copies)
         self._strange = 0
         self._before, self._issued, self._borrowed = dict(self._numbers), 0, []
-        self._between = 0
         held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
         for buffer, number in self._before.items():
             then = self._becomes.get(number)

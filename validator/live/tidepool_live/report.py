@@ -19,7 +19,7 @@ class Report:
         self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
-        self._first_between = ""  # the first op between the two steps between which this peak was measured
+        self._first_between = ""  # the first op that is not in the trace, where this peak was measured
         self._staying, self._most_staying = {}, 0  # trace buffer -> bytes, in this iteration; the largest sum
         self._allocator_peaks, self._peaks_started = collections.Counter(), False
         self._count = self._learnt = 0
@@ -53,13 +53,17 @@ class Report:
     def begin(self, meter, between):
         """The first op of a step has been matched. between: the first op that ran since the last step, or ""."""
         if self._started is None or between:
-            if self.steady and meter.peak > self._between_peak:
-                self._between_peak, self._first_between = meter.peak, between
+            self._count_between(meter, between)
             self._started, self._clock = time.perf_counter_ns(), None
             meter.start()
 
-    def finish(self, meter, clock, contents):
-        """A step has ended, and all of it ran as recorded."""
+    def _count_between(self, meter, first):
+        if self.steady and meter.peak > self._between_peak:
+            self._between_peak, self._first_between = meter.peak, first
+
+    def finish(self, meter, clock, contents, others):
+        """A step has ended, and all of it ran as recorded. others: the ops that ran within it and are not in the trace. With
+        many of them (an evaluation), time and peak are not those of a step."""
         now = time.perf_counter_ns()
         out, back = contents.copied_out, contents.copied_in
         entry = {"time_ns": now - self._started, "peak_bytes": meter.peak, "swap_out_bytes": out - self._before[0],
@@ -67,7 +71,9 @@ class Report:
         if len(self._each) < KEPT:
             self._each.append(entry)
         number = -1
-        if self.steady:
+        if others.many:
+            self._count_between(meter, others.first)
+        elif self.steady:
             number = len(self._times)
             self._times.append(entry["time_ns"])
             self._peak = max(self._peak, meter.peak)

@@ -1,0 +1,90 @@
+"""Evaluations in jobs that follow a plan: they call the same layers as a step, and record no gradients."""
+
+import contextlib
+import unittest
+
+from support import Follower, HostDevice, Planned, torch
+
+
+class Evaluations(unittest.TestCase):
+    def make(self):
+        torch.manual_seed(0)
+        layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.ReLU())]
+        network, x = torch.nn.Sequential(*layers), torch.randn(512, 64)
+        average = [parameter.detach().clone() for parameter in network.parameters()]
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+        def step(evaluate=lambda network, x: None, late=False, record=False):
+            """The average of the weights belongs to the step that follows an update, as it does in a recording."""
+            with torch.set_grad_enabled(record):
+                for mean, parameter in zip(average, network.parameters()):
+                    mean.lerp_(parameter.detach(), 0.1)
+            values = [] if late else [evaluate(network, x)]
+            optimizer.zero_grad()
+            hidden = network[:4](x)
+            values += [evaluate(network, x)] if late else []
+            loss = network[4:](hidden).square().mean()
+            loss.backward()
+            optimizer.step()
+            return [*values, loss.item(), sum(mean.sum().item() for mean in average)]
+
+        return network, optimizer, step
+
+    def check(self, steps):
+        """Trains with these calls of step(), and compares all values with those of a job without a plan. Returns the report."""
+        planned = Planned(self.make, "tide", "0.7x")
+        self.addCleanup(planned.close)
+
+        def run(plan):
+            network, optimizer, step = self.make()
+            values = [step()]
+            follower = Follower(plan, network, optimizer, HostDevice()) if plan else None
+            with follower or contextlib.nullcontext():
+                values += [take(step) for take in steps]
+            return values, follower.report.content() if follower else None
+
+        values, report = run(planned.program)
+        self.assertEqual(values, run(None)[0])
+        self.predicted = planned.program.predicted
+        return report
+
+    @staticmethod
+    def plain(step):
+        return step()
+
+    def test_an_evaluation_of_any_length_after_the_steps_first_ops_is_no_deviation(self):
+        def evaluate(network, x):
+            with torch.no_grad():
+                return sum(network(x).square().mean().item() for _ in range(20))
+
+        report = self.check([self.plain] * 3 + [lambda step: step(evaluate), self.plain] * 3)
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (9, 0, {}))
+        self.assertEqual(report["measured"], 4)  # without the first two, and without those with an evaluation
+        self.assertLessEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+        self.assertEqual(report["between_op"], "aten::addmm")
+
+    def test_an_evaluation_in_the_middle_of_the_forward_is_no_deviation(self):
+        def evaluate(network, x):
+            with torch.inference_mode():
+                return sum(network(x).square().mean().item() for _ in range(20))
+
+        report = self.check([self.plain] * 3 + [lambda step: step(evaluate, late=True), self.plain] * 3)
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (9, 0, {}))
+        self.assertLessEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+
+    def test_an_evaluation_that_records_gradients_loses_its_step_only(self):
+        def evaluate(network, x):
+            return sum(network(x).square().mean().item() for _ in range(20))
+
+        report = self.check([self.plain] * 3 + [lambda step: step(evaluate), self.plain, self.plain] * 2)
+        self.assertEqual((report["iterations"], report["deviations"]), (7, 2))
+
+    def test_steps_that_record_gradients_elsewhere_are_followed_again(self):
+        """From the fourth step on, the average of the weights is computed where gradients are recorded. For two steps, these
+        ops may be an evaluation."""
+        report = self.check([self.plain] * 3 + [lambda step: step(record=True)] * 7)
+        self.assertEqual((report["iterations"], report["deviations"]), (3 + 5, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,55 @@
+"""Ops of the job that are not in the trace, such as those of an evaluation."""
+
+import torch
+
+
+class Others:
+    """Counts such ops since the last step began or ended, and tells them from equal ops of the step.
+
+    An evaluation calls the same layers as the step, but records no gradients. So an op whose gradients were recorded in
+    the last whole iteration is not the op of the step if none are recorded now, and the reverse.
+
+    first   the first of these ops, or ""
+    many    whether there were more than belong to a step, such as a read of the loss
+    """
+
+    def __init__(self, ops):
+        self._most = max(16, ops // 4)  # the largest number of such ops within a step, where gradients are recorded
+        self._modes, self._new_modes = [None] * ops, [None] * ops  # for each op: whether gradients are recorded
+        self.clear()
+
+    def clear(self):
+        self.first = ""
+        self._count = self._recorded = 0
+
+    def add(self, name):
+        self.first = self.first or name
+        self._count += 1
+        self._recorded += torch.is_grad_enabled()
+        if self._recorded > len(self._modes):  # no evaluation: steps record gradients elsewhere than before
+            self._modes = [None] * len(self._modes)
+
+    @property
+    def many(self):
+        return self._count > self._most
+
+    def one_more(self):
+        """Whether an op that is not in the trace may run now without ending the iteration."""
+        return not torch.is_grad_enabled() or self._recorded < self._most
+
+    def may_be(self, index):
+        """Whether an op that is called now may be this op of the step."""
+        return self._modes[index] in (None, torch.is_grad_enabled())
+
+    def followed(self, index):
+        self._new_modes[index] = torch.is_grad_enabled()
+
+    def learn(self):
+        """An iteration has ended, and all of it was followed."""
+        self._modes = list(self._new_modes)
+        self.clear()
+
+    def unlearn(self):
+        """The job deviates from the trace."""
+        self._modes = [None] * len(self._modes)
+        self.clear()
