@@ -38,9 +38,11 @@ const RegisterPool kOnePass{
     {.name = "one-pass",
      .summary = "offline: each buffer once, the largest (or longest, ...) first; the best of ten ways",
      .paper = "folklore; compared in arXiv 2504.04874, section 2",
-     .options = {{"order", "all", "all|size|size-life|area|life|birth", "which buffer comes first"},
-                 {"fit", "both", "both|first|best", "lowest hole that fits, smallest one, or whichever ends lower"},
-                 alignment_option()},
+     .options =
+         {{"order", "all", "all|size|size-life|area|life|birth", "which buffer comes first"},
+          {"fit", "both", "both|first|best",
+           "first: the lowest hole that fits; best: the smallest; both: a layout each way, of which the lower is kept"},
+          alignment_option()},
      .make = {},
      .plan = [](const Options& options) { return std::make_unique<OnePass>(options); }}};
 

@@ -32,7 +32,8 @@ const RegisterPool kTflite{
     {.name = "tflite",
      .summary = "offline: TFLite's greedy by size and greedy by breadth, the lower of the two",
      .paper = "Pisarchyk & Lee, arXiv 2001.03288; tensorflow/lite/delegates/gpu/common/memory_management",
-     .options = {{"greedy", "both", "both|size|breadth", "by size, by breadth, or whichever ends lower"},
+     .options = {{"greedy", "both", "both|size|breadth",
+                  "by size, by breadth, or a layout each way, of which the lower is kept"},
                  alignment_option()},
      .make = {},
      .plan = [](const Options& options) { return std::make_unique<TfLite>(options); }}};

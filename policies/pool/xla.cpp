@@ -42,7 +42,8 @@ const RegisterPool kXla{
     {.name = "xla",
      .summary = "offline: XLA's best fit by decreasing size and by decreasing lifetime, the lower of the two",
      .paper = "github.com/openxla/xla, heap_simulator.cc: GlobalDecreasingSizeBestFitHeap, ChooseBestHeapAlgorithm",
-     .options = {{"order", "both", "both|spatial|temporal", "by size, by lifetime, or whichever ends lower"},
+     .options = {{"order", "both", "both|spatial|temporal",
+                  "by size, by lifetime, or a layout each way, of which the lower is kept"},
                  alignment_option()},
      .make = {},
      .plan = [](const Options& options) { return std::make_unique<Xla>(options); }}};

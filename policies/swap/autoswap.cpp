@@ -20,8 +20,9 @@ namespace {
 /// 1903.06631, section 4.
 ///
 /// With scheduling=published, copies are scheduled as in the paper ("stick to the limit") and gaps are selected once.
-/// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. Selection
-/// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit.
+/// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. For each
+/// of several slacks, gaps are selected for the limit less the slack. Then they are selected again, with the bytes of
+/// copies under way also subtracted.
 /// Up to `effort` drafts are judged by simulation of the run itself, and the best is taken. This is done even if the
 /// load is within the limit, since the pool may not find a place for every buffer. On a remaining shortage, the version
 /// with the latest next read is swapped out.
@@ -116,7 +117,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
 const RegisterPolicy kAutoswap{
     {.name = "autoswap",
      .kind = PolicyKind::kSwap,
-     .summary = "plans which idle buffers are on the host when, by a score of their absences",
+     .summary = "chooses by a score of their absences which idle buffers are on the host, and when",
      .paper = "AutoSwap: Zhang et al., arXiv 1903.06631, section 4",
      .options = {{"score", "swdoa", "doa|aoa|wdoa|swdoa|tuned|excess",
                   "what an absence is worth; tuned: the published combination; excess: not the paper's"},

@@ -204,7 +204,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
 const RegisterPolicy kG10{
     {.name = "g10",
      .kind = PolicyKind::kSwap,
-     .summary = "plans which idle buffers are on the host when, by benefit and a ledger of the link's bandwidth",
+     .summary = "chooses by benefit and a ledger of the link's bandwidth which idle buffers are on the host, and when",
      .paper = "G10: Zhang et al., MICRO 2023; without its SSD",
      .options = {{"delta", "0.5", "number", "share of its time by which a swap-in begins earlier than it must"},
                  {"line", "0.99", "number", "share of the capacity that the plan keeps the memory below"},

@@ -133,7 +133,8 @@ class WindowSearch {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
-    std::vector<Beginning> began;  // of contents that are on the host only if they began there
+    // Of contents that are read before p, and of which the host has a copy without a copy out only if they began there.
+    std::vector<Beginning> began;
     std::vector<Bytes> sizes;
   };
   AwayThen away_at(std::int64_t p) {
@@ -163,7 +164,8 @@ class WindowSearch {
         due_[index(absence.due - turn)] += size;
       if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // no rerun can make it
       away.lost.push_back({absence.producer, size});
-      away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // it can be recomputed until the step ends
+      // It is recomputed before the absence or the step ends.
+      away.last_due = std::max(away.last_due, std::min(absence.last, n_));
     }
     return away;
   }
@@ -220,7 +222,7 @@ class WindowSearch {
     return query_.repeats ? once(p, away, in, least) : least(out, in);
   }
 
-  /// The op before which the last rerun takes place that makes needed content.
+  /// The op before which all reruns that make needed content have taken place: the latest next use of such content.
   std::int64_t last_rerun(std::int64_t p, const std::vector<RecomputeCut::Content>& contents) const {
     std::int64_t last = p;
     for (const RecomputeCut::Content& content : contents)
@@ -272,7 +274,8 @@ class WindowSearch {
   Bytes excess_of(Bytes excess, const AwayThen& away) const {
     return excess > Bytes{static_cast<std::int64_t>(away.all)} ? excess : least_absent(away.sizes, excess);
   }
-  /// The least sum of sizes, at least the excess, that may be absent; the excess itself if there are many sizes.
+  /// The least sum of some of `sizes` that is at least `excess`. The excess itself without `whole`, or if there are
+  /// many sizes.
   Bytes least_absent(std::span<const Bytes> sizes, Bytes excess) const {
     constexpr std::size_t kMost = 32;           // with more sizes, some sum is close to any excess
     constexpr std::int64_t kMostWork = 10'000;  // takes some 10 us

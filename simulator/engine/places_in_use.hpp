@@ -14,7 +14,8 @@
 namespace tidepool {
 
 /// Disjoint ranges of addresses, each with an owner. Sorted, in chunks of at most kMost ranges, so that a change moves
-/// few of them. O(log n + n / kMost) with a small constant: plans change a range with every second action.
+/// few of them. A change costs O(log n + n / kMost) with a small constant. This matters, since every second action of
+/// a plan changes a range.
 class PlacesInUse {
  public:
   /// Takes [first, end), or names the owner of a range that overlaps it.

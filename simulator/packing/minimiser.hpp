@@ -45,7 +45,7 @@ class Minimiser {
   bool first_part_over() const;
   void ask_others_in_time();
 
-  // These look for places of the pieces in part_.
+  // set_aside() fills part_. The others look for places of its pieces.
   void set_aside();
   void search();
   void search_small();
@@ -65,7 +65,7 @@ class Minimiser {
   bool over(std::uint64_t more = 0) const {
     return end_.reached() || (!limits_.time && static_cast<double>(work_ + more) > most_work());
   }
-  /// The height that is `share` eighths of the way from the lower bound to the best layout's.
+  /// The height `share` eighths of the way from low_ to high_, but less than high_.
   std::int64_t target(std::int64_t share) const;
 
   const Instance& instance_;
@@ -77,14 +77,15 @@ class Minimiser {
   std::uint64_t work_ = 0;   // of all searches
   Sections sections_;
   PackingProblem problem_;
-  PackingProblem part_;                 // the pieces that do not live in all sections; only they are searched for
+  // The pieces that the searches place: all if one is fixed or aligned, else those that do not live in all sections.
+  PackingProblem part_;
   std::vector<std::uint32_t> rest_;     // their numbers in problem_
   std::int64_t base_ = 0;               // height of all other pieces; the pieces of part_ lie above them
-  double step_ = 0.25;                  // share of the gap by which a repair lowers the best layout
+  double step_ = 0.25;                  // share of high_ - low_ by which a repair lowers the best layout
   RandomNumbers random_{1};             // of the guides
   std::size_t guided_ = 0, grown_ = 0;  // attempts so far
   std::uint64_t guided_work_ = 0, windows_work_ = 0;
-  double windows_step_ = 0.5;  // share of the gap by which a grown window is lower than the best layout
+  double windows_step_ = 0.5;  // share of high_ - low_ by which attempt_windows() tries to lower the best layout
   Layout layout_;
   // Heights in units: the proved lower bound, the lowest height that is still searched for, the best layout's.
   std::int64_t proved_ = 0, low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();

@@ -100,7 +100,7 @@ class FreeIndex {
     return a.size < b.size || (a.size == b.size && a.address < b.address);
   }
 
-  /// The first slot, in descending order, whose block is not above `key`; the number of blocks if all are.
+  /// Blocks descend from slot 0 on: the first slot whose block is not above `key`; the number of blocks if all are.
   static std::uint32_t slot_of(const std::vector<FreeBlock>& blocks, const FreeBlock& key) {
     std::size_t first = 0, length = blocks.size();
     while (length > 0) {

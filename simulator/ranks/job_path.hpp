@@ -13,7 +13,7 @@ struct PathShares {
   Nanos host;        ///< time of the host between launches, and in host waits after the awaited event
   Nanos ops;         ///< kernels, copies and memsets
   Nanos start;       ///< from the last event that an op waits for to the start of the op
-  Nanos collective;  ///< collectives that move data
+  Nanos collective;  ///< the time in which collectives move data
   Nanos before;      ///< before the rank's trace begins
   Nanos total() const { return host + ops + start + collective + before; }
 };

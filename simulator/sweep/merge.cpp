@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kBatch = 1'000;
 
-/// The file that a run came from: the first of the sources merged before that has it or, if none has it, `into`.
+/// The file that a run came from: the first source that has it, or `into` if none has it.
+/// @param sources  those that were merged so far
 std::string origin(std::span<const std::string> sources, const Database& into, const std::string& key) {
   for (const std::string& path : sources)
     if (Database{path, Database::Open::kExisting}.outcome(key)) return path;

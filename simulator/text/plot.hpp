@@ -9,7 +9,7 @@ namespace tidepool {
 
 struct PlotOptions {
   std::size_t width = 80;
-  std::size_t height = 16;  ///< rows between the axes
+  std::size_t height = 16;  ///< rows above the horizontal axis, at least 4
   bool colour = false;      ///< letters in colours of their own
 };
 

@@ -62,7 +62,7 @@ def main():
           f"{step / 1e3:.2f} ms")
     after = changed["makespan_ns"] / 1e3
     print(f"rank {arguments.rank} in {arguments.scale:g} of its time: {after / 1e3:.2f} ms, {after / step - 1:+.2%}; the ranks "
-          f"wait most for rank {waited_for_most(changed)}, and for rank {waited_for_most(said)} as recorded")
+          f"wait most for rank {waited_for_most(changed)}; without the change, for rank {waited_for_most(said)}")
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text
 }
 
 /// Plays a script with the recorder injected.
-/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"; they may set that of kPatience to another value
-/// @param gates      whose lines the script has, in its order
+/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"; they may change the variable in kPatience
+/// @param gates      in the order in which the script has their lines
 inline RecordedJob run_job(const ScratchFolder& folder, const std::string& script, const std::string& variables = "",
                            const std::vector<Gate>& gates = {}) {
   std::ofstream{folder.file("script")} << script;

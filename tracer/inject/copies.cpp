@@ -35,8 +35,8 @@ void append_pair(std::vector<raw::BufferUse>& uses, std::uint64_t from, std::uin
   append(uses, to, bytes, raw::Access::kWrite);
 }
 
-/// Bytes from the begin of the first to the end of the last of `rows` rows of `width` bytes. Rows begin `pitch` bytes
-/// apart, but at least `width`.
+/// The bytes that `rows` rows of `width` bytes span, from the begin of the first row to the end of the last. Rows begin
+/// `pitch` bytes apart, but at least `width`.
 std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t rows) {
   return rows == 0 ? 0 : (rows - 1) * std::max(pitch, width) + width;
 }

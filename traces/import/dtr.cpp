@@ -13,8 +13,8 @@ namespace {
 using Kind = DtrInstruction::Kind;
 using ValueId = std::uint32_t;
 
-/// Replays the instructions into a builder. An op uses its arguments first, in the order of the log, each through the
-/// value that the log names; then the values that it makes.
+/// Replays the instructions into a builder. The uses of an op are its arguments, in the order of the log, then the
+/// values that it makes. An argument is used as the value that the log names, which may be a view.
 class DtrImport {
  public:
   DtrImport(const DtrLog& log, const DtrValues& values)

@@ -110,7 +110,7 @@ class Script(unittest.TestCase):
         self.assertEqual(result.stderr, "tidepool_torch: NotADirectoryError: [Errno 20] Not a directory: "
                                         "'/dev/null/raw'; PyTorch is not recorded\n")
 
-    def test_one_file_of_the_process_begins_with_its_clocks(self):
+    def test_the_process_has_one_file_and_it_begins_with_the_clocks(self):
         header = self.records[0]
         self.assertEqual(self.names, [f"{header['process']}.torch.jsonl"])
         self.assertEqual((header["tidepool_raw"], header["source"], header["clock"]), (1, "torch", "monotonic_raw"))

@@ -13,7 +13,7 @@ def mlp():
 
 
 def cnn():
-    """Batch normalisation, whose running statistics must not move twice, a pool and a classifier."""
+    """A pool, a classifier, and batch normalisation: recomputing it must not update its running statistics again."""
     def block(inputs, outputs):
         return nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
 

@@ -1,4 +1,4 @@
-"""The storages of each buffer: that of the program's tensors, and those with its recomputed versions."""
+"""The storages of each buffer: that of the program's tensors, and those in which the plan brought versions back."""
 
 import weakref
 
@@ -7,7 +7,7 @@ from tidepool_torch.program import Buffer
 
 
 class LiveStorages(GuestStorages):
-    """Storages whose bytes are counted, found by buffer."""
+    """Counts the bytes of the job's storages, and finds a storage of a given buffer."""
 
     def __init__(self, program, on_gpu, meter):
         super().__init__(program, on_gpu)
@@ -15,14 +15,14 @@ class LiveStorages(GuestStorages):
         self._places = {}  # Buffer -> weak references to its storages
 
     def home(self, buffer):
-        """A storage that the program's tensors of this buffer share; None if it has ended."""
+        """The first storage of this buffer that has not ended, that of the program's tensors first; None if all have ended."""
         return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
 
     def end(self, buffer):
         self._places.pop(buffer, None)
 
     def also(self, storage, buffer):
-        """Adds a storage that holds a version of the same buffer, and that the program may get views of."""
+        """Adds a storage that holds a version of `buffer`. The program may get views of this storage."""
         key = storage._cdata
         if key in self._buffers:
             return
