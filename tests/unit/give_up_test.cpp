@@ -40,6 +40,17 @@ TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
     REQUIRE(trials.best_plan().copied.size() == 1);
     CHECK(trials.best_plan().copied[0].gap == large);
   }
+  SECTION("the only copy is removed too") {
+    RunSpec roomy = spec;
+    roomy.capacity = 240_B;
+    const Planning fitting{trace, circle, gaps, reruns, roomy.machine, roomy.capacity, false};
+    Trials others{trace, roomy, 10, OnDemand::kNothing};
+    const GapPlan only{{{small, 2, 0}}, {}, false};
+    REQUIRE(others.add(gaps, only).totals.makespan == 340_ns);  // c leaves from 100 to 140 and is back at 240 + 100
+    give_up_copies(others, fitting, only, 10);
+    CHECK(others.best_result().totals.makespan == 300_ns);
+    CHECK(others.best_plan().copied.empty());
+  }
   SECTION("no more plans are run than asked for") {
     give_up_copies(trials, planning, both, 0);
     CHECK(trials.best_plan() == both);

@@ -15,7 +15,7 @@ void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& sta
     const Bytes size_a = planning.gaps[a].size, size_b = planning.gaps[b].size;
     return size_a != size_b ? size_a < size_b : a < b;
   });
-  GapPlan fastest;
+  std::optional<GapPlan> fastest;
   std::optional<Nanos> time;
   for (const std::uint32_t i : order) {
     if (trials.free() || most-- <= 0) break;
@@ -32,7 +32,7 @@ void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& sta
     fastest = std::move(mixed->plan);
     selection = std::move(less);
   }
-  if (!fastest.copied.empty()) trials.add(planning.gaps, fastest);
+  if (fastest) trials.add(planning.gaps, *fastest);
 }
 
 }  // namespace tidepool
