@@ -4,9 +4,9 @@
 # of a user's script, and then the demo. Only URL is replaced, by the path of the copy. Then checks the results.
 #   tests/bare_root.sh [FOLDER]     FOLDER: the root is made there and stays; without FOLDER, in a temporary folder,
 #                                   which is removed if all is well
-# The copy has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root, the
-# right to mount, debootstrap, git, python3 and a mirror. Prints "skipped: REASON" and exits with 0 if one of these is
-# missing; without the right to mount, it fails.
+# The copy has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root,
+# debootstrap, git, python3 and a mirror, and prints "skipped: REASON" and exits with 0 if one of these is missing. Also
+# needs the right to mount, and fails without it.
 #   MIRROR       a mirror of Debian 12; default: that of this machine's apt, if this is Debian 12
 #   TORCH        arguments of pip install; default "torch numpy" (wheels for CPUs alone are a tenth as large)
 set -euo pipefail

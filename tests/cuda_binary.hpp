@@ -108,8 +108,8 @@ inline std::string cubin(const std::vector<CudaKernel>& kernels) {
 
 enum class Packing { kNone, kLz4, kZstd };
 
-/// An LZ4 block without matches, for at least 15 bytes of content: a token, which stands for 15 bytes; the other bytes
-/// of the length, as bytes of 255 and a last byte; the content.
+/// An LZ4 block without matches, for at least 15 bytes of content: a token, which says that there are 15 bytes or more;
+/// the number of bytes beyond 15, as bytes of 255 and a last byte; the content.
 inline std::string lz4_block(const std::string& content) {
   const std::size_t more = content.size() - 15;
   return '\xf0' + std::string(more / 255, '\xff') + static_cast<char>(more % 255) + content;

@@ -1,5 +1,5 @@
 # Checks that clang-format 14 would change no C++ file. Other versions format differently.
-#   cmake -DROOT=<of the tree> -P format.cmake
+#   cmake -DROOT=<root of the tree> -P format.cmake
 find_program(CLANG_FORMAT NAMES clang-format-14)
 if(NOT CLANG_FORMAT)
   message("skipped: no clang-format-14 here")

@@ -11,7 +11,8 @@
 namespace tidepool {
 namespace {
 
-/// No sum of sizes or times of a trace exceeds this, so that sums of them cannot overflow.
+/// The sum of all sizes of a trace, and the sum of all its durations, are at most this, so that no sum of some of them
+/// can overflow. No start or launch is larger.
 constexpr std::int64_t kMostSum = std::int64_t{1} << 62;
 
 template <class Tag>

@@ -95,7 +95,8 @@ void become(char* const* words, const ChildOptions& options) {
   execvp(words[0], words);
 }
 
-/// "; expected a program, as in -- python3 train.py", if a command that cannot be run is the name of such a file.
+/// A hint for the message about a command that cannot be run: "; expected a program, as in -- python3 train.py", if the
+/// command is the name of a Python file; else "".
 std::string hint(const std::string& word) {
   std::error_code unknown;
   if (!word.ends_with(".py") || !std::filesystem::is_regular_file(word, unknown)) return "";

@@ -23,7 +23,7 @@ std::size_t complete_iterations(const Trace& trace);
 std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count);
 
 /// The complete iterations [first, first + count) and the steps between them, as a trace made like one_iteration().
-/// @throws InputError  "iterations 2 to 4: the trace has 3"
+/// @throws InputError  "2 iterations from number 2: the trace has 3, numbered from 0"
 Trace iterations(const Trace& trace, std::size_t first, std::size_t count);
 
 }  // namespace tidepool

@@ -24,7 +24,7 @@ class Validator::Backend {
   virtual ~Backend() = default;
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
-  /// The machine whose times a timed run has; the plan may have been made for another machine.
+  /// The machine for which the times of a timed run are predicted. @param machine  that of the plan
   virtual Machine timed_machine(const Machine& machine) const { return machine; }
   /// Called before each plan, because runs share state only with runs of the same plan.
   virtual void begin_plan() {}

@@ -29,8 +29,9 @@ struct ValidationOptions {
 
 /// The outcome of executing a plan.
 struct Validation {
-  std::string outcome = "ok", message;  ///< "error" for a mistake of the plan, else to_text(ExecutionOutcome); why
-  std::string device;                   ///< the device that executed it, if it has a name
+  /// `outcome` is "error" for a mistake of the plan, else to_text(ExecutionOutcome). `message` is the reason.
+  std::string outcome = "ok", message;
+  std::string device;  ///< the device that executed it, if it has a name
   /// Of all iterations (with cuda, without pinning and slow-down by copies). If an execution could not begin or did
   /// not end well, those of the plan file.
   Totals predicted;

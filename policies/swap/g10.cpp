@@ -21,14 +21,13 @@ namespace {
 /// p_k is the duration of slot k. mid(out) and mid(in) are the slots in which half of the bytes have moved, if the
 /// content leaves when the gap begins and is back when it ends. Copies use the bandwidth that earlier picks have left
 /// in their direction of the link (see BandwidthLedger). Of equal benefits, the larger duration * size wins. The gap is
-/// used if it is longer than
+/// used if the swap-in begins in a later slot than the swap-out ends, if the host has room, and if it is longer than
 ///   T_out + (1 + delta) * T_in,
-/// T the time of a copy, if the swap-in begins in a later slot than the swap-out ends, and if the host has room. Then
-/// both copies are entered into the ledger, and the size is subtracted from m_k in between. A gap that crosses the end
-/// of the step counts with all its slots; its copies take T_out and (1 + delta) * T_in and are not entered into the
-/// ledger. With the option `eager`, each swap-in that does not cross the end is then moved earlier, in the order in
-/// which they begin, as long as m_(k-1) is below the line by any amount. On a remaining shortage, the version with the
-/// latest next read is swapped out.
+/// where T is the time of a copy. Then both copies are entered into the ledger, and the size is subtracted from m_k in
+/// between. A gap that crosses the end of the step counts with all its slots; its copies take T_out and
+/// (1 + delta) * T_in and are not entered into the ledger. With the option `eager`, each swap-in that does not cross
+/// the end is then moved earlier, in the order in which they begin, as long as m_(k-1) is below the line by any amount.
+/// On a remaining shortage, the version with the latest next read is swapped out.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
 /// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), with three

@@ -24,8 +24,8 @@ namespace {
 /// in the order of accesses.
 ///
 /// With one machine, parameters are not exchanged with others, and stay. So do gradients and buffers that live within a
-/// phase; all of these make up the other content. A buffer that is fetched again during the access after its last one
-/// stays. O(kept buffers^2 * accesses) at worst.
+/// phase; all of these make up the other content. A buffer also stays between two of its accesses if at most one other
+/// access lies between them, since it would be fetched again during that one. O(kept buffers^2 * accesses) at worst.
 class GeePs final : public Policy {
  public:
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {

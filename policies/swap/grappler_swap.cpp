@@ -21,9 +21,10 @@ namespace {
 /// with t_use the first read after the peak and `uses` the number of reads after the peak, until the peak is below the
 /// memory. A tensor is swapped out when it has been made, and its first reader waits for that copy. It is swapped in
 /// separately for every reader after the peak. The trigger of a swap-in is the last op that the reader depends on and
-/// that ends before a certain time: the time at which all inputs of the reader have been made, less that of the copies
-/// at 16 GB/s. There is no swap-in for a reader without such an op, for the tensor's first reader, or if the trigger is
-/// not behind the previous reader. Tensors of 1024 B or less, tensors that live for 1 ms or less, and parameters stay.
+/// that ends before a certain time: the time at which all inputs of the reader have been made, less the time in which
+/// its swapped inputs are copied at 16 GB/s. There is no swap-in for a reader without such an op, for the tensor's
+/// first reader, or if the trigger is not behind the previous reader. Tensors of 1024 B or less, tensors that live for
+/// 1 ms or less, and parameters stay.
 /// The peak is searched at most `passes` times; a tensor is considered only once.
 ///
 /// This is not the rewriting of Meng et al. ("Training Deeper Models by GPU Memory Optimization on TensorFlow", 2017):

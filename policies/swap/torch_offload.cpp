@@ -19,7 +19,7 @@ namespace {
 ///
 /// Saved tensors are counted, including those that stay. When the n-th tensor is copied, the compute stream waits until
 /// the (n - stash)-th and all earlier ones have been copied, and releases them. The others are still alive when the
-/// backward phase begins. The first node that reads an offloaded tensor reads those of them that it needs in place;
+/// backward phase begins. The first node that reads an offloaded tensor reads its tensors in place if they are alive;
 /// after that node, the rest leaves too. A node's tensors are swapped in when the host reaches the node. The host runs
 /// ahead of the device, but the copying stream waits for the node before the previous one, so a swap-in starts one node
 /// ahead. With head=keep, tensors stay that are saved by the last product or convolution (the output projection) or by

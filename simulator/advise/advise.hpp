@@ -34,8 +34,8 @@ struct Change {
 struct Advice {
   Bytes base_peak;
   Bytes base_allocated;  ///< allocated_peak() of the step as it is
-  /// Bytes that PyTorch's default settings reserve. Only if "allocator" is tried, the tensors fit the capacity, and
-  /// these bytes do not.
+  /// Bytes that PyTorch's default settings reserve. Known only if "allocator" is tried, the tensors fit the capacity,
+  /// and these bytes do not.
   std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
   /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The

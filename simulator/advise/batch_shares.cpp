@@ -43,8 +43,8 @@ void BatchShares::find_cut(PassSpan passes) {
   }
 }
 
-/// Keeps the size of a gradient before its cast to the parameter's precision, too: of a buffer that is not larger than
-/// the gradient and whose last use is an op that makes the gradient from this buffer alone.
+/// Keeps the size of a gradient before its cast to the parameter's precision, too. Such a buffer is not larger than the
+/// gradient, and its last use is an op that makes the gradient from this buffer alone.
 void BatchShares::spare_gradients(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     if (step_.steps()[i].kind != StepKind::kRun) continue;
@@ -66,8 +66,8 @@ void BatchShares::spare_gradients(PassSpan passes) {
   }
 }
 
-/// Cuts the workspaces of ops that work on the batch, except those of cuBLAS: workspaces of ops with "mm" in their name
-/// (aten::mm, addmm, bmm, and gemm kernels).
+/// Cuts the workspaces of ops that work on the batch, except those of cuBLAS. A workspace counts as cuBLAS's if its op
+/// has "mm" in its name (aten::mm, addmm, bmm, and gemm kernels).
 void BatchShares::cut_workspaces(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     const Step& step = step_.steps()[i];

@@ -22,7 +22,7 @@ struct EarlyUpdates {
 /// Two ops of the optimizer belong to one update if they share a buffer that the step writes. The update runs directly
 /// after the last op of forward and backward that uses one of its buffers (a buffer that the step never writes does not
 /// count). Its temporary buffers move with it. A gradient that no other op uses later is freed after the update.
-/// Gradients from the step before that no op uses no longer exist. Everything else stays as recorded.
+/// A gradient that the previous step left and no op uses does not exist any more. Everything else stays as recorded.
 ///
 /// None if no update moves, or if hooks cannot make the updates. Hooks cannot if the step has several backward passes,
 /// because a hook would update after each pass. They also cannot if an update reads several gradients or changes one,

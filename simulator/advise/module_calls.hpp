@@ -30,7 +30,7 @@ std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::
 /// Whether a dotted path is the module or lies in it.
 bool lies_in(std::string_view path, std::string_view module);
 
-/// The position in Trace::steps() after the module's call that the op at `position` is in.
+/// The position in Trace::steps() after the call of the module in which the op at `position` runs.
 std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position);
 
 /// The position of the first allocation for the op at `position`.

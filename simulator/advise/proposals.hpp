@@ -39,8 +39,8 @@ std::vector<Change> selective_checkpoints(const Question& question);
 std::vector<Change> budgets(const Question& question);
 /// The best choices of modules whose saved tensors are copied to the host, at most two.
 std::vector<Change> offloads(const Question& question);
-/// The fewest micro-batches that fit, a power of two from 2 to 64; if none fit, the fewest whose peak is at most 1 % of
-/// the step's peak above the least one. The change has no bound.
+/// The fewest micro-batches that fit, a power of two from 2 to 64; if none fit, the fewest whose peak exceeds the least
+/// one by at most 1 % of the step's peak. The change has no bound.
 std::vector<Change> batches(const Question& question);
 /// Updates in backward, if they lower the peak.
 std::vector<Change> early_updates(const Question& question);

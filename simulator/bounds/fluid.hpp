@@ -22,8 +22,8 @@ struct FluidBound {
   double stall = 0;                        ///< ns: no plan stalls and recomputes for less time
   Resource limited_by = {};                ///< the resource behind most of it: see fluid_bound()
   std::vector<double> copied, recomputed;  ///< by absence: bytes in a best solution; empty if the time ran out
-  std::vector<double> waits;               ///< by op: ns lost before it in this solution
-  std::vector<double> prices;  ///< by op: ns that one byte less in memory during it would save; both are empty likewise
+  std::vector<double> waits;               ///< by op: ns lost before it in this solution; empty likewise
+  std::vector<double> prices;  ///< by op: ns that one byte less in memory during it would save; empty likewise
 };
 
 /// Every plan that keeps the order of the ops is a solution of this program, so its least value is a bound:

@@ -133,7 +133,7 @@ class WindowSearch {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
-    // Of contents that are read before p, and of which the host has a copy without a copy out only if they began there.
+    // Of the contents that are read before p and that, without a copy out, the host has only if they began there.
     std::vector<Beginning> began;
     std::vector<Bytes> sizes;
   };

@@ -22,8 +22,8 @@ struct Ramp {
   }
 };
 
-/// Time lost before an instant: the larger of the cost of copies out, and of the joint cost of copies out and copies in
-/// of content that began on the host.
+/// Time lost before an instant, the larger of two costs: the cost of the copies out alone; and the joint cost of the
+/// copies out and of those copies in whose content began on the host.
 struct Before {
   Ramp out, both;
   double operator()(double bytes) const { return std::max(out(bytes), both(bytes)); }

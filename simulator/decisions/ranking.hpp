@@ -28,7 +28,7 @@ struct Ranking {
 };
 
 /// The ranking of all candidates. `before` is the policy's order. O(n).
-/// @param ranked  each candidate, after the key by which it is compared
+/// @param ranked  for each candidate, the key by which `before` compares it, and the candidate
 template <class Key, class Before>
 Ranking rank(std::string score, std::vector<std::pair<Key, RankedVersions>> ranked, Before before) {
   Ranking ranking{std::move(score), {}, ranked.size()};

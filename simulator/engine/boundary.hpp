@@ -42,8 +42,8 @@ int longest_cycle(std::span<const Boundary> boundaries);
 /// Sums of times, copied bytes and counts over all of `iterations`.
 Totals sum_of(std::span<const Totals> iterations);
 
-/// Mean costs of the last `cycle` of `iterations`: times, bytes copied and counts are the sums over those divided by
-/// their number, rounded to the nearest whole number, halves up. Peaks and the number of actions are those of all
+/// Mean costs of the last `cycle` of `iterations`. Times, copied bytes and counts are summed over these iterations and
+/// divided by `cycle`, rounded to the nearest whole number, halves up. Peaks and the number of actions are those of all
 /// iterations; Timeline::totals() never lowers them.
 Totals mean_of_last(std::span<const Totals> iterations, int cycle);
 

@@ -17,7 +17,8 @@ class CountedMemory {
   /// `size` bytes may be written from `free_from` on.
   void release(Bytes size, const Moment& free_from);
 
-  /// The moment from which a new place may be written. With several streams, its bytes do not wait any more.
+  /// The moment from which a new place may be written. With several streams, the bytes that the place takes are no
+  /// longer among those that wait.
   /// @param held  bytes of all other places
   Moment take(Bytes size, Bytes held);
 

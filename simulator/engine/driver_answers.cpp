@@ -137,8 +137,8 @@ void Driver::lose_last(std::vector<Action>& wishes) const {
   });
 }
 
-/// Drops content that the program does not read again, although its buffer is not freed yet. Afterwards the driver does
-/// not bring this content back before the loss of other content.
+/// Drops content that the program does not read again, although its buffer is not freed yet. When other content is
+/// about to be lost later, the driver does not bring this content back.
 void Driver::lose_unread(VersionId v) {
   state(v).wanted = false;
   const bool loses = anchored(v);

@@ -16,9 +16,10 @@ struct ExposedCopies {
   Nanos of(VersionId v) const { return in[v.index()] + out[v.index()]; }
 };
 
-/// Replays a realised plan. An op's wait for inputs is charged to the last to end of the copies that bring them; its
-/// wait for places, to the last to end of the copies that emptied places since the previous op. If the wait is longer
-/// than that copy, the rest is charged to the copies before it in the same direction, one after the other.
+/// Replays a realised plan. An op's wait for inputs is charged to one of the copies that bring them: the one that ends
+/// last. Its wait for places is charged to one of the copies that emptied places since the previous op: again the one
+/// that ends last. If the wait is longer than that copy, the rest is charged to the copies before it in the same
+/// direction, one after the other.
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

@@ -18,7 +18,7 @@ struct DryRecording {
   bool stopped = false;  ///< the job ran out of its wall time
   std::string failure;   ///< the job's last line of output if the job or the recorder failed (never empty); else ""
   std::string hint;      ///< what the recorder said about a dry run's zeros, as a possible reason; "" if nothing
-  std::string said;      ///< the last lines of output if one of them failed
+  std::string said;      ///< the last lines of output if the job or the recorder failed; else ""
 };
 
 /// A job ran out of its wall time before it used the device, so that there is no trace of it.

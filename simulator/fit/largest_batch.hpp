@@ -25,11 +25,11 @@ struct LargestBatch {
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
 
-/// Searches the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost in
-/// proportion to the batch. So after batches 1 and 2, each trial is the batch at which the line through two earlier
+/// Searches for the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost
+/// in proportion to the batch. So after batches 1 and 2, each trial is the batch at which the line through two earlier
 /// trials meets `capacity`, but at most eight times the largest batch that fits. Trials prove the answer: it fits, and
-/// it is `most` or a batch one larger does not fit. A trial without a result ends the search without this proof: its
-/// job failed, or takes far less memory than a smaller batch.
+/// it is `most` or a batch one larger does not fit. A trial ends the search without this proof if its job failed, or if
+/// it takes less than nine tenths of the memory of a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

@@ -248,7 +248,7 @@ Nanos Choices::first_use(const Move& move) const {
 
 /// Adds the move for every time by which bytes for its places can be free, with every set of drops that frees enough
 /// bytes by that time. The move takes the bytes that are free last, and some bytes of every dropped version. So a set
-/// need not be minimal: the move may leave bytes that are free earlier to an op of another stream.
+/// need not be minimal: an op of another stream may want the bytes that are free earlier and that the move leaves.
 void Choices::choose_bytes(Move& move, Bytes wanted, Set may_go) {
   if (wanted == Bytes{}) return add(move);
   const auto free_from = [&](std::size_t v) { return std::max(s_->last_use[v], s_->ready[v]); };

@@ -4,7 +4,7 @@
 
 namespace tidepool::optimum {
 
-/// Begins the next iteration. Content that ends with this one has no further use, except copies on the host of the
+/// Begins the next iteration. Content that ends with this one has no further use, except the host copies of the
 /// step's outputs. @return  false if some content has ended without use
 bool Purpose::next_iteration(const TinyStep& step, const State& before) {
   Purpose next;

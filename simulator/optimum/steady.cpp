@@ -31,11 +31,12 @@ class IterationSearch {
 
   enum class End : std::uint8_t { kNothingLeft, kFound, kGaveUp };
 
-  /// Every iteration moves all times earlier by TinyStep::shift. Searches a sequence of iterations after which the
+  /// Every iteration moves all times earlier by TinyStep::shift. Searches for a sequence of iterations after which the
   /// state recurs at an earlier time: its mean time is below the shift. The sequence begins at time 0 without copies
   /// under way. If plans may swap, all content is on the host then, and any part of it also on the device: no state
   /// with the same content on the device is better. A cycle whose mean is below the shift can be begun so that all
-  /// later iterations begin before 0. So the search does not continue sequences in which one begins at 0 or later.
+  /// later iterations begin before 0. So the search does not continue sequences in which a later iteration begins at
+  /// 0 or after it.
   /// @param improves  whether repeating found(), from start() on, is good enough to end the search
   template <class Improves>
   End find_cycle(Improves improves) {
@@ -52,7 +53,7 @@ class IterationSearch {
     });
   }
 
-  /// Searches moves from the beginning of a run to an iteration that begins with the content of `to` in the same
+  /// Searches for moves from the beginning of a run to an iteration that begins with the content of `to` in the same
   /// places.
   End find_way(const State& to) {
     reach(State{}, kNone, Move{}, Purpose{}, false);

@@ -55,7 +55,7 @@ class Follower {
   std::optional<std::size_t> before_jump_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> windows_;  // last positions of windows by hash, ascending
   std::vector<Bytes> recent_;                                            // the last kWindow requests, oldest first
-  std::size_t since_deviation_ = kWindow;                                // number of requests since then
+  std::size_t since_deviation_ = kWindow;                                // number of requests since the last deviation
   std::int64_t resynchronised_ = 0;
 };
 

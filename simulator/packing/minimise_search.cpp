@@ -105,8 +105,8 @@ void Minimiser::search_large() {
   }
 }
 
-/// Either searches for the pieces of large areas alone or repairs the best layout: the one of the two with less work so
-/// far.
+/// Makes an attempt to place the pieces of large areas first, or an attempt to repair the best layout: whichever of the
+/// two searches has had less work so far.
 void Minimiser::improve(Improvement& improvement) {
   if (improvement.repair.work() < improvement.coarse.work())
     attempt_repair(improvement.repair);
@@ -135,7 +135,8 @@ void Minimiser::attempt_coarse(CoarseSearch& coarse, std::size_t turn) {
   if (found) keep_found(*found);
 }
 
-/// Lowers the best layout by a share of the gap, which grows with each success and shrinks with each failure.
+/// Tries to lower the best layout by a share of the gap. The share grows with each success and shrinks with each
+/// failure.
 void Minimiser::attempt_repair(EjectionSearch& repair) {
   constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // most work: kLeast or, if more, a kPart-th of all so far
   constexpr double kSmallest = 1.0 / 1024;
@@ -183,8 +184,8 @@ std::uint32_t Minimiser::guided_middle(const std::vector<std::int64_t>& best, st
   return life.first + random_.below(life.last - life.first);
 }
 
-/// Looks for a low layout of a window that grows. If the window does not grow to the whole of part_, tries to complete
-/// its layout to a higher one.
+/// Looks for a low layout of a window that grows. If the window does not grow to the whole of part_, looks for a layout
+/// of part_ that is near the window's layout and may be higher.
 void Minimiser::attempt_windows(WindowSearch& windows, ExactSearch& completion) {
   constexpr std::uint64_t kFailures = 2'000;
   constexpr double kSmallest = 1.0 / 64;

@@ -89,8 +89,8 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  // The free rest of the device serves small requests from 2 MiB on. From 10 MiB on it serves requests of its own size,
-  // since a request of 10 MiB or more gets a segment of the request's size.
+  // If the device has 2 MiB left, they serve small requests. If it has 10 MiB or more left, they serve a request of
+  // their own size, since a request of 10 MiB or more gets a segment of the request's size.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize

@@ -42,8 +42,8 @@ struct JobPlans {
 /// contains the recorded time of the host.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
-/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may use the
-/// rank's waits for copies and recomputation. When the plans run, a rank that is late for a collective makes the other
+/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may copy
+/// and recompute while its rank waits. When the plans run, a rank that is late for a collective makes the other
 /// ranks wait. Each rank has its part of the machine, see share_of(). Only one step is simulated; it begins with all
 /// state on the device, unless a policy puts state on the host. Results are the same for any number of threads.
 /// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."

@@ -46,8 +46,8 @@ std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& 
 /// The part of a rank's own time that changes.
 enum class OwnTime : std::uint8_t { kAll, kOps, kHost };
 
-/// The program with its own time multiplied by `factor`: the time of ops other than collectives and host waits, that of
-/// the host between launches and in host waits, or both.
+/// The program with its own time multiplied by `factor`: the time of ops other than collectives and host waits, the
+/// host's time between launches and in host waits, or both.
 RankProgram scaled(RankProgram program, double factor, OwnTime what);
 
 }  // namespace tidepool

@@ -32,7 +32,7 @@ std::vector<Occupant> occupants_at_end(const Trace& trace, const History& histor
   return occupants;
 }
 
-/// Order of next uses: a later one ranks higher, and none ranks highest.
+/// Order of next uses: a later one ranks higher, and a buffer without a next use ranks highest.
 std::size_t rank(OpId next_use) { return next_use.valid() ? next_use.index() : ~std::size_t{}; }
 
 Remedy attempt(const Trace& trace, RunSpec spec, const Spec& pool, const PolicyChain& policy) {

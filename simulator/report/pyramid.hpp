@@ -24,9 +24,9 @@ struct Level {
 
 /// The same picture in cells of time, for a scale at which a cell is at most a pixel wide. Times are moved outwards to
 /// multiples of `cell`; addresses do not change. Two tiles with equal begin and end become one if they overlap in
-/// address. If they only touch, they become one if last - first of both is below `height`, or if that of one is and
-/// both are of one kind. The new tile covers exactly the area of the old ones together, and has the kind of the one
-/// with the largest area. O(n log n).
+/// address. If they only touch, they become one if both are lower than `height`, or if one is and both are of one
+/// kind. The new tile covers exactly the area of the old ones together, and has the kind of the one with the largest
+/// area. O(n log n).
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height);
 
 /// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. A cell lasts from a millionth to

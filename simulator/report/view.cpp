@@ -29,7 +29,7 @@ std::string repeated(std::string_view sign, std::size_t count) {
   return text;
 }
 
-/// For each column, the point with the largest sum: of the changes in the column and the last point before it.
+/// For each column, the point with the largest sum among the changes in the column and the last point before it.
 std::vector<MemoryPoint> columns_of(const History& history, std::size_t columns) {
   std::vector<MemoryPoint> largest(columns);
   const Nanos duration = std::max(Nanos{1}, history.end - history.begin);

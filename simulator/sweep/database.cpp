@@ -64,7 +64,7 @@ Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
   return {};
 }
 
-/// A value of a query. Its type is that of the value, since columns of a query have none.
+/// A value of a query. SQLite gives the type of each value, since columns of a query have no types.
 Value value_of(sqlite3_stmt* statement, int column) {
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:

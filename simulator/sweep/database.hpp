@@ -94,8 +94,8 @@ class Database {
   /// @throws Disagreement  if a row and the stored row of its key have different results, and neither failed
   /// @throws std::runtime_error  if the file cannot be written
   void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
-  /// Stored measurements are never replaced, and one that is stored already is ignored. If a different one has the same
-  /// repeat number, the new one gets the number after the largest.
+  /// Adds measurements and replaces none. A measurement that is stored already is ignored. If a different one with the
+  /// same repeat number is stored, the new one gets the number after the largest.
   void insert(std::span<const MeasuredRun> measurements);
   void insert(const SweepRequest& request);
 

@@ -11,8 +11,8 @@ namespace tidepool::tests {
 
 /// About `ops` ops of a residual network: per layer one op forward (every fourth also reads the input of the layer
 /// four before it) and two backward, for the input and for the parameter; then one update in place per parameter. A
-/// layer's output lives until its backward ops, a gradient until it is read. Sizes of a kind and times vary by a factor
-/// of up to 8.
+/// layer's output lives until its backward ops, a gradient until it is read. Times vary by a factor of up to 8, and so
+/// do the sizes of buffers of one kind.
 inline Trace training_trace(int ops, std::uint64_t seed = 1) {
   using Touch = TraceBuilder::Touch;
   const int layers = ops / 4;

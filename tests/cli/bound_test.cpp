@@ -30,7 +30,8 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   std::vector<Json> seen;
   for (std::string line; std::getline(lines, line);) seen.push_back(Json::parse(line));
   REQUIRE(seen.size() == 3);
-  // A backward op needs a gradient, an activation and the gradient that it makes at once. x_0 must stay, too: 4000 B.
+  // A backward op needs three versions at once: a gradient, an activation and the gradient that it makes. x_0 must
+  // stay, too: 4000 B.
   CHECK(seen[0]["feasible"] == false);
   CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be recomputed, takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));

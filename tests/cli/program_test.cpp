@@ -56,7 +56,7 @@ TEST_CASE("messages that cannot be printed do not change the exit code") {
 TEST_CASE("a command that is run has the standard streams that the program has") {
   const ScratchFolder scratch;
   const std::string record = "record --torch --no-gpu -o '" + scratch.file("a.tide") + "' -- sh -c ";
-  // The job ends with 1 for each open stream of 0, with 2 for 1, and with 4 for 2. 8 says that it ran.
+  // The job's exit code is 8, plus 1 if its stdin is open, 2 if its stdout is, and 4 if its stderr is.
   const std::string job =
       "'code=8; test -e /proc/self/fd/0 && code=$((code + 1)); test -e /proc/self/fd/1 && code=$((code + 2)); "
       "test -e /proc/self/fd/2 && code=$((code + 4)); exit $code' ";

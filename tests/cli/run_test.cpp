@@ -9,7 +9,8 @@ namespace tidepool::run_test {
 
 namespace {
 
-/// What `run` says after a job under a.plan for a.jsonl in `folder` that leaves this report; the exit code is checked.
+/// What `run` says after a job that leaves this report; the exit code is checked. The folder has the plan a.plan for
+/// the trace a.jsonl.
 std::string said_of(const ScratchFolder& folder, const std::string& report, int code) {
   std::ofstream{folder.file("report")} << report;
   const ProgramResult result =

@@ -277,7 +277,8 @@ TEST_CASE("a search for a plan ends on request") {
   const ScratchFolder scratch;
   const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
   const std::string plan = scratch.file("tide.plan");
-  // A search that would take hours. The signal may come while the trace is read, before anything asks for it.
+  // A search that would take hours. A signal that comes while the trace is read ends the program without a message;
+  // then the next one comes later.
   std::string err;
   for (int seconds = 2; seconds <= 50 && err.empty(); seconds *= 5) {
     const std::string line = fmt::format(

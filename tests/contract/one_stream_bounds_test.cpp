@@ -122,8 +122,8 @@ std::optional<Nanos> time_of(const Trace& trace, const RunSpec& spec) {
 
 /// Compares the time of every policy with every bound on it, over the steps of the seeds first to first + count - 1.
 void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
-  // By bound: the number of runs compared with it, and the number of those less than 5 % above it where it is above the
-  // critical path.
+  // By bound: the number of runs that are compared with it; and how many of these take less than 5 % longer than the
+  // bound, while the bound is above the critical path.
   std::map<std::string, int> compared, close;
   std::vector<std::string> policies{"tide(with=swap,effort=1)", "tide(with=order+swap,effort=1)"};
   for (const PolicyInfo* policy : all_policies()) policies.push_back(tests::quick_spec(*policy));

@@ -20,7 +20,7 @@ TEST_CASE("on BERT, g10 takes at least the time of the bound, and at most that o
     int batch;
     Nanos time;        // of an iteration at 40 GiB
     double bound;      // s, if every copy is made anew
-    double simulated;  // s, by their simulator with an SSD as fast as the host; at batch 256: of 3.2 GiB/s
+    double simulated;  // s, by their simulator with an SSD as fast as the host, but of 3.2 GiB/s at batch 256
   };
   for (const Line& line : {Line{256, 7'285'466'083_ns, 7.285, 7.311}, Line{512, 12'913'265'831_ns, 12.025, 13.313}}) {
     const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", line.batch));

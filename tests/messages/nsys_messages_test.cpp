@@ -26,8 +26,8 @@ std::string changed(const std::string& sql) {
 
 constexpr std::size_t kPage = 512;
 
-/// An inner page of a table. Its 80 entries name one cell, and its last child is the child of that cell: 81 times
-/// `child`, the number of a page.
+/// An inner page of a table with 81 children, all of them the page with the number `child`: its 80 entries name one
+/// cell, and its last child is the child of that cell, too.
 std::string inner_page(char child) {
   constexpr std::size_t kCells = 80, kCell = kPage - 5;
   std::string page(kPage, '\0');

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares peaks of `min-cut` with a budget with those of models that torch.compile partitions with the same
+"""Compares peaks of `min-cut` under a budget with peaks of models that torch.compile partitions under the same
 activation_memory_budget.
 
     PYTHON tests/recording/budget_table.py [--models vit,...] [--budgets 1,0.5,0.2] [--keep FOLDER]

@@ -2,9 +2,10 @@
 
     torchrun --nproc-per-node 8 galvatron_job.py PP,TP,VOCABULARY_TP,CHECKPOINT,LAYERS,BATCH,TOKENS...
 
-Layers are divided over tensor-parallel groups with sequence parallelism (Korthikanti et al. 2022, section 4.2), and
-over the other ranks of a stage with FSDP (FULL_SHARD, parameters in fp32, computation and reduction in bf16); embedding
-and output projection have a tensor-parallel degree of their own. There is one micro-batch, and a pipeline sends it
+A slice is the model with LAYERS layers, divided over the ranks in one way; each argument is one. Layers are divided
+over tensor-parallel groups with sequence parallelism (Korthikanti et al. 2022, section 4.2), and over the other ranks
+of a stage with FSDP (FULL_SHARD, parameters in fp32, computation and reduction in bf16); embedding and output
+projection have a tensor-parallel degree of their own. There is one micro-batch, and a pipeline sends it
 through all stages before it comes back. The first and the last rank print a line of JSON for each slice: MiB that are
 allocated before forward, after forward, after backward, and at most in between (the definitions of Galvatron's
 RuntimeProfiler). They are those of the third iteration, the second one that begins with the optimizer's state.
@@ -52,7 +53,7 @@ def reduced(x, group):
 
 
 class Product(torch.autograd.Function):
-    """x W^T. With a group, x is a part of the sequence, and W has the rows of a part of the columns of the product."""
+    """x W^T. With a group, x is this rank's part of the sequence, and W has only the rows for this rank's columns of x W^T."""
 
     @staticmethod
     def forward(ctx, x, weight, group):

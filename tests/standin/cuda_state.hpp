@@ -74,9 +74,9 @@ inline std::uint32_t correlation() {
   return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
 }
 
-/// The error with which cuFuncGetParamInfo refuses handles of kernels. Success without the fault "kernel-handles", with
-/// which the handles of launches are those of kernels, not of functions. The error is CUDA_ERROR_INVALID_VALUE if the
-/// value of the fault is "value", otherwise CUDA_ERROR_INVALID_HANDLE, as it always is for cuFuncGetName.
+/// The error with which cuFuncGetParamInfo refuses handles of kernels. Success without the fault "kernel-handles". With
+/// this fault, launches have handles of kernels instead of functions, and the error is CUDA_ERROR_INVALID_VALUE if the
+/// value of the fault is "value", otherwise CUDA_ERROR_INVALID_HANDLE. cuFuncGetName always refuses with the latter.
 inline CUresult refusal_of_kernels() {
   static const std::string fault = standin::fault("kernel-handles");
   if (fault.empty()) return CUDA_SUCCESS;

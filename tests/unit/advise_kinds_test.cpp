@@ -17,9 +17,9 @@ Advice advice_for(const Trace& trace, Bytes capacity, const char* kind) {
 }  // namespace
 
 TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
-  // At most 445 B are live. If the two tensors a (60 B each) are dropped, whose ops are cheap, at most 385 B are live.
-  // Of the 340 B of kept tensors besides the inputs, 220 B are left, which is within every budget down to 0.65. Two
-  // gelu of 10 us run again, beside 14 ops of 10 us.
+  // At most 445 B are live. The two tensors a (60 B each) are made by cheap ops. If both are dropped, at most 385 B are
+  // live. Of the 340 B of kept tensors besides the inputs, 220 B are left, which is within every budget down to 0.65.
+  // Two gelu of 10 us run again, beside 14 ops of 10 us.
   const tests::TwoBlocks blocks{.names = "aten::"};
   const Advice advice = advice_for(blocks.trace, 400_B, "budget");
   CHECK(advice.base_peak == 445_B);

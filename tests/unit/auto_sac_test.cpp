@@ -43,7 +43,7 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
   CHECK(model.of("block.1").temporary == 160_B);
   CHECK(model.of("block.0").temporary == 150_B);
   CHECK(model.of("block.1").gradients == 0_B);
-  // Two outputs, each rounded up to 512 B. The output of the last op is that of the region, and does not count.
+  // Two outputs, each rounded up to 512 B. The last op's output is the region's output, so it does not count.
   CHECK(model.of("block.0").made == 1024_B);
   CHECK(model.of("block.0").runtime == 30_us);
   CHECK(model.of("block.0").returned == 3);
@@ -66,7 +66,8 @@ TEST_CASE("modules give up as many bytes as the budget asks for; a budget one by
   CHECK(all->modules[0].given_up == Approx(1));
   CHECK(all->peak == 345_B);
   // Shares of bytes and of time: (0, 0), (1/2, 1/3), (1, 1). Each point takes the time of the next one and moves right
-  // by 0.01. The line through (0.01, 1/3) with slope 4/3 is at 1.653 for all bytes; of 30 us, that is 49.6 us.
+  // by 0.01. All bytes are the share 1: there, the line through (0.01, 1/3) with slope 4/3 is at 1.653. 1.653 times 30
+  // us is 49.6 us.
   CHECK(all->recompute == Nanos{49'600});
   CHECK_FALSE(choose_modules(model.stats, 344_B, 1));
 }

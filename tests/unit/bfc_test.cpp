@@ -110,7 +110,7 @@ TEST_CASE("bfc gives free regions back only with garbage collection") {
     const Block b = t.place(8_MiB).value();  // two regions of 16 MiB
     t.pool->release(a);
     CHECK(t.place(20_MiB).has_value() == found);
-    // With it, 16 MiB are released, and the new region has the other 24 MiB.
+    // With garbage collection, 16 MiB are released, and the new region has the other 24 MiB.
     CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));
     CHECK(t.place(8_MiB).has_value());
     CHECK(b.size == 8_MiB);

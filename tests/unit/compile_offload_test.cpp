@@ -45,8 +45,8 @@ TEST_CASE("with prefetch a swap-in begins so early that the ops before its use t
   // there; the loss (10 ns) is too short for it. So x_3 starts after the loss, and layer 4 waits for all of its 90 ns.
   const Result enough = exact_run_that_ends_well(four_layers(90_B), "compile-offload(least=2B,bandwidth=1000000000B)");
   CHECK(enough.totals.stall.h2d.count() == 90);
-  // The policy assumes twice the machine's rate: x_1 gets 75 ns beside layer 3 (100 ns) and is 50 ns late; so is x_2.
-  // Layer 4 waits for 150 ns.
+  // The policy assumes twice the machine's rate, so 75 ns for a copy of 150 ns. x_1 is placed before layer 3 (100 ns),
+  // so it is 50 ns late; so is x_2. Layer 4 waits for 150 ns.
   const Result late = exact_run_that_ends_well(four_layers(150_B), "compile-offload(least=2B,bandwidth=2000000000B)");
   CHECK(late.totals.stall.h2d.count() == 250);
   // The policy assumes half the machine's rate: x_1 needs 180 ns and joins first. After layer 3 it still needs 80 ns,
@@ -68,7 +68,8 @@ TEST_CASE("if a step has products, convolutions or attention, only these count f
   layers[1].name = "op";
   layers[2] = {"aten::mm", 100_ns, 50_ns, 90_B};
   CHECK(exact_run_that_ends_well(layer_trace(layers, 10_B), policy).totals.stall.h2d.count() == 120);
-  // Layer 3 takes 100 ns, so x_1 is placed before it. Layer 4 (10 ns) hides nothing of x_2: layer 3 waits for 80 ns.
+  // Layer 3 takes 100 ns, so x_1 is placed before it. Layer 4 (10 ns) is no product, so x_2 starts after the loss,
+  // behind x_3. It is copied beside layer 4, and layer 3 waits for the other 80 ns.
   layers[2].backward = 100_ns;
   layers[3].backward = 10_ns;
   CHECK(exact_run_that_ends_well(layer_trace(layers, 10_B), policy).totals.stall.h2d.count() == 170);

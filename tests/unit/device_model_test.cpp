@@ -196,9 +196,9 @@ TEST_CASE("the host submits copies one after the other, and a copy begins after 
   machine.submit = 4_ns;  // both copies are submitted before op0 has ended
   CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 10_ns + 1000_ns + 10_ns);
   machine.submit = 400_ns;
-  machine.chunk = 500_B;  // 2 pieces each: w's are submitted by 1200 ns and, while the first is copied, 1600 ns
+  machine.chunk = 500_B;  // 2 pieces each: w's are submitted by 1200 and 1600 ns, the second while the first is copied
   CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 1200_ns + 1000_ns + 10_ns);
-  machine.submit = 600_ns;  // by 1800 and 2400 ns: the second piece waits for the host
+  machine.submit = 600_ns;  // w's are submitted by 1800 and 2400 ns, so the second waits for the host
   CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 2400_ns + 500_ns + 10_ns);
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them
   }
   // Five waits are needed: copy out after op 0, the end of a's first place after copy out, op 1 after that end, op 2
   // after copy in, the end of a's second place after op 2. Copy in waits for copy out and for op 1, which follows copy
-  // out, so it needs only one of these two waits. The other two follow from the needed ones.
+  // out, so it needs only one of these two waits. The last two of the nine waits follow from the five needed ones.
   CHECK(waits == 9);
   CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
 }

@@ -115,8 +115,9 @@ TEST_CASE("a whole plan that cannot be carried out ends the run with the reason"
 }
 
 TEST_CASE("planners follow the best plan of a tiny step, alone and repeated") {
-  // b begins when w has left. Alone, the step begins with w on the host, 1000 + 100 + 1000 + 300 ns, or on the device,
-  // where w must be again at the end: 100 + 1000 + 300 + 1000 ns. Repeated, w leaves and comes back once an iteration.
+  // b begins when w has left. A single step takes 1000 + 100 + 1000 + 300 ns if it begins with w on the host. If w is
+  // on the device at first, it must be there again at the end: 100 + 1000 + 300 + 1000 ns. In a repeated step, w leaves
+  // and comes back once an iteration.
   const Trace trace = updated_weight();
   for (const char* pool : {"ideal", "best-fit"})
     for (const char* policy : {"tide", "tide(with=swap)"}) {

@@ -113,7 +113,7 @@ TEST_CASE("a job without memory for the workspaces of its convolutions is predic
 }
 
 TEST_CASE("a job fits if it fits after its allocator releases cached segments") {
-  // 8000 MiB are cached when 9000 MiB are requested: 17000 MiB in all. The device has 14810 MiB.
+  // 8000 MiB are cached when 9000 MiB are requested: 17000 MiB in all. 14810 MiB are left beside the context.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -143,8 +143,8 @@ TEST_CASE("a job with fragmented memory fits with expandable segments") {
 }
 
 TEST_CASE("missing bytes are counted from the least capacity that is enough, not from the unlimited memory") {
-  // 8000 MiB are cached when 15000 MiB are requested. Once they are released, 15000 MiB are enough; the device has
-  // 14810.
+  // 8000 MiB are cached when 15000 MiB are requested. Once they are released, 15000 MiB are enough; 14810 MiB are left
+  // beside the context.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -176,7 +176,7 @@ TEST_CASE("a prediction is never below the recorded memory of the job") {
   const Fit fit = predict_fit(trace, t4(), "pytorch", kMiB * 150);
   CHECK(fit.reserved == kMiB * 150);
   CHECK(fit.allocator.unlimited == kMiB * 150);
-  CHECK(fit.allocator.needs == kMiB * 130);  // settings are compared by the model's result
+  CHECK(fit.allocator.needs == kMiB * 130);  // the model's result, by which settings are compared
   CHECK(predict_fit(trace, t4(), "pytorch", kMiB * 100).reserved == kMiB * 130);
 }
 

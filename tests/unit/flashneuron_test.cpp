@@ -62,7 +62,8 @@ std::vector<Copy> copies(const Trace& trace, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("FlashNeuron offloads tensors in their order of appearance until the others fit") {
-  // The peak is 450 B. Beside the parameter and the 100 B that an op uses, 201 or 200 B are left: b and c take 200 B.
+  // The peak is 450 B. Beside the parameter and the 100 B that an op uses, 201 or 200 B are left. What stays must be
+  // less than that; b and c have 200 B.
   const Trace trace = three_tensors();
   const VersionId a = trace.made(OpId{0})[0], b = trace.made(OpId{1})[0];
   CHECK(copies(trace, 450_B).empty());

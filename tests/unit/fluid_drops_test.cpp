@@ -61,7 +61,7 @@ TEST_CASE("the fluid plan beside given drops: waits for copies, or a rerun") {
   CHECK(copies->time / kMilli == Approx(600).margin(0.01));
   CHECK(copies->shares[0] == Approx(1).margin(1e-6));
   CHECK(in_millis(copies->start) == std::vector<double>{0, 200, 300, 500, 600});
-  // One byte less in memory would save one byte on each link.
+  // One byte less in memory would save the copy of one byte, 1 ns, on each link.
   CHECK(std::accumulate(copies->prices.begin(), copies->prices.end(), 0.0) == Approx(2).margin(1e-6));
   const auto dropped = fluid_copies(step.planning, {0});
   REQUIRE(dropped);

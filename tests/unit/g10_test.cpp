@@ -101,7 +101,7 @@ TEST_CASE("G10 does not use a gap if the copies of other gaps have taken its ban
 
 TEST_CASE("G10 takes the gap with the largest benefit, and stops when the peak is below its line") {
   const Trace trace = around_b({60_B, 100_B, 70_B}, {200_ns, 500_ns, 200_ns}, 1, 200_B);
-  // The peak is 430 B; 330 B without the buffer of 100 B; 260 B without that of 70 B as well.
+  // The peak is 430 B; 330 B without the buffer of 100 B; 260 B if the buffer of 70 B is absent as well.
   CHECK(planned(trace, 330_B, "g10(line=1)") == std::vector<Bytes>{100_B});
   CHECK(planned(trace, 329_B, "g10(line=1)") == std::vector<Bytes>{100_B, 70_B});
   CHECK(planned(trace, 330_B, "g10(line=0.99)") == std::vector<Bytes>{100_B, 70_B});

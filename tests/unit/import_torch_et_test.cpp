@@ -231,7 +231,7 @@ TEST_CASE("streams of different devices are different, and activities of a devic
         R"( "args": {{"device": {4}, "stream": 7, "correlation": {3}}}}})",
         name, begin, id, begin + 1, device, duration);
   };
-  // The second kernel of "relu" ran on the other device, like that of an operator that copies between devices.
+  // The second kernel of "relu" ran on the other device, as a kernel of an operator that copies between devices may.
   const Input profile{"p.json", R"({"traceEvents": [)" + launched(2, "aten::relu", 10, 0, 3) + "," +
                                     launched(2, "aten::relu", 30, 1, 4) + "," + launched(3, "aten::neg", 50, 1, 5) +
                                     "]}"};

@@ -57,7 +57,7 @@ TEST_CASE("requests get their planned places, with sizes in the layout's granule
 TEST_CASE("requests that are not planned go above the plan, then into its holes, then beyond the arena") {
   Planned planned{"128B"};
   CHECK(planned.under.place(64_B) == Block{384_B, 64_B});    // not planned: placed in the fallback region [384, 512)
-  CHECK(planned.under.place(128_B) == Block{0_B, 128_B});    // too large for its rest of 64 B: in a hole of the plan
+  CHECK(planned.under.place(128_B) == Block{0_B, 128_B});    // larger than the region's last 64 B: in a plan's hole
   CHECK(planned.under.place(100_B) == Block{128_B, 128_B});  // planned at 0, which is taken: placed in the next hole
   CHECK(planned.under.place(40_B) == Block{448_B, 64_B});
   CHECK(planned.count("beyond") == 0);

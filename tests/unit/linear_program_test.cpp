@@ -67,7 +67,7 @@ TEST_CASE("a linear program is solved, and its multipliers prove the value") {
 TEST_CASE("any multipliers bound a linear program from below") {
   const LinearProgram program = textbook(false);
   CHECK(program.dual_bound(std::vector<double>{0, 0}) == Approx(-29));    // x = 3, y = 10
-  CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // -8 from the row, -1 for each of 3 x
+  CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // -8 from the row, and -1 * 3 from x
   CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // another multiplier gives a weaker bound
   CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // without a lower side, these prove nothing
 }

@@ -121,8 +121,8 @@ struct MixedOp {
   }
 };
 
-/// Drops a1 or b for c, which is allowed. When that version must be recomputed, it releases the driver's lock on the
-/// version that op1 is about to replace in place, and drops that version. So the fault is in the driver's own state.
+/// Drops a1 or b for c, which is allowed. When that version must be recomputed, the policy releases the driver's lock
+/// on a0, which op1 is about to replace in place, and drops a0. So the fault is in the driver's own state.
 class LetsTheParentGo final : public Policy {
  public:
   LetsTheParentGo(const MixedOp& step, VersionId first) : step_{step}, first_{first} {}

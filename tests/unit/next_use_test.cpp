@@ -91,8 +91,9 @@ TEST_CASE("each cost counts the absent versions that its definition names") {
 }
 
 TEST_CASE("the next use of a parent is that of its absent child, if this comes first") {
-  // The child costs nothing and is dropped first. It is read next, and then the parent is needed, long before it is
-  // read itself. So of the two buffers of 10 ns, the other one is dropped, although it is read before the parent.
+  // The child costs nothing and is dropped first. The next read is of the child, and recomputing it needs the parent,
+  // long before the program reads the parent. So of the two buffers of 10 ns, the other one is dropped, although the
+  // program reads it before the parent.
   Graph graph;
   const BufferId parent = graph.make({}, 10_ns), child = graph.make({parent}, 0_ns), other = graph.make({}, 10_ns);
   graph.squeeze(20_B);

@@ -155,9 +155,9 @@ TEST_CASE("an op that updates in place and makes another output needs memory for
 }
 
 TEST_CASE("the optimum of several streams drops content to get bytes that are free sooner than others") {
-  // Of 16 B, w has 8 B until 10 ns, and another stream 8 B until 100 ns. Then c has memory, from 100 to 130 ns. In a
-  // faster plan, w is swapped in until 8 ns, read until 18 ns and dropped for c; c runs until 48 ns; w is back at 56 ns
-  // and is read from 100 to 120 ns.
+  // w takes 8 of 16 B, and another stream uses the other 8 B until 100 ns. If w stays, c is made from 100 to 130 ns. In
+  // a faster plan, w is swapped in until 8 ns, read until 18 ns and dropped for c; c is made until 48 ns; w is back at
+  // 56 ns and is read from 100 to 120 ns.
   TraceBuilder build;
   const StreamId slow = build.stream("1"), quick = build.stream("2");
   const BufferId w = build.existing({.size = 8_B});

@@ -12,8 +12,8 @@ namespace tidepool::release_test {
 
 namespace {
 
-/// The text of the only group of `pattern` in the first line that matches, of the file at `path` below the root; "" if
-/// no line matches.
+/// Searches the file at `path` below the root for the first line that matches `pattern`, and returns what the pattern's
+/// only group matches there; "" if no line matches.
 std::string first_match(const std::string& path, const std::string& pattern) {
   std::ifstream file{std::filesystem::path{TIDEPOOL_SOURCE_DIR} / path};
   const std::regex expression{pattern};

@@ -74,7 +74,7 @@ TEST_CASE("content that the first op of an iteration reads may be absent until t
   CHECK(bounds["swap-window"] >= 620_ns + 388_ns);
   CHECK(bounds_of(weight, 1'999_B)["swap-fluid"] == bounds["swap-fluid"]);  // a part of the weight cannot stay
   CHECK_FALSE(bounds_of(weight, 2'000_B).contains("swap-fluid"));
-  // No time is lost if op 2 hides the whole swap-in. The activation that op 0 makes need not leave instead.
+  // No time is lost if the weight leaves and op 2 hides its whole swap-in. The activation that op 0 makes stays.
   const Trace both = step(true);
   CHECK(steady_time(both, 2'000_B, "scripted+lru-swap", prefetch) == 1'230_ns);
   CHECK(bounds_of(both, 2'000_B) == std::map<std::string, Nanos>{{"critical-path", 1'230_ns}});

@@ -58,7 +58,7 @@ TEST_CASE("an exact division rounds once") {
 
 TEST_CASE("the version with the largest staleness per cost wins from the time on at which its line crosses the other") {
   // a: 10 B, 5 ns, last used at 0: height 2 t. b: 30 B, 5 ns, last used at 60 ns: height 6 (t - 60). They meet at t =
-  // 90. From then on b is evicted: at the meeting point, because its order is larger.
+  // 90. From then on b is evicted. At the meeting point the costs are equal, and b has the larger order.
   StalenessIndex index;
   index.reset(2);
   index.set(0, 5_ns, 10_B, 0_ns, 1);

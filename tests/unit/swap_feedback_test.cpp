@@ -109,7 +109,8 @@ TEST_CASE("a selection for peaks omits a gap that ops wait for if a smaller sele
     return selection.gaps;
   };
   using Gaps = std::vector<std::uint32_t>;
-  // The gap of 20 B is enough. It is taken although its price per byte is higher, but not at 1.5 times the price.
+  // The gap of 20 B is enough. It is taken although its price per byte is higher, if all of it costs less than the gap
+  // of 30 B: at 1.4 times that gap's price, but not at 1.5 times.
   const std::vector<Gap> gaps{gap(1, 3, 30, 0), gap(1, 3, 20, 1)};
   CHECK(picked(gaps, {1, 1.4}) == Gaps{1});
   CHECK(picked(gaps, {1, 1.5}) == Gaps{0});

@@ -117,7 +117,7 @@ TEST_CASE("scores rank gaps by the definitions of their papers") {
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kAoa, limits) == std::vector<double>{2800, -20.0 / 60, 298});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kWdoa, limits) == std::vector<double>{29000, 10000, 3000});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kExcess, limits) == std::vector<double>{1000, 500, 0});
-  // During the third gap, the load is within the limit, so it is never taken. The first one frees 10 B, which is
+  // During the third gap, the load is within the limit, so this gap is never taken. The first one frees 10 B, which is
   // enough.
   CHECK(picked(GapScore::kDoa, circle, gaps, 95) == std::vector<std::uint32_t>{0});
   CHECK(picked(GapScore::kDoa, circle, gaps, 90) == std::vector<std::uint32_t>{0});

@@ -16,8 +16,9 @@ TEST_CASE("a layer adds 30 ops and the memory of its weights and saved activatio
   CHECK(four.ops().size() - three.ops().size() == 10 + 14 + 6);
   // 12 h^2 + 4 h weights; each has 2 B, moments of 8 B and a master copy of 4 B.
   const std::int64_t weights = 12 * 64 * 64 + 4 * 64, tokens = 2 * 32;
-  // Saved for each token: the input, both norms, queries, keys and values, the attention's output, the middle, and
-  // twice 4 h: 16 h numbers of 2 B. Numbers of 4 B are two statistics for each norm, and one sum for each head.
+  // Saved for each token are 16 h numbers of 2 B: the input, both norms, queries, keys and values, the attention's
+  // output, the sum between attention and MLP, and twice 4 h in the MLP. Saved numbers of 4 B are two statistics for
+  // each norm, and one sum for each head.
   const std::int64_t saved = tokens * (16 * 64 * 2 + 4 * 4 + 4 * 4);
   const auto before = [](const Trace& trace) {
     Bytes bytes;

@@ -19,7 +19,7 @@ TEST_CASE(
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
   CHECK(result.totals.swap_out == 210_B);
   CHECK(result.totals.stall.d2h == 10_ns);
-  // If small tensors stay, the copy of y_1 ends at 300 ns, without x_1.
+  // If small tensors stay, x_1 is not copied, and the copy of y_1 ends at 300 ns.
   const Result large = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=100B)");
   CHECK(large.totals.swap_out == 200_B);
   CHECK(large.totals.stall.d2h == 0_ns);
@@ -35,7 +35,7 @@ TEST_CASE("a layer that left after layer L is swapped in when the backward of L 
 
 TEST_CASE("if all layers but the last are offloaded, each is swapped in at its own backward") {
   // This is the default. In forward, block i + 1 waits for the whole copy of y_i. In backward, y_i is requested when
-  // block i begins, which waits for the whole swap-in.
+  // block i should begin, so block i waits for the whole swap-in.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
   CHECK(result.totals.swap_out == 300_B);
   CHECK(result.totals.stall.d2h == 300_ns);

@@ -33,7 +33,7 @@ TEST_CASE("edges longer than the threshold are cut") {
 
 TEST_CASE("a swap-in is triggered more than `ahead` levels before its reader, or with sync=2 only at the reader") {
   // The backward of layer 5 reads x_4 at level 7. The swap-in of x_4 begins after the loss, at level 5. The loss's
-  // backward hides 10 ns of it. The backward of one layer hides each swap-in of x_3 to x_1.
+  // backward hides 10 ns of it. Each swap-in of x_3, x_2 and x_1 is hidden by the backward of one layer.
   const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.d2h == 0_ns);

@@ -91,7 +91,8 @@ TEST_CASE("a drop moves to the first request after the last use, and the lifetim
 }
 
 TEST_CASE("lifetimes share a place only if they do not overlap") {
-  // 0 lives during requests 0 and 1, 1 from request 1 on, 2 from request 2 on: 2 can have the place of 0, 1 cannot.
+  // Lifetime 0 covers requests 0 and 1, lifetime 1 begins at request 1, lifetime 2 at request 2. So lifetime 2 can
+  // have the place of lifetime 0, and lifetime 1 cannot.
   PlaceLog log;
   log.lives = {{.size = 512_B, .end = 2}, {.size = 512_B}, {.size = 512_B}};
   const FoundPlaces places = find_places(log, 512_B, 1'024_B, 0);
@@ -101,9 +102,9 @@ TEST_CASE("lifetimes share a place only if they do not overlap") {
 }
 
 TEST_CASE("a cycle ends with the places with which it began") {
-  // The cycle has requests 2 to 5. Buffer a has lifetime 0 when the cycle begins and lifetime 4 when it ends; b is
-  // always live. 0 ends after 2 has got its place, so 3 fits only in the place of 0, until 4 begins. Without the cycle,
-  // 4 could have the place of 2.
+  // The cycle has requests 2 to 4. Buffer a has lifetime 0 when the cycle begins and lifetime 4 when it ends; b is
+  // always live. Lifetime 0 ends after lifetime 2 has got its place, so lifetime 3 fits only in the place of lifetime
+  // 0, until lifetime 4 begins. Without the cycle, lifetime 4 could have the place of lifetime 2.
   PlaceLog log;
   log.lives = {{.size = 512_B, .end = 3}, {.size = 512_B}, {.size = 512_B, .end = 4},
                {.size = 512_B, .end = 4}, {.size = 512_B}, {.size = 512_B}};
@@ -129,7 +130,8 @@ TEST_CASE("a cycle ends with the places with which it began") {
 }
 
 TEST_CASE("lifetimes that had places keep their order, and new ones are placed above them") {
-  // By their numbers, 0 would be below 1; in the earlier run, 1 was below 0. 2 is new, and all are live together.
+  // By their numbers, lifetime 0 would be below lifetime 1; in the earlier run, it was above. Lifetime 2 is new. All
+  // three are live together.
   PlaceLog earlier;
   earlier.lives = {{.size = 512_B}, {.size = 1'024_B}};
   earlier.answers = {{VersionId{5}, true}, {VersionId{6}, false}, {VersionId{6}, true}};

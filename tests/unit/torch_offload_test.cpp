@@ -36,9 +36,9 @@ TEST_CASE("the compute stream waits for the copy of the tensor that was saved `s
 }
 
 TEST_CASE("tensors that are resident when backward begins are read in place, and swap-ins begin one node ahead") {
-  // With a stash of one, x_3 is resident. The loss's backward begins at 410 + 100 ns (waits) and takes 10 ns; then
-  // layer 4 runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110 ns. x_1 is
-  // requested after layer 4, and starts when x_2 is there. It takes 150 ns, and layer 3 hides only 100 ns.
+  // With a stash of one, x_3 is resident. The loss's backward begins after 410 ns of ops and 100 ns of waits, and takes
+  // 10 ns; then layer 4 runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110 ns. x_1
+  // is requested after layer 4, and starts when x_2 is there. It takes 150 ns, and layer 3 hides only 100 ns.
   const Result one = exact_run_that_ends_well(four_layers(150_B), "torch-offload(least=2B,stash=1)");
   CHECK(one.totals.swap_in == 300_B);
   CHECK(one.totals.stall.h2d == 90_ns);

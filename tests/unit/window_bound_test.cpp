@@ -103,7 +103,7 @@ TEST_CASE("a run reaches the window bound") {
   const Result result = simulate(trace, spec);
   script().clear();
   REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(result.totals.makespan == 160_us + 1_ms + 2_ms);  // the swap-in waits for op1's end, the bound for its start
+  CHECK(result.totals.makespan == 160_us + 1_ms + 2_ms);  // the swap-in begins at op1's end, in the bound at its start
   CHECK(bound_of(trace, 1'000'000_B, "swap-window") <= result.totals.makespan);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("ops between the uses hide copies") {
   build.run({.duration = 50_us}, {{a, Access::kRead}});
   build.free(a);
   const Trace trace = build.finish();
-  // 700 us hide a part of the 1 ms out; op2 and 1.5 ms hide a part of the 2 ms in.
+  // An op of 700 us hides a part of the swap-out (1 ms); op2 and an op of 1.5 ms hide a part of the swap-in (2 ms).
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 2360_us + 300_us + 490_us);
 }
 

@@ -30,8 +30,9 @@ std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const s
 TraceBuilder::Touch written(BufferId buffer) { return {buffer, Access::kWrite, Evidence::kSchema}; }
 TraceBuilder::Touch read(BufferId buffer) { return {buffer, Access::kRead, Evidence::kSchema}; }
 
-/// The graph in the comment of ListScheduler. A (1 B) leads to B (2 B) and then C, and to D and E and then F (2 B); G
-/// reads C and F. The recorded order is A D B E C F G. All buffers are freed at the end, so 9 B are live at G.
+/// The graph in the comment of ListScheduler. B, D and E read A; C reads B; F reads D and E; G reads C and F. B and F
+/// make 2 B, the others 1 B. The recorded order is A D B E C F G. All buffers are freed at the end, so 9 B are live at
+/// G.
 Trace graph_of_the_comment() {
   Graph graph;
   const std::uint32_t a = graph.op(1_B, {}), d = graph.op(1_B, {a}), b = graph.op(2_B, {a}), e = graph.op(1_B, {a}),
@@ -54,8 +55,9 @@ TEST_CASE("XLA's list scheduler defers the op with the largest output, as in its
 }
 
 TEST_CASE("XLA's depth-first scheduler begins with the branch that leads to the most bytes") {
-  // List: Y (-20 B) before X (-30 B), then y (+10 B); the peak is at x, 10 + 30 + 10 B. Depth first: x (40 B lead to
-  // it) before y (30 B); 30 + 10 B at x, and 10 + 20 + 10 B at y.
+  // x (10 B) reads X (30 B), y (10 B) reads Y (20 B). The list scheduler takes Y (-20 B) before X (-30 B), and then y
+  // (+10 B); its peak is at x, 10 + 30 + 10 B. The depth-first scheduler takes x (40 B lead to it) before y (30 B); it
+  // has 30 + 10 B at x, and 10 + 20 + 10 B at y.
   const Trace trace = two_branches();
   const auto [list, list_order] = run_at(trace, "xla-order(scheduler=list)", 59_B);
   CHECK(list_order == std::vector<std::uint32_t>{1, 3, 0, 2, 4});

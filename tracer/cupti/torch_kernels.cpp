@@ -8,8 +8,8 @@
 namespace tidepool::cupti {
 namespace {
 
-/// The numbers of one digit at the beginning of `text`, which are mangled template arguments of type int: 3, 2 and 0 of
-/// "Li3ELi2ELi0E".
+/// The numbers at the beginning of `text` that are mangled template arguments of type int and have one digit: 3, 2 and
+/// 0 of "Li3ELi2ELi0E".
 std::vector<std::uint32_t> template_numbers(std::string_view text) {
   std::vector<std::uint32_t> numbers;
   while (text.size() >= 4 && text.starts_with("Li") && std::isdigit(static_cast<unsigned char>(text[2])) &&
@@ -28,7 +28,7 @@ std::string_view behind(std::string_view text, std::string_view word) {
 
 constexpr std::uint32_t kMostDepth = 5;
 /// Limits of a launch: the most tensors by depth (the number of lists, from 1), without and with a scalar for each
-/// tensor, and the most blocks. `index_bytes` is the size of a tensor's number in the table of each block's tensor. One
+/// tensor, and the most blocks. A table has, for each block, the number of its tensor, in `index_bytes` bytes. One
 /// layout has 4 KiB of parameters, the other 32 KiB (CUDA 13).
 struct Layout {
   std::array<std::uint32_t, kMostDepth> plain, with_scalars;

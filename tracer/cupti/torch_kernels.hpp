@@ -38,7 +38,7 @@ class TorchKernel {
   struct Lists {
     std::uint32_t depth = 0, room = 0;  ///< number of lists, and the most tensors in each
     std::uint32_t states = 0;           ///< byte at which the addresses of the step counters begin; 0: none
-    std::uint32_t block_to_tensor = 0;  ///< byte at which the table of each block's tensor begins
+    std::uint32_t block_to_tensor = 0;  ///< byte at which the table with the tensor of each block begins
     std::uint32_t index_bytes = 0, most_blocks = 0;
     std::uint32_t read = 0;                ///< the number of lists that are read; 0 and no `written`: not known
     std::optional<std::uint32_t> written;  ///< index of the list that is written

@@ -12,7 +12,7 @@ namespace tidepool::dry {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr double kPcie = 25e9, kPcie5 = 50e9;  // bytes/s in one direction of PCIe 4 and PCIe 5 links, as copies reach
+constexpr double kPcie = 25e9, kPcie5 = 50e9;  // bytes/s that copies reach in one direction of PCIe 4 and 5 links
 
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
 // Total bytes: as torch.cuda.get_device_properties or deviceQuery printed them on such devices in public reports. No

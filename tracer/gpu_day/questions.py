@@ -20,8 +20,8 @@ LIMIT_S = 100
 
 
 def run(command, **environment):
-    """Runs a probe. Returns the object that it printed, its exit status, its stderr, and the seconds from that line to its
-    end."""
+    """Runs a probe. Returns the object that it printed, its exit status, its stderr, and the seconds from the object's
+    time `end` to the exit."""
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT_S)
     ended = time.time()
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]

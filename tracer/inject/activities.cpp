@@ -8,8 +8,8 @@
 namespace tidepool::inject {
 namespace {
 
-// The first versions of CUPTI that have a field. 24 is that of CUDA 12.6, for the library that allocates. 26 is that of
-// CUDA 12.8, for the ids and results of synchronizations and the ids and device times of event records.
+// The first versions of CUPTI that have certain fields: version 24 (CUDA 12.6) has the library that allocates; version
+// 26 (CUDA 12.8) has ids and results of synchronizations, and ids and device times of event records.
 constexpr std::uint32_t kHasSource = 24, kHasSyncIds = 26;
 
 /// A copy of a record of CUPTI. CUPTI's structs are packed, so no reference can be bound to a member.

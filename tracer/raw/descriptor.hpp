@@ -9,8 +9,8 @@
 namespace tidepool::raw {
 
 /// The descriptor, or instead of 0, 1 or 2 a copy with a larger number: if the job has closed a standard stream, what
-/// it writes there must not get into a file of the recorder. -1, with errno, if `descriptor` is that or there is no
-/// room.
+/// it writes there must not get into a file of the recorder. -1, with errno, if `descriptor` is -1 or there is
+/// no room for a copy.
 inline int beyond_streams(int descriptor) noexcept {
   if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

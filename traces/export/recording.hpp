@@ -62,7 +62,8 @@ std::vector<RecordedBlock> live_at_end(const Recording& recording);
 /// The number of a lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane.
 std::int64_t lane_number(const Recording& recording, StreamId lane);
 
-/// @throws InputError  "2 allocations or frees have no address, which this form needs; ...", if some lack theirs
+/// @throws InputError  "2 of the allocations and frees have no address, which this form needs; ...", if some lack
+///                     theirs
 void require_addresses(const Recording& recording);
 
 }  // namespace tidepool

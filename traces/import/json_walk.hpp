@@ -17,8 +17,8 @@ class JsonWalk {
   /// @param input  outlives the walk and the texts that it returns
   explicit JsonWalk(const Input& input) : file_{input.path()}, text_{input.bytes()} {}
 
-  /// Steps to the next member of the top-level object; the caller then takes its value, by value() or by next_element()
-  /// until this returns false. @return  whether there is such a member
+  /// Steps to the next member of the top-level object; the caller then takes its value, by value() or by calls of
+  /// next_element() until one returns false. @return  whether there is such a member
   /// @throws InputError  "t.json:byte 812: the JSON ends early; expected a complete file",
   ///                     "t.json:byte 0: '['; expected '{'"
   bool next_member();

@@ -29,9 +29,9 @@ class KinetoWaits {
 
   /// A thread made a stream wait for an event. The stream is assumed to be that of the thread's next launch.
   void event_wait(std::int64_t thread) { waiting_.insert(thread); }
-  /// The ops for which an activity waits that `thread` launches on `stream`. There are none unless event_wait() was
-  /// called for the thread since its last launch. Otherwise they are, for every other stream, the last op that had
-  /// ended when the activity started, unless `stream` waits for that op already.
+  /// `thread` launches an activity on `stream`. Returns the ops that the activity waits for. There are none unless
+  /// event_wait() was called for the thread since its last launch. Otherwise they are, for every other stream, the last
+  /// op that had ended when the activity started, unless `stream` waits for that op already.
   std::vector<OpId> before(std::int64_t thread, Stream stream, Nanos start);
 
   /// A thread launched an op on a stream; the op ended at `end`.

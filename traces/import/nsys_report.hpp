@@ -26,10 +26,10 @@ struct NsysReport {
   std::string gpu;          ///< name of the GPU, "" if not recorded or if there are different ones
 };
 
-/// Reads the tables KERNEL, MEMCPY, MEMSET, GRAPH_TRACE, RUNTIME, SYNCHRONIZATION and CUDA_EVENT of
-/// CUPTI_ACTIVITY_KIND_..., CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS and StringIds, the GPU's name from
-/// TARGET_INFO_GPU and the version from EXPORT_META_DATA or META_DATA_EXPORT. Other tables are not read: they hold
-/// environment variables and paths.
+/// Reads the tables CUPTI_ACTIVITY_KIND_X (X is KERNEL, MEMCPY, MEMSET, GRAPH_TRACE, RUNTIME, SYNCHRONIZATION and
+/// CUDA_EVENT), CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS and StringIds, the GPU's name from TARGET_INFO_GPU and the
+/// version from EXPORT_META_DATA or META_DATA_EXPORT. Other tables are not read: they hold environment variables and
+/// paths.
 /// @throws InputError  "x.sqlite: T: row 5: what we saw; what we expected"
 NsysReport parse_nsys_report(const Input& input);
 

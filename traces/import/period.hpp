@@ -21,10 +21,10 @@ struct Period {
 };
 
 /// The period of a loop that ran for a good part of the recording: the shortest one whose longest run is at least a
-/// fifth of the longest run of any period, and whose runs together cover at least 0.6 of the most that those of any
-/// period cover. So a row of equal frees or of equal layers is not taken for an iteration, and neither is an epoch of
-/// many iterations. Periods are looked for at five places, evenly spread, with Z functions (Main and Lorentz 1984), in
-/// O(n log n) each; at each place, only those of the 16 longest runs count.
+/// fifth of the longest run of any period, and whose runs together cover at least 0.6 times as many events as the runs
+/// of any other period. So a row of equal frees or of equal layers is not taken for an iteration, and neither is an
+/// epoch of many iterations. Periods are looked for at five places, evenly spread, with Z functions (Main and Lorentz
+/// 1984), in O(n log n) each; at each place, only the periods of the 16 longest runs count.
 Period find_period(std::span<const std::uint32_t> events);
 
 }  // namespace tidepool

@@ -13,7 +13,7 @@ bool draws_random_numbers(std::string_view name) {
       "randn_like",    "random",    "randperm",   "rrelu_with_noise", "uniform"};
   const std::size_t first = name.find_first_not_of('_');
   if (first == std::string_view::npos) return false;
-  name = name.substr(first, name.find_last_not_of('_') - first + 1);  // of in-place and private operators
+  name = name.substr(first, name.find_last_not_of('_') - first + 1);  // in-place and private operators have underscores
   return std::find(kRandom.begin(), kRandom.end(), name) != kRandom.end();
 }
 

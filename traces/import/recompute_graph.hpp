@@ -31,7 +31,8 @@ struct GraphOp {
 struct GraphSchedule {
   /// By op: the ops that run again just before it runs for the first time, in order.
   std::vector<std::vector<std::uint32_t>> again;
-  Nanos cost;  ///< of all runs; Moccasin's files have only that of runs again, to which the ops' cost is added
+  Nanos
+      cost;  ///< of all runs: Moccasin's files give the cost of repeated runs, and the reader adds each op's cost once
   Bytes peak;  ///< with the fixed memory, if a value lives from each of its runs to its last reader before the next run
 };
 
@@ -40,7 +41,7 @@ struct GraphBudget {
   Bytes capacity;      ///< including the fixed memory
   std::string status;  ///< "closed_1e-4", "optimal", "open", "infeasible", ...
   std::optional<GraphSchedule> schedule;
-  std::optional<Nanos> least;      ///< the file's lower bound on the cost (as GraphSchedule) in the paper's model
+  std::optional<Nanos> least;      ///< the file's lower bound on GraphSchedule::cost in the paper's model
   std::optional<Nanos> least_any;  ///< the file's lower bound for all plans that keep the order of first runs
 };
 

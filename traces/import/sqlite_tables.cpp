@@ -24,9 +24,9 @@ std::int64_t step_limit(const Input& input) {
   return 2000 + static_cast<std::int64_t>(input.bytes().size()) / kStepsAtOnce * 50;
 }
 
-/// The most bytes of texts and blobs that are read, in UTF-8. A file has each text once, and a text in UTF-16 takes at
-/// least two thirds of its bytes in UTF-8. So a sound file gives less. A damaged file whose rows share pages may give
-/// more.
+/// The most bytes of texts and blobs that are read, in UTF-8. A file has each text once, and a text takes in UTF-16 at
+/// least two thirds of the bytes that it takes in UTF-8. So a sound file gives less. A damaged file whose rows share
+/// pages may give more.
 std::int64_t byte_limit(const Input& input) { return 4 * static_cast<std::int64_t>(input.bytes().size()); }
 
 int count_down(void* steps_left) { return --*static_cast<std::int64_t*>(steps_left) < 0; }

@@ -89,7 +89,7 @@ class Measure {
     for (std::size_t row = 0; row < rows_.size(); ++row) ops += explained_[row] ? rows_.ops(row) : 0;
     return ops;
   }
-  /// The sum over all kinds of letters of the share of the kind that is explained.
+  /// The explained share of a letter's rows, summed over all letters.
   double kinds(std::span<const std::uint32_t> count) const {
     double kinds = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row)

@@ -22,7 +22,7 @@ struct FoundStep {
 /// eighth of the period and at most 32 ops off. Loops within a step (over layers or micro-batches) leave out some kinds
 /// of ops. So the result is the shortest of the periods that explain most kinds of ops: at least 0.6 of the kinds that
 /// any period explains, and 0.55 of those that recur. A longer period replaces it if it explains at least 1/500 more of
-/// the ops, plus 3, as a period does that also contains the optimizer. One exception: the longer period is an epoch,
+/// the ops, plus 3, as does a period that also contains the optimizer. One exception: the longer period is an epoch,
 /// and the shorter one is the step, if the longer one is more than 32 times as long and the shorter one explains nine
 /// tenths of the ops and eight tenths of the kinds that the longer one explains. For all lengths, a row of equal ops
 /// counts as one op.

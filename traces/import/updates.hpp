@@ -39,8 +39,9 @@ std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse>
 
 /// `found`, if there are fewer than two updates, or if each of its steps contains exactly one update and no update but
 /// the first is outside of them; otherwise one step for each update but the first, from the end of the previous update
-/// to the end of its own. If the first update is then before all steps, a step that contains it is put in front of
-/// them, if ops named like those near the begin of the following step occur before it: the step begins with them.
+/// to the end of its own. If the first update is then before all steps, ops named like those near the begin of the
+/// first step are looked for before this update. If there are some, a step that begins with them and contains the
+/// update is put in front of the others.
 /// @param names    by op: equal numbers for equal names
 /// @param found    by repetition, see find_steps
 /// @param updates  see find_updates

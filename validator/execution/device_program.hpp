@@ -14,7 +14,7 @@
 namespace tidepool {
 
 enum class DeviceCommandKind : std::uint8_t {
-  kWait,    ///< the stream continues when the last record of the event before this command has happened
+  kWait,    ///< the stream continues when the event has happened, as recorded last before this command
   kRecord,  ///< the event happens when all earlier commands of the stream have ended
   kStep,    ///< the stream executes a step
 };

@@ -1,5 +1,6 @@
 # The allocator that a live PyTorch job loads. It exports only its interface. Of the archive it contains only the files
-# that it needs, so these are compiled alone (tidepool_alone), and it may need no library but these.
+# that it needs: they are compiled alone (tidepool_alone), so that no other file comes with them. It may need no library
+# but those that are linked here.
 add_library(tidepool_allocator_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tidepool_traces>
   $<TARGET_OBJECTS:tidepool_simulator> $<TARGET_OBJECTS:tidepool_validator>)
 set_target_properties(tidepool_allocator_parts PROPERTIES LINKER_LANGUAGE CXX)

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The name of an op ends so if it is the second half of a batch normalisation.
+// An op whose name ends in this is the second half of a batch normalisation.
 constexpr std::string_view kRunningStatistics = ".running_stats";
 
 class Lowering {

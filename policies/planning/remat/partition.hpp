@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// A value; or an op with several outputs, which are later nodes. Nodes are in an order in which they can run.
+/// A value, or an op with several outputs, each of which is a later node. Nodes are in an order in which they can run.
 struct JointNode {
   enum class Phase : std::uint8_t {
     kForward,   ///< the step's result depends on it
@@ -44,8 +44,8 @@ struct Partition {
 
 /// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which only cheap ops run
 /// again). For a budget in between, cuts after which more ops run again are tried. If none is within the budget, a
-/// knapsack by runtime chooses further values to recompute: of the bytes that the minimum cut keeps beyond the inputs,
-/// about this share is kept. A few maximum flows. Source: PyTorch 2.15,
+/// knapsack by runtime chooses further values to recompute. Of the bytes that the minimum cut keeps beyond the inputs,
+/// about a share of `budget` is then kept. A few maximum flows. Source: PyTorch 2.15,
 /// torch/_functorch/partitioners.py, choose_saved_values_set and solve_min_cut.
 class Partitioner {
  public:

@@ -141,7 +141,7 @@ class FluidDrops {
       }
   }
 
-  static constexpr double kGain = 0.9995;         // of a change that is kept, at most
+  static constexpr double kGain = 0.9995;         // a change is kept if its time is below this part of the time before
   static constexpr std::size_t kMostChanges = 4;  // changes that are tried with the same prices
   Trials& trials_;
   const Planning& planning_;

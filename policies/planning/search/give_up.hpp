@@ -10,7 +10,7 @@ namespace tidepool {
 
 /// Whole tensors free more bytes than needed, so some copies of a plan may be unnecessary. Schedules and runs the plan
 /// without each of its copies in turn, smallest first; a copy stays removed if the run is faster. The result is judged
-/// as a trial, even if none are left. Copies that take less than a twenty thousandth of the step are not tried.
+/// as a trial, even if no tries are left. Copies that take less than 1/20,000 of the step are not tried.
 /// @param planning  with the op starts of the run of `start`
 /// @param most      the number of plans to run; these are not trials
 void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& start, std::int64_t most);

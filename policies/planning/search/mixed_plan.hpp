@@ -49,8 +49,8 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 /// Worth is the integral over the gap of the load above the limits after earlier picks, divided by the gap's cost. The
 /// cost is the smaller of two: the rerun time; or `price` ns for every copied byte plus the time by which the copies
 /// exceed the gap. The cheaper treatment is chosen. Worth never rises, so it is evaluated lazily: again after a
-/// sixteenth more picks. The price of the links stands for a dual of the fluid program (fluid_bound): at 0,
-/// all gaps are copied into which both copies fit; at infinity, only versions that cannot be recomputed.
+/// sixteenth more picks. The price of the links stands for a dual of the fluid program (fluid_bound). At 0, every
+/// picked gap that is long enough for both copies is copied; at infinity, only versions that cannot be recomputed are.
 /// @param costs  by gap, from Reruns::costs()
 /// @param start  gaps that are picked in any case; the rules above add others
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,

@@ -21,9 +21,10 @@ namespace tidepool {
 /// shortest kept. For a stack of equal layers, gaps are nested, and an exchange argument shows that some best plan of
 /// fluid copies has this form: swap prefix, recompute middle, keep suffix.
 ///
-/// A plan is made in three steps. First it copies the gaps with the best scores until a budget of bytes is spent; the
-/// classes that are cheapest to recompute per byte are left out. Then it drops the cheapest classes while the load is
-/// above the limits. Then it copies further gaps if that is not enough. Then the bytes of its copies under way are
+/// A plan is made in four steps. First it copies the gaps with the best scores until a budget of bytes is spent; the
+/// classes that are cheapest to recompute per byte are left out. Then it drops the cheapest classes, each up to its own
+/// number of gaps, while the load is above the limits. If that is not enough, it copies further gaps. If that is not
+/// enough either, it drops gaps beyond these numbers. Afterwards the bytes of the plan's copies under way are
 /// subtracted from the limits, and the plan is made again.
 ///
 /// The search tries budgets and numbers of cheap classes on a grid first. Then it changes one setting of the best plan

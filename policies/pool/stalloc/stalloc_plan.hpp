@@ -10,9 +10,9 @@ namespace tidepool {
 /// Blocks that live from the first position to the last (weights, optimizer states) are stacked first. The other blocks
 /// are placed by size, the largest size first, all blocks of one size together. Blocks of one size form memory layers:
 /// a block joins the layer whose last block ended latest before the block begins; if there is none, it opens a layer.
-/// Before that, every memory layer of a larger size takes the blocks that fit: above all blocks that live there during
-/// the block's life, up to the layer's size (holes are not used). Blocks that no layer took form new layers on top of
-/// all others.
+/// Before that, every memory layer of a larger size takes the blocks that fit. A block fits if the layer has room for
+/// it on top of all blocks that live there during its life (holes are not used). Blocks that no layer took form new
+/// layers on top of all others.
 ///
 /// Faithful to the code (github.com/infinigence/STAlloc 3a9f97f, Synthesizer/allocator.py, allocate_group), even where
 /// the code looks unintended:

@@ -17,7 +17,7 @@ struct HeightBound {
 HeightBound load_bound(const PackingProblem& problem);
 
 /// A bound for sections with fixed pieces. Below the highest fixed piece, the other pieces have only those holes
-/// that are large enough for the smallest of them. What exceeds these holes lies above the highest fixed
+/// that are large enough for the smallest of these pieces. What exceeds these holes lies above the highest fixed
 /// piece; the top of that piece is itself a bound.
 HeightBound fixed_bound(const PackingProblem& problem);
 

@@ -148,7 +148,7 @@ bool ExactSearch::advance(Frame& frame) {
   return false;
 }
 
-/// The next level in the section at which one of its pieces can rest.
+/// The least level above the section's floor at which one of its pieces may rest.
 std::int64_t ExactSearch::level_after(const Frame& frame) const {
   const std::int64_t floor = skyline_.floor(frame.section);
   std::int64_t next = std::numeric_limits<std::int64_t>::max();

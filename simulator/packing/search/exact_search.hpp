@@ -31,7 +31,7 @@ struct SearchRule {
 };
 
 /// Depth-first. In every solution, pieces can be pushed down until each rests on the ground or on another piece. So the
-/// search takes a section whose floor is the lowest level at which its pieces could rest. Either one of its pieces lies
+/// search takes a section; its floor is the lowest level at which its pieces could rest. Either one of its pieces lies
 /// on this floor (a branch for each piece), or none does and the floor rises to the next level at which one of them can
 /// rest (the last branch, only in sections with slack). No two branches have a solution in common. The search cuts off
 /// states that exceed the capacity in some section, and states that failed before, whatever the order of placements

@@ -26,8 +26,9 @@ std::string mutate_pickle(std::string_view bytes, Random& random);
 /// removed. "" if the bytes are no database.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
-/// The body of an LLVMFuzzerCustomMutator: mutates with `mutate`, one of the functions above, or at random in half of
-/// the calls with libFuzzer's own mutations. These are also used if the mutant is empty or longer than `most`.
+/// The body of an LLVMFuzzerCustomMutator. Half of the calls, chosen at random, mutate with `mutate`, one of the
+/// functions above; the others use libFuzzer's own mutations. These are also used if the mutant is empty or longer than
+/// `most`.
 template <class Mutate>
 std::size_t mutate_in_place(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed, Mutate mutate) {
   Random random{seed};

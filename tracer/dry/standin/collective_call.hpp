@@ -30,7 +30,7 @@ struct CollectiveCall {
   bool exchanges = false;
   bool contributes = true;                                              ///< other ranks need this rank's input
   std::vector<std::uint32_t> from = {};                                 ///< ranks whose contributions make the output
-  std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< makes the output of their contributions
+  std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< makes the output from their contributions
 };
 
 /// Counts the call. @return  its number, from 0, among the collectives of its communicator, the messages to its peer,

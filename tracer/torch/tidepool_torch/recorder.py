@@ -296,7 +296,8 @@ def _classify(look_up, tensor, kind, name):
 
 def _optimizer_state(optimizer, storages):
     """(parameter, key, tensor) of the state on the device. Step counters are on the host unless the optimizer asks for
-    them on the device. The other state of a parameter without dimensions, such as a learned temperature, has none, too."""
+    them on the device. Other state without dimensions is on the device if its parameter, such as a learned temperature,
+    has no dimensions either."""
     for group in optimizer.param_groups:
         on_device = group.get("capturable", False) or group.get("fused", False)
         for parameter in group["params"]:

@@ -25,7 +25,7 @@ std::string setting(const char* name, const char* otherwise) {
 }
 
 /// One allocator for the planned device. Wrong settings are reported once, and then every request gets separate memory.
-/// Without a driver, requests fail.
+/// Without a driver, or if TIDEPOOL_LAYOUT_DEVICE is no number, requests fail.
 class Service {
  public:
   static Service& instance() {

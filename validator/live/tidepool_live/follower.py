@@ -271,8 +271,8 @@ class Follower(Guest):
             if isinstance(buffer, Buffer) and buffer in self._numbers)
 
     def _repeat_first_actions(self):
-        """Lets the actions before op 0 run again: an op between two steps has undone them, if an allocation had already
-        caused them."""
+        """Lets the actions before op 0 be executed again: an allocation between two steps may have caused them, and the op
+        that calls this undoes them."""
         if self._matcher.expected() == 0:
             self._issued = 0
 
