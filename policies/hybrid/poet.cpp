@@ -52,12 +52,13 @@ PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, con
 /// computing, and `paging` is the power of a copy in relation to that of an op. `reruns` limits the time of reruns, as
 /// POET's deadline does. As in the paper, the program takes copies to cost no time.
 ///
-/// A version that is paged in during a group is requested when the group begins, or behind the group if the plan alone
-/// is faster with that; POET counts its bytes from the end of the group. The groups are those of condense(), and only
-/// outputs of forward groups leave. solve=lp is not POET's: it rounds the relaxation of the program as in Checkmate,
-/// since the integer program takes long. If no rounding fits both the capacity and `reruns`, more time goes to reruns
-/// than `reruns` allows. Sizes are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is
-/// the same in every run unless the time limit stops the solver. O(n^2 + n edges) variables for n groups.
+/// A version that is paged in during a group is requested when the group begins, or behind the group if a run of the
+/// plan without other policies is faster with that. POET counts its bytes from the end of the group. The groups are
+/// those of condense(), and only outputs of forward groups leave. solve=lp is not POET's: it rounds the relaxation of
+/// the program as in Checkmate, since the integer program takes long. If no rounding fits both the capacity and
+/// `reruns`, more time goes to reruns than `reruns` allows. Sizes are sums of bytes, so add an online policy
+/// ("poet+dtr"). With solve=ilp, the result is the same in every run unless the time limit stops the solver.
+/// O(n^2 + n edges) variables for n groups.
 ///
 /// Paper: Patil, Jain, Dutta, Stoica and Gonzalez, "POET: Training Neural Networks on Tiny Devices with Integrated
 /// Rematerialization and Paging", ICML 2022, with the authors' program (ShishirPatil/poet, poet_solver.py).

@@ -46,7 +46,7 @@ namespace {
 ///      lifetimes of places in the best plan are packed offline. If the places exceed the capacity, a search with new
 ///      plans finds the highest limit at which they fit. Then the best plan is changed as in 2, where bytes above the
 ///      capacity cost time. Each plan is also tried with the pool's own places; with=swap also tries less memory.
-///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
+///   4. Compare: every other registered policy that keeps the order of ops is tried too, unless a bound says that its
 ///      kind cannot win. If one is better, it is the answer. So tide is never worse than any of them in its setting.
 ///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
 ///      planned in scenarios around the setting (see scenarios_around). The answer is the plan that loses the least in
@@ -68,7 +68,7 @@ namespace {
 /// step without limit. Another search plans copies for the time at which an op's memory is freed, which sometimes gains
 /// and sometimes costs time (see SlotBegins). The first search and this one are repeated without dropping dead content,
 /// since other content may be recomputed from it. Then at most four searches plan copies for the times of the ops in
-/// the best plan so far, as long as this gains.
+/// the best plan so far, until two in a row gain nothing.
 ///
 /// Steps of more ops are searched once. If a quick bound says that every plan takes more than 1.1 times as long, this
 /// search has three rounds. The first one also solves linear programs for the copies beside given drops, and changes
@@ -83,8 +83,9 @@ namespace {
 ///
 /// `with=order+...` does all of this for the recorded order and for the best other orders: never worse than without.
 ///
-/// Deterministic for a seed. Cost in `effort` simulations: at most 4 in 1 and 2, 2 more with slower ops, 4 by the best
-/// plan's times, 2 with later frees; as many again in 3 if packing is hard; twice with fold=on, again with robust=.
+/// Deterministic for a seed. Cost, in multiples of `effort` simulations: at most 4 for steps 1 and 2, 2 more with
+/// slower ops, 4 by the best plan's times, 2 with later frees; as many again for step 3 if packing is hard; all this
+/// twice with fold=on, and again with robust=.
 class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)
@@ -158,7 +159,7 @@ class Tide final : public AnsweringPlanner {
     const bool exceeds = trace.ideal_peak() > spec.capacity;
     least_slower_ = exceeds ? rivals.least_slower() : 1;
     Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
-    // A plan that fits may still find no places: then only places are planned, or a rival answers.
+    // A step whose bytes fit may still find no places: then only places are planned, or a rival answers.
     const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
         (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
@@ -205,7 +206,7 @@ class Tide final : public AnsweringPlanner {
   }
 
   std::int64_t wanted_tries() const { return fold_ ? 2 * effort_ : effort_; }
-  /// Whether so many tries are as many as wanted, or as the default effort wants.
+  /// Whether these tries are enough: as many as `effort` wants, or as the default effort wants if that is fewer.
   bool are_enough(std::int64_t tries) const {
     return tries >= std::min(wanted_tries(), (fold_ ? 2 : 1) * kUsualEffort);
   }
@@ -250,7 +251,8 @@ class Tide final : public AnsweringPlanner {
     if (recomputes_ && has_one_clock(trace, spec)) search_by_clock(best, trace, spec, dead);
   }
 
-  /// Searches again with copies planned for the times of the ops in the best plan so far, as long as this gains.
+  /// Searches again with copies planned for the times of the ops in the best plan so far, until two searches in a row
+  /// gain nothing.
   void search_by_clock(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
     constexpr int kMostRounds = 4;
     constexpr double kLittle = 1.02;

@@ -16,7 +16,7 @@ namespace tidepool {
 /// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Among tied quotients, the one
 /// with the largest order wins. Among quotients of 0, the one with the smallest order wins, and it hides negative
 /// quotients of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
-/// (So the result equals that of a scan in order that keeps the last minimum and stops at the first zero.)
+/// (A scan by ascending order that keeps the last minimum and stops at the first zero has the same result.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
 /// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared

@@ -15,7 +15,7 @@ namespace tidepool {
 /// Source: the bandwidth estimation of G10 (Zhang et al., MICRO 2023; its code, src/analysis.cc).
 class BandwidthLedger {
  public:
-  /// @param circle  of at least one slot; only its start times are read, here
+  /// @param circle  of at least one slot. Only its start times are read, and only by the constructor
   BandwidthLedger(const StepCircle& circle, BytesPerSecond rate);
 
   /// The slot in which the last of `size` bytes moves, if they move from slot `from` on.

@@ -25,7 +25,8 @@ class Scheduler {
     const std::size_t i = step.stage;
     if (step.verb == ChainVerb::kBackward) {
       --left_;
-      // The next step uses least memory without this output: the previous stage recomputes it with its saved values.
+      // Stage i - 1 must run again before its backward step. This takes least memory without its earlier output; if ops
+      // still need the output, it is made again.
       if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
       const std::vector<Action>& backward = stages_[i].options[option_[i]].backward;
       actions_.insert(actions_.end(), backward.begin(), backward.end());

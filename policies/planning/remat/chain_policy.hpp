@@ -16,8 +16,8 @@
 
 namespace tidepool {
 
-/// Cuts the step into at most a given number of stages (see linearise). `choose` finds an order that fits the memory
-/// that buffers from before the step leave, and the policy executes it. `refine` may first give the stages more
+/// Cuts the step into at most a given number of stages (see linearise). `choose` finds an order that fits into the
+/// capacity less the buffers from before the step, and the policy executes it. `refine` may first give the stages more
 /// options. If all values fit, all are kept. Sizes are sums of bytes: if a pool with addresses cannot place a request,
 /// the next policy of the chain answers. O(1) per action.
 class ChainPolicy final : public DraftPolicy {

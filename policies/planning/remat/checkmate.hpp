@@ -63,8 +63,9 @@ std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSched
 
 /// Completes a schedule with the smallest set of reruns for the kept values: reruns of absent values that a node reads,
 /// or that are kept for the next node.
-/// @param paged_in  absent values kept for the next node that are copied back instead, if they were kept at an earlier
-///                  node: they are copied out once, at the first node that they are kept for; empty: none
+/// @param paged_in  by t, by node: whether the node's value is copied back while t runs, and not recomputed. This
+///                  counts only for an absent value that is kept for the next node and was kept for an earlier one. It
+///                  is copied out once, at the first node that it is kept for. Empty: no copies
 KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
                       const std::vector<std::vector<bool>>& paged_in = {});
 
@@ -95,10 +96,10 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
 /// it returns, of those that fit the capacity, the one with the least time of reruns; else the one with the least peak.
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
 
-/// A schedule for the capacity: by the integer program, if it is given time and finds one within it, else by rounding,
-/// whose schedule may exceed the capacity (see solve_by_rounding). If the relaxation has no solution, the capacity is
-/// raised in up to four steps, the last to the peak of keeping everything. None if all values can be kept, or if there
-/// is no schedule.
+/// A schedule for the capacity. It is that of the integer program, if the program is given time and finds one in that
+/// time; else that of rounding, which may exceed the capacity (see solve_by_rounding). If the relaxation has no
+/// solution, the capacity is raised in up to four steps, the last to the peak of keeping everything. None if all values
+/// can be kept, or if there is no schedule.
 std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time);
 
 }  // namespace tidepool

@@ -34,8 +34,8 @@ std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Byte
     const Int128 scaled = Int128{size.count()} * static_cast<std::int64_t>(kParts);
     return static_cast<std::size_t>((scaled + limit.count() - 1) / limit.count());
   };
-  std::vector<std::int64_t> best(kParts + 1);  // most worth, by parts of the limit at most
-  std::vector<std::vector<bool>> takes;        // by item and parts at most: whether the item is taken
+  std::vector<std::int64_t> best(kParts + 1);  // by p: the most worth that fits into p parts of the limit
+  std::vector<std::vector<bool>> takes;        // by item, by p: whether the most worth takes the item
   for (const KnapsackItem& item : items) {
     std::vector<bool>& takes_it = takes.emplace_back(kParts + 1);
     if (item.size > limit) continue;
@@ -62,7 +62,7 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
   const std::size_t room = parts_of(share);
   const double giga = static_cast<double>(whole.count()) / 1e9;  // divides as the source does, so that roundings agree
   std::vector<std::size_t> parts;
-  std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by number of items, by parts at most
+  std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by number of items, by p: most in p parts
   for (const KnapsackItem& item : items) {
     parts.push_back(parts_of(static_cast<double>(item.size.count()) / 1e9 / giga));
     const auto worth = static_cast<float>(item.worth.count());
@@ -145,7 +145,7 @@ class ExactKnapsack {
   std::int64_t size(std::size_t k) const { return items_[order_[k]].size.count(); }
   std::int64_t worth(std::size_t k) const { return items_[order_[k]].worth.count(); }
 
-  /// The end of the longest range of items from `k` on that fit into a state together.
+  /// The end of the longest range of items from `k` on for which a choice with this sum has room.
   std::size_t fill(const Sum& sum, std::size_t k) const {
     const std::int64_t room = limit_ - sum.size + sums_[k].size;
     const auto end = std::upper_bound(sums_.begin() + static_cast<std::ptrdiff_t>(k), sums_.end(), room,

@@ -1,4 +1,4 @@
-// The time to recompute a version, given the versions that are resident at that time.
+// How long it takes to recompute a version, given the versions that are resident when this happens.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// Times of recomputations in a program from which some versions are dropped. The program's own frees count: a version
-/// that is freed or dropped at that time is recomputed too.
+/// Times of recomputations in a program from which some versions are dropped. The program's own frees count: an input
+/// that is freed or dropped when the recomputation needs it is recomputed too.
 class Lineage {
  public:
   /// O(uses). `trace` must outlive this.
