@@ -16,16 +16,13 @@ struct Last {
   }
 };
 
-/// The copies of one direction in the order in which they were issued.
+/// The copies of one direction on one link, in the order in which they were issued.
 class Lane {
  public:
   Lane(const Trace& trace, const Link& link, std::vector<Nanos>& exposed)
       : trace_{trace}, link_{link}, exposed_{exposed}, position_(trace.versions().size()) {}
 
-  void clear() {
-    copies_.clear();
-    exposed_.assign(trace_.versions().size(), Nanos{});
-  }
+  void clear() { copies_.clear(); }
   void add(VersionId v) {
     position_[v.index()] = copies_.size();
     copies_.push_back(v);
@@ -49,13 +46,43 @@ class Lane {
   std::vector<std::size_t> position_;  // by version, of its last copy
 };
 
+/// The copies of one direction: those to or from the host, and those to or from storage, which has a queue of its own.
+class Lanes {
+ public:
+  Lanes(const Trace& trace, const Link& host, const Link& storage, std::vector<Nanos>& exposed)
+      : exposed_{exposed},
+        host_{trace, host, exposed},
+        storage_{trace, storage, exposed},
+        in_storage_(trace.versions().size()) {}
+
+  void clear() {
+    host_.clear();
+    storage_.clear();
+    exposed_.assign(in_storage_.size(), Nanos{});
+  }
+  void add(VersionId v, bool in_storage) {
+    in_storage_[v.index()] = in_storage;
+    of(v).add(v);
+  }
+  void expose(VersionId v, Nanos waited) { of(v).expose(v, waited); }
+  bool has(VersionId v) { return of(v).has(v); }
+
+ private:
+  Lane& of(VersionId v) { return in_storage_[v.index()] ? storage_ : host_; }
+
+  std::vector<Nanos>& exposed_;
+  Lane host_, storage_;
+  std::vector<bool> in_storage_;  // by version, of its last copy
+};
+
 }  // namespace
 
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan) {
   ExposedCopies exposed;
   std::vector<VersionState> states;
   Timeline timeline{trace, spec.machine, spec.assume, states, spec.capacity};
-  Lane in{trace, spec.machine.h2d, exposed.in}, out{trace, spec.machine.d2h, exposed.out};
+  Lanes in{trace, spec.machine.h2d, spec.machine.storage.read, exposed.in};
+  Lanes out{trace, spec.machine.d2h, spec.machine.storage.write, exposed.out};
   const auto begin = [&] {
     in.clear();
     out.clear();
@@ -65,11 +92,11 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
   for (const Action& action : plan.actions) {
     const VersionId v{action.subject};
     if (action.verb == Verb::kNext) begin();
-    if (action.verb == Verb::kSwapIn) in.add(v);
-    if (action.verb == Verb::kSwapOut) out.add(v);
+    if (action.verb == Verb::kSwapIn) in.add(v, states[v.index()].in_storage);
     if (action.verb == Verb::kDrop && out.has(v)) left.offer(v, states[v.index()].host_ready);
     if (action.verb != Verb::kRun) {
       timeline.apply(action);
+      if (action.verb == Verb::kSwapOut) out.add(v, states[v.index()].in_storage);
       continue;
     }
     const OpId op{action.subject};

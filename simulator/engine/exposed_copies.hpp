@@ -19,7 +19,7 @@ struct ExposedCopies {
 /// Replays a realised plan. An op's wait for inputs is charged to one of the copies that bring them: the one that ends
 /// last. Its wait for places is charged to one of the copies that emptied places since the previous op: again the one
 /// that ends last. If the wait is longer than that copy, the rest is charged to the copies before it in the same
-/// direction, one after the other.
+/// queue, one after the other: each direction has one queue to or from the host and one to or from storage.
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

@@ -1,5 +1,6 @@
 // The storage tier beyond the host, computed by hand.
 #include "simulator/bounds/bound.hpp"
+#include "simulator/engine/exposed_copies.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -73,6 +74,18 @@ TEST_CASE("versions that do not fit on the host go to storage, whose copies have
   // Both go to storage.
   CHECK(run(999_B).makespan == 10_ns + 4000_ns + 8000_ns - 2000_ns + 10_ns);  // a is read while b is written
   CHECK(run(999_B).storage_peak == 2000_B);
+}
+
+TEST_CASE("a wait for a copy from storage is charged to copies from storage, for the time that they take") {
+  const Example example;
+  const auto exposed = [&](Bytes host) {
+    const ExposedCopies found = exposed_copies(example.trace, on(tiers(host, 2000_B)), example.plan());
+    return std::pair{found.in[example.a.index()], found.in[example.b.index()]};
+  };
+  // Op 2 waits 5.9 us. a is back from the host early; b takes 4 us from storage, after 2 us to storage.
+  CHECK(exposed(1999_B) == std::pair{0_ns, 4000_ns});
+  // Op 2 waits 9.9 us, and the copies from storage follow each other.
+  CHECK(exposed(999_B) == std::pair{4000_ns, 4000_ns});
 }
 
 TEST_CASE("copies that share the link to the host do not slow those to storage") {
