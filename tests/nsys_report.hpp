@@ -33,7 +33,7 @@ class NsysWriter {
       "address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, streamId INTEGER);";
   static constexpr std::int64_t kProcess = 42 << 24;
   static constexpr std::int64_t kNone = 0xffffffff;
-  static constexpr std::int64_t kDeviceMemory = 2, kPinnedMemory = 1;
+  static constexpr std::int64_t kDeviceMemory = 2, kPinnedMemory = 1, kDeviceStatic = 5, kManagedStatic = 6;
 
   std::int64_t process = kProcess;  ///< process of the next records
 

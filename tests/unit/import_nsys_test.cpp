@@ -115,12 +115,15 @@ TEST_CASE("an nsys report's graph without nodes is one op, and the nodes of a la
   CHECK(program(read(nodes)) == Names{"run void first<float>(int)", "run void second<float>(int)"});
 }
 
-TEST_CASE("an nsys report's events of device memory give buffers between the launches; host memory is left out") {
+TEST_CASE(
+    "an nsys report's device memory gives buffers between the launches; host memory and static variables do not") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 100, 0x1000, 64);
   report.kernel("a", 110, 120, 130);
   report.memory(false, 115, 0x9000, 8, NsysWriter::kPinnedMemory);
+  report.memory(false, 116, 0xa000, 8, NsysWriter::kDeviceStatic);
+  report.memory(false, 117, 0xb000, 8, NsysWriter::kManagedStatic);
   report.memory(true, 140, 0x1000, 64);
   report.memory(false, 150, 0x1000, 32);  // at the same address as before
   report.memory(true, 160, 0x2000, 16);   // allocated before the report

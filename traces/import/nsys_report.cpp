@@ -25,8 +25,9 @@ constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
-/// The kinds of host memory in a report. CUPTI's numbers are greater by one.
-enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1 };
+/// Kinds of memory in a report that are no buffers: those of the host, and static variables of loaded modules. CUPTI's
+/// numbers are greater by one.
+enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1, kDeviceStatic = 5, kManagedStatic = 6 };
 
 /// An id; -1 for null and for CUPTI's "not applicable", 32 bits of ones.
 std::int64_t or_none(std::optional<std::int64_t> id) { return !id || *id == 0xffffffff ? -1 : *id; }
@@ -175,7 +176,7 @@ class Parser {
                              SqliteColumn{"name", false}};
     tables_.each(kMemory, columns, [&](const SqliteRow& row) {
       const std::int64_t kind = row.whole(4, 0, kMostWhole);
-      if (kind == kPageable || kind == kPinned) return;
+      if (kind == kPageable || kind == kPinned || kind == kDeviceStatic || kind == kManagedStatic) return;
       GpuMemory event;
       event.event = row.whole(5, 0, 1) == 1 ? BlockEvent::kFree : BlockEvent::kAlloc;
       event.time = time(row, 0);
