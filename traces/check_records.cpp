@@ -14,6 +14,7 @@ namespace {
 /// The sum of all sizes of a trace, and the sum of all its durations, are at most this, so that no sum of some of them
 /// can overflow. No start or launch is larger.
 constexpr std::int64_t kMostSum = std::int64_t{1} << 62;
+constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // so that an op that starts then also has an end
 
 template <class Tag>
 [[noreturn]] void refuse_id(Id<Tag> id, std::size_t count, std::string_view record, std::size_t index,
@@ -100,8 +101,8 @@ void check_ops(const TraceData& d) {
       refuse("op {}: duration is {}; all durations together exceed 146 years", i, op.duration.count());
     sum += op.duration.count();
     for (const auto& [what, time] : {std::pair{"start", op.start}, std::pair{"launch", op.launch}})
-      if (time < Nanos{-1} || time.count() > kMostSum)
-        refuse("op {}: {} is {}; expected 0 to {}, or -1 if not recorded", i, what, time.count(), kMostSum);
+      if (time < Nanos{-1} || time.count() > kMostTime)
+        refuse("op {}: {} is {}; expected 0 to {}, or -1 if not recorded", i, what, time.count(), kMostTime);
     if (op.first_use != next_use || op.last_use < op.first_use || op.last_use > d.uses.size())
       refuse("op {}: uses {} to {}; expected to start at {} and end by {}", i, op.first_use, op.last_use, next_use,
              d.uses.size());
