@@ -6,6 +6,32 @@ import unittest
 from support import Follower, HostDevice, Planned, torch
 
 
+class Reading:
+    """A reading of a device's clock, in ms."""
+
+    def __init__(self, at):
+        self._at = at
+
+    def query(self):
+        return True
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, other):
+        return other._at - self._at
+
+
+class ClockedDevice(HostDevice):
+    """1 ms passes between two readings of its clock."""
+
+    readings = 0
+
+    def clock(self):
+        self.readings += 1
+        return Reading(self.readings)
+
+
 class Evaluations(unittest.TestCase):
     def make(self):
         torch.manual_seed(0)
@@ -30,7 +56,7 @@ class Evaluations(unittest.TestCase):
 
         return network, optimizer, step
 
-    def check(self, steps):
+    def check(self, steps, device=None):
         """Trains with these calls of step(), and compares all values with those of a job without a plan. Returns the report."""
         planned = Planned(self.make, "tide", "0.7x")
         self.addCleanup(planned.close)
@@ -38,7 +64,7 @@ class Evaluations(unittest.TestCase):
         def run(plan):
             network, optimizer, step = self.make()
             values = [step()]
-            follower = Follower(plan, network, optimizer, HostDevice()) if plan else None
+            follower = Follower(plan, network, optimizer, device or HostDevice()) if plan else None
             with follower or contextlib.nullcontext():
                 values += [take(step) for take in steps]
             return values, follower.report.content() if follower else None
@@ -71,6 +97,14 @@ class Evaluations(unittest.TestCase):
         report = self.check([self.plain] * 3 + [lambda step: step(evaluate, late=True), self.plain] * 3)
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (9, 0, {}))
         self.assertLessEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+
+    def test_a_step_after_other_ops_is_timed_by_the_devices_clock_too(self):
+        def after_others(step):
+            torch.ones(3).sum().item()
+            return step()
+
+        report = self.check([self.plain] * 3 + [after_others, self.plain] * 2, ClockedDevice())
+        self.assertEqual([each["time_ns"] for each in report["each"]], [1_000_000] * 7)
 
     def test_an_evaluation_that_records_gradients_loses_its_step_only(self):
         def evaluate(network, x):

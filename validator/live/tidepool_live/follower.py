@@ -381,7 +381,7 @@ class Follower(Guest):
     def _go_on(self, op, index):
         if index == 0:
             self._whole = True
-            self.report.begin(self._meter, self._others.first)
+            self.report.begin(self._meter, self._others.first, self._copies.clock)
             self._others.clear()
         self._others.followed(index)
         expected = self._plan.ops[index]

@@ -50,11 +50,12 @@ class Report:
         self.count("stays")
         self._staying[buffer] = size
 
-    def begin(self, meter, between):
-        """The first op of a step has been matched. between: the first op that ran since the last step, or ""."""
+    def begin(self, meter, between, clock):
+        """The first op of a step has been matched. between: the first op that ran since the last step, or "". clock: reads
+        the device's clock, if it has one."""
         if self._started is None or between:
             self._count_between(meter, between)
-            self._started, self._clock = time.perf_counter_ns(), None
+            self._started, self._clock = time.perf_counter_ns(), clock()
             meter.start()
 
     def _count_between(self, meter, first):
