@@ -120,7 +120,10 @@ class PythonPolicy final : public Policy {
     try {
       body();
     } catch (const std::exception& error) {  // errors of Python, and answers that are not lists of actions
-      throw PlanError{fmt::format("policy {}: {}", name_, error.what())};
+      const std::string said = fmt::format("policy {}: {}", name_, error.what());
+      const auto* const raised = dynamic_cast<const py::error_already_set*>(&error);
+      if (raised != nullptr && raised->matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // for obey_signals()
+      throw PlanError{said};
     }
   }
 

@@ -32,6 +32,12 @@ GridText grid_of(const py::kwargs& given) {
   return text;
 }
 
+/// Raises KeyboardInterrupt after Ctrl-C.
+void obey_signals() {
+  const py::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set{};
+}
+
 /// The runs of the grid, one JSON object each. With `plan_out`, the grid must have one run; if it ends well, its plan
 /// is written to that file.
 std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, const std::string& name,
@@ -45,12 +51,9 @@ std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, cons
   BoundCache bounds;
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < grid.size(); ++i) {
-    {
-      const py::gil_scoped_acquire lock;
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set{};
-    }
     const RunSpec spec = grid.at(i);
     Result result = try_simulate(named.trace, spec, !plan_out.empty());
+    obey_signals();
     std::optional<Bound> bound;
     if (result.outcome != Outcome::kError) bound = bounds.find(named.trace, spec);
     rows.push_back(to_json(make_row(named, grid.ideal_peak(), spec, result, bound)));
@@ -119,7 +122,9 @@ std::pair<std::vector<std::pair<std::string, std::string>>, std::size_t> contrac
   std::vector<std::pair<std::string, std::string>> failures;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    if (std::string what = broken(*trace, spec, bounds); !what.empty())
+    std::string what = broken(*trace, spec, bounds);
+    obey_signals();
+    if (!what.empty())
       failures.emplace_back(fmt::format("{} on {} at {}", spec.policy.text, spec.pool.text, to_text(spec.capacity)),
                             std::move(what));
   }

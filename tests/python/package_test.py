@@ -168,6 +168,23 @@ class Package(unittest.TestCase):
         tidepool.simulate(self.trace, policy="reader", capacity="0.8x")
         self.assertEqual(len(kept[0].ops), len(self.trace.ops))
 
+    def test_ctrl_c_in_a_policy_ends_all_runs(self):
+        asked = []
+
+        class Interrupted(tidepool.Policy):
+            def make_room(self, view, request):
+                asked.append(request)
+                raise KeyboardInterrupt
+
+        tidepool.register("interrupted", kind="remat")(Interrupted)
+        for runs in (lambda: tidepool.simulate(self.trace, policy="interrupted", capacity="0.7x,0.8x"),
+                     lambda: tidepool.check("interrupted", [self.trace]),
+                     lambda: tidepool.sweep(SAMPLE, threads=1, policy="interrupted", capacity="0.7x,0.8x")):
+            asked.clear()
+            with self.assertRaises(KeyboardInterrupt):
+                runs()
+            self.assertLessEqual(len(asked), 2)  # check() repeats a run
+
     def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
