@@ -40,8 +40,8 @@ std::vector<std::size_t> begins_of_complete(const Trace& trace) {
 std::pair<std::size_t, std::size_t> steps_of_iterations(const Trace& trace, std::size_t first, std::size_t count) {
   const std::vector<std::size_t> begins = begins_of_complete(trace);
   if (first + count > begins.size() || count == 0)
-    throw InputError{
-        fmt::format("{} iterations from number {}: the trace has {}, numbered from 0", count, first, begins.size())};
+    throw InputError{fmt::format("{} iteration{} from number {}: the trace has {}, numbered from 0", count,
+                                 count == 1 ? "" : "s", first, begins.size())};
   std::size_t next = begins[first + count - 1] + 1;
   while (next < trace.data().marks.size() && trace.data().marks[next].kind != MarkKind::kIteration) ++next;
   const bool last = next == trace.data().marks.size();
