@@ -70,7 +70,7 @@ def print_memory(runs):
 def print_search(runs):
     """Prints fragmentation and search at capacities where all policies evict and end well. Returns means by name."""
     names = list(CANDIDATES.values())
-    print("\nwhere all four evict and end well: memory free at an evicting allocation, costs evaluated and time for one")
+    print("\nwhere all four evict and end well, for one evicting allocation: free memory, evaluated costs, search time")
     print(f"{'':14}{'points':>7}" + "".join(f"{name:>28}" for name in names))
     all_means = {name: [] for name in names}
     for trace, by_candidate in runs.items():

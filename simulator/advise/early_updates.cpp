@@ -66,7 +66,7 @@ class Mover {
   /// See no_early_updates().
   std::string hindrance() {
     const std::string clips =
-        "the script clips or scales gradients before the optimizer's step, or an update needs several";
+        "the script clips or scales gradients before the optimizer's step, or an update needs several gradients";
     if (behind_.empty() || each_on_its_own()) return "";
     if (changes_gradients()) return clips;
     for (std::uint32_t op = 0; op < trace_.ops().size(); ++op) {

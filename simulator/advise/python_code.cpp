@@ -173,7 +173,7 @@ def micro_batches(batch):
 #         (loss_of(model(inputs), labels) / PARTS).backward()
 #     optimizer.step()
 # A loss that compares samples of the batch, such as a contrastive one, and layers that normalise over the batch, such
-# as BatchNorm, see one piece at a time: the training is another one.
+# as BatchNorm, see one piece at a time, so the training is no longer the same.
 )",
                      parts);
 }

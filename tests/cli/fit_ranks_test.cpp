@@ -58,7 +58,7 @@ TEST_CASE("for ranks that all fit, fit names the one that takes most") {
   CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
 }
 
-TEST_CASE("fit cannot judge ranks that fit until the job failed") {
+TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
   const ScratchFolder folder;
   const std::string killed = "was killed by SIGKILL";
   std::string job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(4_GiB, 1_us, killed)});

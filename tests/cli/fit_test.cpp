@@ -123,7 +123,7 @@ TEST_CASE("tidepool fit cannot judge a job that ended before a training step") {
   CHECK(json.at("notes").at(0) == "the job was stopped after " + seconds + " s, before a training step");
 }
 
-TEST_CASE("tidepool fit says how a Python script is judged that was given as a trace") {
+TEST_CASE("tidepool fit that is given a Python script as a trace says how a script is judged") {
   const ScratchFolder folder;
   const std::string script = folder.file("train.py");
   std::ofstream{script} << "import torch\n";

@@ -84,7 +84,7 @@ TEST_CASE("tide-remat is at or below the best known overhead in every cell of th
   CHECK(best.size() == 24);
 }
 
-TEST_CASE("on addresses tide-remat stays within a hundredth of its time without them") {
+TEST_CASE("with addresses, tide-remat takes at most 1 % longer than without them") {
   const auto folder = tests::shared_data("dtr");
   if (!folder) return;
   for (const auto& [model, ratio] :

@@ -151,7 +151,7 @@ TEST_CASE("if the best plan without addresses cannot get any, tide with addresse
   }
 }
 
-TEST_CASE("tide counts the time that ops wait when it plans copies of optimizer state") {
+TEST_CASE("when tide plans copies of optimizer state, it counts the time for which ops wait for them") {
   if (!optimised()) return;
   // Half of the peak is less than the optimizer's state, so every plan copies state around the optimizer's ops. These
   // ops are much shorter than the copies, so every plan takes at least 3.65 times as long as the step without limit

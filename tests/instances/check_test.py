@@ -96,7 +96,7 @@ class Check(unittest.TestCase):
         self.refused([*FREELY, act("drop", 3)], 'iteration 0, action 9, {"do": "next"}: version 3, which outlives the '
                      'step, is lost', capacity=300)
         self.refused([*FREELY, act("swap_out", 3), act("drop", 3)],
-                     "the last iteration does not end as the cycle begins", capacity=300)
+                     "the last iteration does not end in the state in which the cycle begins", capacity=300)
 
     def test_the_time_is_that_of_the_row_and_not_below_the_bound(self):
         self.refused(SWAPPED, "takes 8020 ns; the row says 8019 ns", time=8019)

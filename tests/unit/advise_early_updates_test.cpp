@@ -106,7 +106,7 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   step.clips = true;
   CHECK_FALSE(update_early(step.trace()));
   CHECK(no_early_updates(step.trace()) ==
-        "the script clips or scales gradients before the optimizer's step, or an update needs several");
+        "the script clips or scales gradients before the optimizer's step, or an update needs several gradients");
 }
 
 TEST_CASE("early updates that are not possible have a reason, others have none") {

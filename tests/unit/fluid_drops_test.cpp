@@ -83,7 +83,7 @@ TEST_CASE("a gap is dropped if its bytes cost more, at the prices of memory, tha
   CHECK(best(kWork * 3, 2) == std::pair{std::size_t{0}, kWork * 8});  // a rerun takes more than two copies
 }
 
-TEST_CASE("short ops are merged in a long step, with hardly another result") {
+TEST_CASE("in a long step short ops are merged, which hardly changes the result") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = kSize});
   build.run({.duration = kWork}, {{x, Access::kWrite}});

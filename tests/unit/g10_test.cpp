@@ -80,7 +80,7 @@ TEST_CASE("a ledger of the link says in which slots copies end and begin") {
   CHECK(ledger.begins(3, 51_B) == 0);
 }
 
-TEST_CASE("G10 uses a gap that is longer than its copies and the time by which the buffer is back early") {
+TEST_CASE("G10 uses a gap if it is longer than its copies and the lead by which the buffer must be back, together") {
   // a (100 B) is idle for 200 ns and `middle`. Its copies take 100 ns each, and it is to be back 50 ns early.
   for (const auto& [middle, used] : {std::pair{51_ns, true}, std::pair{50_ns, false}}) {
     const Trace trace = around_b({100_B}, {100_ns, middle, 100_ns}, 1, 100_B);

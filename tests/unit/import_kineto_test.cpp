@@ -101,7 +101,7 @@ TEST_CASE("a kernel whose launch was lost follows the op before it on its stream
   CHECK(trace.data().losses.dropped_records == 1);
 }
 
-TEST_CASE("copies, memsets and collectives are distinguished by the names of every version") {
+TEST_CASE("copies, memsets and collectives are recognised by the names that old and new profilers give them") {
   const auto kind = [](const std::string& category, const std::string& name) {
     std::string text = kernel(name, 1, 2, 1);
     text.replace(text.find("\"cat\": \"kernel\""), 15, "\"cat\": \"" + category + "\"");

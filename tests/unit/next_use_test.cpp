@@ -90,7 +90,7 @@ TEST_CASE("each cost counts the absent versions that its definition names") {
   CHECK(first_dropped(child_first, "next-use(cost=neighbourhood)", 2) == Buffers{1, 2});
 }
 
-TEST_CASE("the next use of a parent is that of its absent child, if this comes first") {
+TEST_CASE("a parent counts as used when its absent child is next used, if that comes before its own next use") {
   // The child costs nothing and is dropped first. The next read is of the child, and recomputing it needs the parent,
   // long before the program reads the parent. So of the two buffers of 10 ns, the other one is dropped, although the
   // program reads it before the parent.

@@ -193,7 +193,7 @@ TEST_CASE("a layout that is larger than any memory, or whose places are not alig
   file = layout();
   file.alignment = 48_B;
   CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
-                    "a layout aligned to 48 B; expected a multiple of 256 B, as kernels load by");
+                    "a layout aligned to 48 B; expected a multiple of 256 B, the alignment that kernels need");
 }
 
 TEST_CASE("concurrent requests of any size never share a byte") {

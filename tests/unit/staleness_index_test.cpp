@@ -56,7 +56,7 @@ TEST_CASE("an exact division rounds once") {
   CHECK(quotient(std::numeric_limits<std::int64_t>::max(), 1) == std::ldexp(1.0, 63));
 }
 
-TEST_CASE("the version with the largest staleness per cost wins from the time on at which its line crosses the other") {
+TEST_CASE("a version is evicted from the time on at which its line of staleness per cost crosses the other version's") {
   // a: 10 B, 5 ns, last used at 0: height 2 t. b: 30 B, 5 ns, last used at 60 ns: height 6 (t - 60). They meet at t =
   // 90. From then on b is evicted. At the meeting point the costs are equal, and b has the larger order.
   StalenessIndex index;

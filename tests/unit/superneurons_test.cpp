@@ -42,7 +42,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the peak is that of keeping all, of a segment that runs again once, or of the largest layer") {
+TEST_CASE(
+    "the peak without reruns, with segments that run again once, and with segments that run again for every layer") {
   for (std::int64_t m = 2; m <= 8; ++m) {
     INFO(m);
     const Trace trace = segment_of(static_cast<std::size_t>(m));

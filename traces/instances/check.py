@@ -324,7 +324,7 @@ def check(row, step, plan):
         raise Wrong("'cycle_iterations' is 0; expected at least 1")
     begin, state = begins[-cycle]
     if machine.state() != state:
-        raise Wrong("the last iteration does not end as the cycle begins")
+        raise Wrong("the last iteration does not end in the state in which the cycle begins")
     took = (2 * (machine.ended() - begin) + cycle) // (2 * cycle)
     if took != row["time_ns"]:
         raise Wrong(f"takes {took} ns; the row says {row['time_ns']} ns")

@@ -21,8 +21,9 @@ LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
   if (most > kMost)
     throw InputError{fmt::format("a layout with {} B in it; expected no more than {} B", most.count(), kMost.count())};
   if (!layout.requests.empty() && layout.alignment.count() % kAlignment != 0)
-    throw InputError{fmt::format("a layout aligned to {} B; expected a multiple of {} B, as kernels load by",
-                                 layout.alignment.count(), kAlignment)};
+    throw InputError{
+        fmt::format("a layout aligned to {} B; expected a multiple of {} B, the alignment that kernels need",
+                    layout.alignment.count(), kAlignment)};
   return layout;
 }
 

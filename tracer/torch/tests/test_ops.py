@@ -84,7 +84,7 @@ class Content(unittest.TestCase):
         self.assertEqual(the_op(program, "empty").duration_ns, 0)
         self.assertEqual(impossible_steps(program), [])
 
-    def test_a_number_made_a_tensor_stays_on_the_host_and_a_list_of_numbers_is_a_source(self):
+    def test_a_number_that_becomes_a_tensor_stays_on_the_host_and_a_list_of_numbers_is_a_source(self):
         program = forward(lambda: (lambda: (torch.tensor(1.0) + 1, torch.tensor([1.0, 2.0]).exp())))
         self.assertEqual(ops(program), ["lift_fresh", "exp"])
         self.assertEqual(the_op(program, "lift_fresh").kind, "source")

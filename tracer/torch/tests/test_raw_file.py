@@ -16,7 +16,7 @@ from tidepool_torch.raw_file import RawFile
 
 class Records(unittest.TestCase):
     @mock.patch("tidepool_torch.raw_file._MOST_HELD", 100)
-    def test_records_are_dropped_even_if_too_many_were_held(self):
+    def test_dropped_records_leave_the_file_even_if_they_were_written_before_flush(self):
         with tempfile.TemporaryDirectory() as folder:
             file = RawFile(folder)
             file.write(kind="kept")

@@ -51,7 +51,7 @@ class Lines(unittest.TestCase):
     def lines(self, phase, name):
         return [op.line for op in self.ops if op.phase == phase and short(op.name) == name]
 
-    def test_an_op_has_the_innermost_line_of_the_users_code_below_pytorchs(self):
+    def test_an_op_has_the_innermost_line_of_the_users_code_that_called_pytorch(self):
         self.assertEqual(self.lines("forward", "addmm"), [line_after(Net.forward, 1), line_after(Net.forward, 3)])
         self.assertEqual(self.lines("forward", "gelu"), [line_after(Net.forward, 2)])
         self.assertEqual(self.lines("forward", "sum"), [line_after(net.step, 1)])
@@ -94,7 +94,7 @@ class Files(unittest.TestCase):
                      "/usr/lib/python3/dist-packages/numpy/__init__.py", "/tmp/torchinductor_ada/xy/cxyz.py"):
             self.assertFalse(is_user_code(file), file)
 
-    def test_a_folder_on_the_path_is_not_the_users_where_packages_are_installed_in_it(self):
+    def test_a_folder_on_the_path_in_which_packages_are_installed_is_not_the_users(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(sys, "path", [*sys.path, folder]):
             for name in ("vendored", "own"):
                 os.mkdir(os.path.join(folder, name))

@@ -72,7 +72,7 @@ class Saves(unittest.TestCase):
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (7, 0, {}))
         self.assertLessEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"])
 
-    def test_what_a_checkpoint_within_a_step_brings_back_leaves_again(self):
+    def test_content_that_a_checkpoint_within_a_step_brings_back_leaves_again(self):
         self.check(torch.save)
 
     def test_a_checkpoint_that_copies_storages_as_on_a_gpu_has_all_content(self):

@@ -183,7 +183,7 @@ class Deviations(unittest.TestCase):
         self.assertGreater(report["counts"]["drop"], 0)
         self.assertAlmostEqual(report["peak_bytes"], planned.program.predicted["peak_bytes"], delta=64)  # a few scalars
 
-    def test_what_an_evaluation_between_two_steps_brings_back_leaves_again_before_the_next_step(self):
+    def test_content_that_an_evaluation_between_two_steps_brings_back_leaves_again_before_the_next_step(self):
         def make():
             torch.manual_seed(0)
             network, x = torch.nn.ModuleList([torch.nn.Linear(64, 512), torch.nn.Linear(64, 8)]), torch.randn(512, 64)
