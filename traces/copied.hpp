@@ -1,4 +1,5 @@
-// Copies of buffers and ops for another trace: their names become texts of that trace.
+// Copies of buffers and ops for another trace: their names become texts of that trace. Stream ids stay as they are, so
+// the builder must have the streams of the trace, in the same order.
 #pragma once
 
 #include "traces/builder.hpp"

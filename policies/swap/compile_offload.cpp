@@ -21,14 +21,14 @@ namespace {
 /// swap-in begins before the first op that reads the tensor. With prefetch, swap-ins begin earlier. The backward phase
 /// is walked from its end: a swap-in joins a queue at the op that needs it; each op shortens the remaining time of the
 /// queue's head by its own time; when no time remains, the swap-in is placed before that op. A copy takes its bytes
-/// over `bandwidth`. Only the times of matrix products, convolutions and attention count; if the step names none of
-/// these, all ops count. Swap-ins that are still in the queue at the start of the backward phase begin behind its first
-/// op, the last one first.
+/// over `bandwidth`. Only the times of matrix products, convolutions and attention count; if the backward phase has
+/// none of these, all its ops count. Swap-ins that are still in the queue at the start of the backward phase begin
+/// behind its first op, the last one first.
 ///
 /// As in PyTorch, copies in each direction share one stream. Unlike here, PyTorch offloads only contiguous tensors, and
-/// its forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase begins. A
-/// tensor that the first backward op reads has left the device when this op begins; its content is taken from its
-/// former place.
+/// its forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase begins. If
+/// the first backward op reads a tensor whose copy to the host is still under way, the op waits for the copy and reads
+/// the tensor in its place. If the copy has ended, the tensor is copied back first.
 /// O(uses + tensors * outputs of the step) to plan. Source: PyTorch 2.11 to 2.15,
 /// torch/_functorch/_activation_offloading/activation_offloading.py (pull requests 167880 and 168316).
 class CompileOffload final : public Policy {
@@ -113,7 +113,7 @@ class CompileOffload final : public Policy {
 const RegisterPolicy kCompileOffload{
     {.name = "compile-offload",
      .kind = PolicyKind::kSwap,
-     .summary = "copies what torch.compile saves to the host after its last forward use, and back just in time",
+     .summary = "copies to the host what torch.compile saves, after its last forward use, and back just in time",
      .paper = "PyTorch 2.11 to 2.15, torch/_functorch/_activation_offloading (pull requests 167880, 168316)",
      .options = {{"least", "0B", "bytes", "smaller tensors are not marked and stay"},
                  {"sink-wait", "on", "on|off", "wait for copies at the end of the forward phase, not at once"},

@@ -41,11 +41,11 @@ std::size_t allocations_for(const Trace& trace, std::size_t position);
 /// at least the op that makes the gradient of the loss.
 bool has_several_backward_passes(const Trace& trace);
 
-/// The calls of the modules that are called at most once in each forward pass of a step, ordered by name and position.
-/// Each micro-batch is a pass of its own, and so is each part of a GAN's step. Left out are modules that run again in
-/// backward, since they are checkpointed already; containers, which are never called; and modules outside of the
-/// model, such as a loss: no path of a named parameter has the same first part. If the recording does not name
-/// containers, a module whose ops all lie in its numbered modules is taken for a container.
+/// The calls of the modules whose ops are adjacent in each forward pass of a step, ordered by name and position.
+/// Several calls in a row look like one. Each micro-batch is a pass of its own, and so is each part of a GAN's step.
+/// Left out are modules that run again in backward, since they are checkpointed already; containers, which are never
+/// called; and modules outside of the model, such as a loss: no path of a named parameter has the same first part. If
+/// the recording does not name containers, a module whose ops all lie in its numbered modules is taken for a container.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

@@ -7,10 +7,10 @@
 
 namespace tidepool {
 
-/// The earliest time at which each op can end its first run: after the previous op on its stream, the ops that make its
-/// inputs, and the ops that it is ordered after. This holds for every plan, since moving or dropping content only
-/// delays ops. An op that overwrites a buffer does not wait for the buffer's last readers here: a plan may write
-/// elsewhere. O(uses).
+/// The earliest end of each op's first run, since the start of the step: after the previous op on its stream, the ops
+/// that make its inputs, and the ops that it is ordered after. This holds for every plan that runs the ops in the order
+/// of the trace, since moving or dropping content only delays ops. An op that overwrites a buffer does not wait for the
+/// buffer's last readers here: a plan may write elsewhere. O(uses).
 std::vector<Nanos> earliest_ends(const Trace& trace);
 
 /// Whether it is certain that the query's last iteration (if steady: the mean one) takes at least the time of a single

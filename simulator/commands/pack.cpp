@@ -190,9 +190,12 @@ const RegisterCommand kPack{
                       "30s: how long a planner may search; without it, the planner's option effort limits the search");
        app.add_option(
            "--layout-out", arguments->layout_out,
-           "writes the layout of the last planner in --pool; --pool 'layout(file=...)' serves another step by it");
-       app.add_option("--iterations", arguments->iterations,
-                      "packs the lifetimes of this many iterations of the step; what exists before and after it stays")
+           "writes the planner's layout; with several planners, that of the last one; --pool may name planners only. "
+           "--pool 'layout(file=...)' serves another step by it");
+       app.add_option(
+              "--iterations", arguments->iterations,
+              "packs the lifetimes of this many iterations of the step; buffers that exist both before and after the "
+              "step stay")
            .positive();
        app.add_flag("--periodic", arguments->periodic,
                     "finds the loop in a recording of several iterations; planners place one iteration on a circle, so "

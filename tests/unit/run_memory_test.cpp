@@ -1,4 +1,4 @@
-// Device memory that the runs of a plan share.
+// Device memory and pinned host memory that the runs of a plan share.
 #include "validator/cuda/run_memory.hpp"
 
 #include "tests/catch.hpp"

@@ -121,7 +121,7 @@ TEST_CASE("in a stack, code of packages, compilers and Python is not the user's 
   }
 }
 
-TEST_CASE("blocks of 2023 have no recorded address: theirs is the segment's plus the sizes of the blocks before") {
+TEST_CASE("blocks in snapshots of 2023 have no address: it is the segment's plus the sizes of the blocks before") {
   const auto old_block = [](std::int64_t size) {
     return Pickled::dict({{"size", Pickled::whole(size)},
                           {"requested_size", Pickled::whole(1)},

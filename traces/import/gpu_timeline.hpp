@@ -16,8 +16,8 @@ namespace tidepool {
 
 /// A stream of one context of one process.
 struct GpuStream {
-  /// process id << 24, as Nsight Systems packs it. Own captures add the number of the program in its process: exec
-  /// begins another one. 0 = not recorded.
+  /// Process id << 24, as Nsight Systems packs it; 0 = not recorded. In Tidepool's own captures, the low bits are the
+  /// number of the program in its process, from 0: a process that calls exec becomes the next program.
   std::int64_t process = 0;
   std::int64_t context = 0;
   std::int64_t stream = 0;  ///< -1 = none
@@ -41,7 +41,7 @@ struct GpuUses {
 /// A call of a framework's operator, which launches ops.
 struct GpuCall {
   GpuUses uses;             ///< from the operator's schema
-  std::string_view module;  ///< as every string_view here: of a text that must outlive the timeline
+  std::string_view module;  ///< dotted path; all string_views here refer to texts that must outlive the timeline
   std::string_view line;    ///< of the user's code, as in model.py:88; "" if unknown
   Phase phase = Phase::kUnknown;
   OpKind kind = OpKind::kKernel;

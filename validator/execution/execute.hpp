@@ -48,7 +48,7 @@ struct Task {
   std::uint32_t number = 0;     ///< counts from 1 in its lane
   std::size_t action = 0;       ///< index in the plan; for checks at the end, the number of actions
   OpId op = {};                 ///< kRun: the op
-  std::span<const Wait> waits;  ///< for other lanes; none that earlier waits of the lane imply
+  std::span<const Wait> waits;  ///< for other lanes; none for a task up to which this lane has waited already
   std::span<const Operand> reads;
   std::span<const Operand> writes;
 };

@@ -40,12 +40,13 @@ struct Gap {
 /// A buffer that exists before and after the step continues itself. A buffer that is born in the step and outlives it
 /// is paired with one of the same size that existed before and ends in the step: the first continues as the second in
 /// the next iteration. Pairs are made in the order of release and due op. Content that is overwritten without being
-/// read makes no gap; neither does content that the last op uses. Versions that the assumptions pin are in no gap.
+/// read makes no gap. Content that the last op uses makes no gap across the boundary. Versions that the assumptions pin
+/// are in no gap.
 std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume = {});
 
 /// The gaps of the run of `spec`. For repeated iterations: all of find_gaps(). For a step that is run once, a gap that
-/// crosses the boundary has its content on the host at the start. Its content leaves the device at the end of the step
-/// only if the load exceeds the capacity in a slot after its release.
+/// crosses the boundary has its content on the host at the start. Its content leaves the device after its release only
+/// if the load exceeds the capacity in a later slot.
 std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCircle& circle, const RunSpec& spec);
 
 /// Earliest start of a gap's swap-out: the end of the op that releases it.

@@ -24,7 +24,7 @@ class PooledPolicy final : public DelegatingPolicy {
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (!first_) return policy_->plan(trace, spec);
-    policy_->plan(trace, spec);  // ignored: a draft would count in the first iteration
+    policy_->plan(trace, spec);  // its draft is left out: the run would follow it in the first iteration, too
     return first_->plan(trace, spec);
   }
   std::unique_ptr<Pool> bring_pool() override { return std::move(pool_); }

@@ -10,8 +10,9 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kLarge = 512;    // a problem with at least this many sections is large
-constexpr std::uint32_t kSamples = 512;  // most sections that are compared in a row of sections with equal floors
+constexpr std::uint32_t kLarge = 512;  // a problem with at least this many sections is large
+// Of adjacent sections with equal floors and slack, about this many at most are compared.
+constexpr std::uint32_t kSamples = 512;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Results of messages that the program has requested and that have not been fetched yet.
+// Results of messages, and of computations on sizes that read them, which have not been fetched yet.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ class PendingResults {
   /// @return the number of the result
   std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch);
 
-  /// Adds to `dependent` those of the results `on` that are still pending.
+  /// Adds to `dependent` those of the results `on` that are pending, and removes those that are not any more. Changes
+  /// nothing if no result is pending.
   void depend(ResultNumbers& dependent, const ResultNumbers& on);
   void depend(ResultNumbers& dependent, std::uint64_t on) { depend(dependent, ResultNumbers{on}); }
 
@@ -59,6 +60,7 @@ class PendingResults {
   std::map<std::uint64_t, Result> results_;
 };
 
+/// The results of this process; never destroyed.
 PendingResults& pending_results();
 
 }  // namespace tidepool::dry

@@ -88,6 +88,8 @@ struct Launch {
 
 class Standin {
  public:
+  /// Made at the first call, from $TIDEPOOL_DRY_DEVICE, $TIDEPOOL_DRY_CAPACITY and $TIDEPOOL_DRY_PLACEMENT. A wrong
+  /// device or capacity ends the process with exit code 2.
   static Standin& get();
 
   const DevicePreset& preset() const { return preset_; }
@@ -102,8 +104,9 @@ class Standin {
   /// that is. If the answer is no, a message is printed on stderr, once.
   bool owns_device();
 
-  std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
-  bool free(std::uint64_t address);
+  /// cudaMalloc; none: out of memory, or the process has its memory on another device.
+  std::optional<std::uint64_t> allocate(std::size_t bytes);
+  bool free(std::uint64_t address);  ///< cudaFree; false: no allocation begins at the address
 
   Stream& stream(void* handle);  ///< 0, 1 and 2 are the default stream
   /// The caller owns the stream or the event.
@@ -112,6 +115,9 @@ class Standin {
 
   /// Does work on a stream, or adds it to the graph that captures the stream.
   void submit(Stream& stream, std::function<void(Stream&)> work);
+  /// The following submit their work, except three. compute() is part of work that runs now: it computes at once or, if
+  /// its inputs are pending results, when its own result is fetched. wait() and record() act at once; during a capture
+  /// they join the stream to it, or mark the event.
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
   void compute(Stream& stream, const SizeWork& sizes);
   void call(Stream& stream, const LibraryCall& call);
@@ -121,6 +127,7 @@ class Standin {
   void wait(Stream& stream, const Event& event);
   void record(Event& event, Stream& stream);
 
+  /// `name` and `fat_binary` are kept, not copied.
   void register_function(const void* host, const char* name, const std::byte* fat_binary);
   void register_variable(const void* host, std::size_t bytes);
   /// The kernel behind a host function or a kernel handle, which are the same here; null if it was never registered.
@@ -156,8 +163,8 @@ class Standin {
 
 /// Remembers `status`, unless it is kSuccess, as the thread's last error. @return  `status`
 Status done(Status status);
-Status last_error();
-Status take_last_error();
+Status last_error();       ///< of the thread
+Status take_last_error();  ///< clears it
 const char* status_name(Status status);
 const char* status_text(Status status);
 

@@ -6,15 +6,16 @@ import torch
 class Others:
     """Counts such ops since the last step began or ended, and tells them from equal ops of the step.
 
-    An evaluation calls the same layers as the step, but records no gradients. So an op whose gradients were recorded in
-    the last whole iteration is not the op of the step if none are recorded now, and the reverse.
+    An evaluation calls the same layers as the step, but records no gradients. So if gradients were recorded for an op of
+    the step in the last whole iteration and none are recorded now, the op that is called now is another one; and the
+    reverse.
 
     first   the first of these ops, or ""
-    many    whether there were more than belong to a step, such as a read of the loss
+    many    whether there were too many for a step; a step may have a few, such as a read of the loss
     """
 
     def __init__(self, ops):
-        self._most = max(16, ops // 4)  # the largest number of such ops within a step, where gradients are recorded
+        self._most = max(16, ops // 4)  # a step may have this many: see many and one_more()
         self._modes, self._new_modes = [None] * ops, [None] * ops  # for each op: whether gradients are recorded
         self.clear()
 
@@ -26,7 +27,7 @@ class Others:
         self.first = self.first or name
         self._count += 1
         self._recorded += torch.is_grad_enabled()
-        if self._recorded > len(self._modes):  # no evaluation: steps record gradients elsewhere than before
+        if self._recorded > len(self._modes):  # these are steps, whose ops record gradients elsewhere
             self._modes = [None] * len(self._modes)
 
     @property
