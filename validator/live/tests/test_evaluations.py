@@ -113,6 +113,66 @@ class Evaluations(unittest.TestCase):
         report = self.check([self.plain] * 3 + [lambda step: step(evaluate), self.plain, self.plain] * 2)
         self.assertEqual((report["iterations"], report["deviations"]), (7, 2))
 
+    def test_after_a_smaller_batch_an_evaluation_does_not_end_the_plan(self):
+        """The step's first op is the same for every batch. The evaluation calls it twelve times."""
+
+        class Scaled(torch.nn.Linear):
+            def forward(self, x):
+                return torch.nn.functional.linear(x, self.weight * 0.9, self.bias)
+
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.Sequential(*[layer for _ in range(4) for layer in (Scaled(64, 64), torch.nn.ReLU())])
+            optimizer, x = torch.optim.SGD(network.parameters(), lr=0.1), torch.randn(512, 64)
+
+            def step(rows=512):
+                loss = network(x[:rows]).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        planned = Planned(make, "dtr", "0.8x")
+        self.addCleanup(planned.close)
+
+        def run(plan):
+            network, optimizer, step = make()
+            values = [step()]
+            follower = Follower(plan, network, optimizer, HostDevice()) if plan else None
+            with follower or contextlib.nullcontext():
+                for _ in range(3):
+                    values += [*(step() for _ in range(5)), step(100)]
+                    with torch.no_grad():
+                        values += [network(torch.ones(512, 64)).sum().item() for _ in range(12)]
+            return values, follower.report.content() if follower else None
+
+        values, report = run(planned.program)
+        self.assertEqual(values, run(None)[0])
+        self.assertEqual((report["iterations"], report["gave_up"]), (15, False))
+
+    def test_a_deviation_names_the_op_that_ran_in_place_of_the_expected_one(self):
+        planned = Planned(self.make, "tide", "0.7x")
+        self.addCleanup(planned.close)
+        network, optimizer, step = self.make()
+        halved = []
+
+        def halve(*_):
+            if halved:
+                network[0].weight.grad.mul_(0.5)
+
+        optimizer.register_step_pre_hook(halve)
+        step()
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            step()
+            step()
+            halved.append(True)
+            step(lambda network, x: x[:8].sum().item())  # no deviation
+        report = follower.report.content()
+        self.assertEqual(report["deviations"], 1)
+        self.assertEqual(report["lost"][0]["saw"], "aten::mul_")
+
     def test_steps_that_record_gradients_elsewhere_are_followed_again(self):
         """From the fourth step on, the average of the weights is computed where gradients are recorded. For two steps, these
         ops may be an evaluation."""

@@ -1,6 +1,7 @@
 """Checkpoints of jobs that follow a plan."""
 
 import contextlib
+import copy
 import ctypes
 import io
 import types
@@ -17,16 +18,17 @@ class Saves(unittest.TestCase):
 
     def make(self):
         torch.manual_seed(0)
-        network, x = torch.nn.ModuleList([torch.nn.Linear(64, 512), torch.nn.Linear(64, 8)]), torch.randn(512, 64)
+        x = torch.randn(512, 64)
+        network = torch.nn.ModuleList([torch.nn.Linear(64, 8), *(torch.nn.Linear(64, 512) for _ in range(4))])
         optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
 
         def step(between=lambda: None):
             scale = (x[:1] * 2).mean()
             between()
-            large = x.repeat(1, 4)  # 512 KiB, for which the first layer's 128 KiB must go
+            large = x.repeat(1, 8)  # 1 MiB, for which layers of 128 KiB must go
             scale = scale + large.square().mean()
             del large
-            loss = network[1](x).square().mean() + network[0](x[:8]).square().mean() * scale
+            loss = network[0](x).square().mean() + sum(layer(x[:8]).square().mean() for layer in network[1:]) * scale
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -34,7 +36,13 @@ class Saves(unittest.TestCase):
 
         return network, optimizer, step
 
-    def check(self, save, stopped=None):
+    @staticmethod
+    def file(network):
+        file = io.BytesIO()
+        torch.save(network.state_dict(), file)
+        return file.getvalue()
+
+    def check(self, save, stopped=None, snapshot=None):
         """@param stopped  why the plan is given up; the job has the same values and checkpoints all the same"""
         planned = Planned(self.make, "tide", "0.9x")
         self.addCleanup(planned.close)
@@ -45,11 +53,11 @@ class Saves(unittest.TestCase):
             values, saved = [step()], []
 
             def checkpoint():
-                saved.append(io.BytesIO())
-                torch.save(network.state_dict(), saved[-1])
+                saved.append((snapshot or self.file)(network))
 
             report = None
             with mock.patch.object(torch, "save", save), contextlib.ExitStack() as scope:
+                scope.enter_context(mock.patch.object(torch.Tensor, "__deepcopy__", torch.Tensor.__deepcopy__))
                 if plan is not None:
                     session = Session(plan)
                     session._discovery.stop()
@@ -62,7 +70,7 @@ class Saves(unittest.TestCase):
                     checkpoint()
                 values.append(step())
                 report = session.report() if plan is not None else None
-            return values, [file.getvalue() for file in saved], report
+            return values, saved, report
 
         values, saved, report = run(planned.program)
         self.assertEqual((values, saved), run(None)[:2])
@@ -83,6 +91,10 @@ class Saves(unittest.TestCase):
                 file.write(ctypes.string_at(copy.data_ptr(), copy.nbytes()))
 
         self.check(save)
+
+    def test_a_deep_copy_of_the_state_has_all_content(self):
+        self.check(torch.save, snapshot=lambda network: [
+            hash(tensor.numpy().tobytes()) for tensor in copy.deepcopy(network.state_dict()).values()])
 
     def test_a_checkpoint_is_complete_if_its_content_cannot_be_lent(self):
         with mock.patch("tidepool_live.actions.Actions.lend", side_effect=ValueError("no room")):

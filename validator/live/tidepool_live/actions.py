@@ -88,14 +88,17 @@ class Actions:
             if use.before is not None:
                 self.require(use.before)
                 self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
-        state = self._copies.generator_state() if recipe.state is not None else None
+        state = self._copies.generator_state(recipe.generator) if recipe.state is not None else None
         if state is not None:
-            self._copies.set_generator_state(recipe.state)
+            self._copies.set_generator_state(recipe.state, recipe.generator)
         there = {use for use in recipe.arguments
                  if use.after is not None and self._contents.storage(use.after, use.buffer) is not None}
-        made = recipe.run(self._place_of)
-        if state is not None:
-            self._copies.set_generator_state(state)
+        try:
+            with torch._C._DisableAutocast():  # the recorded arguments are cast already
+                made = recipe.run(self._place_of)
+        finally:
+            if state is not None:
+                self._copies.set_generator_state(state, recipe.generator)
         for use, storage in zip(recipe.made, made):
             if self._contents.storage(use.after, use.buffer) is None:
                 self._contents.put(use.after, storage)
@@ -126,17 +129,20 @@ class Actions:
             raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
                                "please report the plan and the trace")
         self._bringing.add(version)
-        with torch._C._AutoDispatchBelowAutograd():
-            self._run_again(self._plan.producer[version])
-        self._bringing.discard(version)
+        try:
+            with torch._C._AutoDispatchBelowAutograd():
+                self._run_again(self._plan.producer[version])
+        finally:
+            self._bringing.discard(version)
 
-    def lend(self):
-        """Brings the content of all live tensors back for a while. Returns what take_back() needs."""
+    def lend(self, only=None):
+        """Brings the content of all live tensors back for a while, or of those of one trace buffer. Returns what take_back()
+        needs."""
         lent = []
         with torch._C._AutoDispatchBelowAutograd():
             for number, tensors in list(self._contents.tensors.items()):
                 version, home = tensors.version, tensors.home()
-                if self._contents.of(version) is None or home is None:
+                if self._contents.of(version) is None or home is None or only not in (None, number):
                     continue
                 was_there = self._contents.storage(version, number) is not None
                 if not was_there:

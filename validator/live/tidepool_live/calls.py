@@ -1,6 +1,7 @@
 """What a call of an op does, as far as a Follower asks."""
 
-from tidepool_torch.schema import UNINITIALISED
+import torch
+from tidepool_torch.schema import SHAPE_ONLY, UNINITIALISED
 from tidepool_torch.storages import EMPTY, HOST
 
 
@@ -26,6 +27,12 @@ def allocates(call):
         return False
     size = call.value("size")
     return size is None or 0 not in size
+
+
+def needs_no_content(call):
+    """Whether the op reads no bytes. With hooks on saved tensors, autograd detaches each saved tensor before the backward op
+    that needs it, and often long before."""
+    return call.short_name in SHAPE_ONLY or (call.short_name == "detach" and torch._C._current_graph_task_id() != -1)
 
 
 def changes_something(call, given):

@@ -40,11 +40,12 @@ class HostDevice:
         """The compute stream waits for the event."""
         event.result()
 
-    def generator_state(self):
-        return torch.get_rng_state()
+    def generator_state(self, generator=None):
+        """The state of a generator of random numbers; None: the default one."""
+        return (generator or torch.default_generator).get_state()
 
-    def set_generator_state(self, state):
-        torch.set_rng_state(state)
+    def set_generator_state(self, state, generator=None):
+        (generator or torch.default_generator).set_state(state)
 
     def limit(self, size):
         """Limits the memory of the process to `size` bytes. Returns whether that is possible: not on the CPU."""
@@ -86,11 +87,11 @@ class CudaDevice:
     def wait(self, event):
         torch.cuda.current_stream(self.where).wait_event(event)
 
-    def generator_state(self):
-        return torch.cuda.get_rng_state(self.where)
+    def generator_state(self, generator=None):
+        return torch.cuda.get_rng_state(self.where) if generator is None else generator.get_state()
 
-    def set_generator_state(self, state):
-        torch.cuda.set_rng_state(state, self.where)
+    def set_generator_state(self, state, generator=None):
+        torch.cuda.set_rng_state(state, self.where) if generator is None else generator.set_state(state)
 
     def limit(self, size):
         torch.cuda.empty_cache()  # memory reserved before may be more than the limit

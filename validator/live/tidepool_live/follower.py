@@ -14,8 +14,9 @@ from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .actions import Actions
-from .calls import Anywhere, allocates, changes_something
+from .calls import Anywhere, allocates, changes_something, needs_no_content
 from .contents import Contents, Tensors
+from .limit import Limit
 from .meter import Meter
 from .others import Others
 from .program import Matcher
@@ -23,7 +24,7 @@ from .recipes import EmptyRecipe, Recipe
 from .report import Report
 from .storages import LiveStorages
 
-GIVE_UP_AFTER = 8  # iterations in a row that deviate from the trace; after them, the plan is not followed any more
+GIVE_UP_AFTER = 8  # iterations in a row that deviate and end with an update; then the plan is not followed any more
 
 
 class Follower(Guest):
@@ -62,7 +63,8 @@ class Follower(Guest):
         self._lending = 0  # contexts of lent() that are entered: then no action is executed
         self._call = self._state = self._substitutes = None
         self._others = Others(len(plan.ops))
-        self._limit, self._strange = limit, 0  # the latter: iterations in a row that deviated
+        self._limit = Limit(limit, device, self._meter, self.report)
+        self._strange, self._updated = 0, True  # updates in a row that deviated; whether an update began since the last one
 
     # The interface of the Recorder: the job's memory is counted, and each op is compared with the trace.
 
@@ -117,12 +119,12 @@ class Follower(Guest):
         fits = self._is(signature, index) and self._same_buffers(op, index)
         if self._whole and not fits and self._beside(op, signature, index):
             if not self._lending:
-                self._others.add(op.name)
+                self._others.add(op.name, index)
             return
         continued = self._matcher.advance(signature)
         if not continued or not fits:
-            self._lose(index, self._others.first or op.name, signature != self._plan.ops[index].signature)
-        if self._matcher.matched == 1:
+            self._lose(index, self._others.before(index) or op.name, signature != self._plan.ops[index].signature)
+        if self._matcher.matched == 1 and self._others.may_be(0):
             self._go_on(op, 0)
         elif self._whole:
             self._go_on(op, index)
@@ -137,6 +139,10 @@ class Follower(Guest):
             return True
         return ((self._others.one_more() or self._lending) and not self._is(signature, 0) and
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
+
+    def _find_gradients(self, look_up):
+        super()._find_gradients(look_up)
+        self._updated = True  # an optimizer's step begins
 
     # Before an op.
 
@@ -182,7 +188,7 @@ class Follower(Guest):
             except Exception as error:
                 self.give_up(error)
         self._substitutes = self._call = None
-        self._require_room()
+        self._limit.require()
         return result
 
     def give_up(self, error):
@@ -191,19 +197,6 @@ class Follower(Guest):
         self.settle()
         self.lose(error)
         self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
-
-    def _require_room(self):
-        """Raises an out-of-memory error, as a device of the limited size does, if the job uses more memory."""
-        limit = self._limit
-        if limit is None or not self.report.steady:
-            return
-        if self._copies.limit(limit):
-            self._limit = None
-        elif self._meter.now > limit:
-            self._limit = None  # raised once: code that runs while the job ends may need more memory
-            self.report.out_of_memory(self._meter.now)
-            raise torch.cuda.OutOfMemoryError(
-                f"tidepool run --enforce: {self._meter.now} bytes are in use; the plan's limit is {limit}")
 
     def forking(self):
         self.settle()
@@ -215,9 +208,11 @@ class Follower(Guest):
                 self._actions.settle()
 
     @contextlib.contextmanager
-    def lent(self):
-        """For code that reads memory without ops (torch.save): all content is there and stays. At the end, it leaves again."""
-        lent = None if self.lost else self._act(self._actions.lend)
+    def lent(self, tensor=None):
+        """For code that reads memory without ops (torch.save): all content, or that of one tensor, is there and stays. At the
+        end, it leaves again."""
+        only = None if tensor is None else self._numbers.get(self._storages.known(tensor), -1)
+        lent = None if self.lost else self._act(self._actions.lend, only)
         self._lending += 1
         try:
             yield
@@ -240,6 +235,7 @@ class Follower(Guest):
         if self.lost or not isinstance(buffer, Buffer) or buffer not in self._numbers:
             return tensor
         if tensor.untyped_storage().nbytes() > 0:
+            self._contents.ready(self._contents.tensors[self._numbers[buffer]].version)
             return tensor
         with _disable_current_modes(), torch.no_grad():
             self._issue(self._matcher.expected())
@@ -259,16 +255,15 @@ class Follower(Guest):
         if expected is None and self._whole and self._disturbs(call, given):
             self._actions.settle()
             self._repeat_first_actions()
-        self._state = None
-        if expected is not None and expected.random and expected.recipe:
-            self._state = self._copies.generator_state()
+        self._state = self._copies.generator_state(call.value("generator")) if call.is_random() else None
         return self._with_content(call, expected, given)
 
     def _disturbs(self, call, given):
         """Whether an op that is not the expected one may write to buffers of the step."""
+        statistics = ("running_mean", "running_var") if call.updates_running_statistics() else ()
         return changes_something(call, given) and any(
-            call.access(argument, tensor) in ("write", "read_write") for argument, tensor, buffer in given
-            if isinstance(buffer, Buffer) and buffer in self._numbers)
+            call.access(argument, tensor) in ("write", "read_write") or argument.name in statistics
+            for argument, tensor, buffer in given if isinstance(buffer, Buffer) and buffer in self._numbers)
 
     def _repeat_first_actions(self):
         """Lets the actions before op 0 be executed again: an allocation between two steps may have caused them, and the op
@@ -308,10 +303,11 @@ class Follower(Guest):
             if number is None or number not in self._contents.tensors:
                 continue
             version = self._contents.tensors[number].version
-            if self._contents.of(version) is None or call.short_name in SHAPE_ONLY:
+            if self._contents.of(version) is None or needs_no_content(call):
                 continue
             use = uses.get(number)
-            if use is not None and use.access == "write" and self._contents.storage(version, number) is None:
+            writes = use is not None and use.access == call.access(argument, tensor) == "write"
+            if writes and self._contents.storage(version, number) is None:
                 self._contents.grow(version, number, buffer.size)
                 continue
             if expected is None and self._contents.storage(version, number) is None:
@@ -448,14 +444,15 @@ class Follower(Guest):
             expected = self._plan.ops[index].name
             of_others = "" if name != expected else " of other sizes" if other_op else " of other buffers"
             self.report.lost(index, expected, name + of_others)
-            self._strange += 1
+            self._strange += self._updated
+            self._updated = False
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
         if not other_op:  # the set of tensors that outlive the step has changed
             self._forget_lasting()
             self.report.unlearn()
         self._whole, self._issued = False, 0
-        self._others.unlearn()
+        self._others.unlearn(self._strange)
         self._remember()
 
     def _forget_lasting(self):

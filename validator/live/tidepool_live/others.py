@@ -21,18 +21,26 @@ class Others:
 
     def clear(self):
         self.first = ""
+        self._here = (None, "")  # index of the step's op before which the last of these ops ran; the first of them there
         self._count = self._recorded = 0
 
-    def add(self, name):
+    def add(self, name, index):
+        """Such an op has run before the step's op `index`."""
         self.first = self.first or name
+        if self._here[0] != index:
+            self._here = (index, name)
         self._count += 1
         self._recorded += torch.is_grad_enabled()
-        if self._recorded > len(self._modes):  # these are steps, whose ops record gradients elsewhere
+        if torch.is_grad_enabled() and self._recorded == len(self._modes) + 1:  # these are steps, whose ops record gradients elsewhere
             self._modes = [None] * len(self._modes)
 
     @property
     def many(self):
         return self._count > self._most
+
+    def before(self, index):
+        """The first of these ops that ran before the step's op `index`, or ""."""
+        return self._here[1] if self._here[0] == index else ""
 
     def one_more(self):
         """Whether an op that is not in the trace may run now without ending the iteration."""
@@ -50,7 +58,8 @@ class Others:
         self._modes = list(self._new_modes)
         self.clear()
 
-    def unlearn(self):
-        """The job deviates from the trace."""
-        self._modes = [None] * len(self._modes)
+    def unlearn(self, strange):
+        """The job deviates from the trace, as in `strange` steps in a row. After three, steps may record gradients elsewhere."""
+        if strange > 2:
+            self._modes = [None] * len(self._modes)
         self.clear()

@@ -36,6 +36,7 @@ class Recipe:
 
     def __init__(self, call, use_of, expected, state):
         self._func, self.state, self._expected = call.func, state, expected
+        self.generator = call.value("generator")  # None: the default one
         statistics = [call.value(name) for name in ("running_mean", "running_var")]
         statistics = [tensor for tensor in statistics if isinstance(tensor, torch.Tensor)]
 
@@ -84,7 +85,7 @@ class Recipe:
 class EmptyRecipe:
     """The trace's op for the creation of an empty storage: its content is arbitrary."""
 
-    state = None
+    state = generator = None
 
     def __init__(self, storage, expected):
         self._size, self._device = storage.nbytes(), storage.device

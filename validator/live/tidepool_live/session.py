@@ -62,6 +62,14 @@ class Session:
                 return save(*args, **kwargs)
 
         torch.save = save_lent  # torch.save reads storages by address, without ops
+        deepcopy = torch.Tensor.__deepcopy__
+
+        @functools.wraps(deepcopy)
+        def deepcopy_lent(tensor, memo):
+            with self._follower.lent(tensor):
+                return deepcopy(tensor, memo)
+
+        torch.Tensor.__deepcopy__ = deepcopy_lent  # copies a storage by its size, without the tensor's op
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}

@@ -1,0 +1,195 @@
+"""Jobs whose numbers a plan could change: each runs with a plan and without one, and all values are the same."""
+
+import contextlib
+import unittest
+from unittest import mock
+
+from support import Follower, HostDevice, Planned, torch
+
+from tidepool_live.recipes import Recipe
+from tidepool_live.saved import SavedTensors
+
+functional = torch.nn.functional
+
+
+def layers(layer=torch.nn.Linear):
+    """Layers whose activations are not overwritten."""
+    return torch.nn.Sequential(*[each for _ in range(4) for each in (layer(64, 64), torch.nn.ReLU())])
+
+
+class Numbers(unittest.TestCase):
+    def check(self, make, policy, capacity, drive):
+        """make()      network, optimizer and step() as for Planned, and whatever drive() needs
+        drive(made)    takes steps; returns values
+        @return        the report"""
+        planned = Planned(lambda: make()[:3], policy, capacity)
+        self.addCleanup(planned.close)
+        self.predicted = planned.program.predicted
+
+        def run(plan):
+            made = make()
+            values = [made[2]()]
+            with contextlib.ExitStack() as scope:
+                follower = None
+                if plan:
+                    follower = scope.enter_context(Follower(plan, made[0], made[1], HostDevice()))
+                    scope.enter_context(SavedTensors(follower))
+                values += drive(made)
+            return values, follower.report.content() if follower else None
+
+        values, report = run(planned.program)
+        self.assertEqual(values, run(None)[0])
+        return report
+
+    @staticmethod
+    def noisy(generator=None):
+        """A step whose first op draws random numbers."""
+
+        def make():
+            torch.manual_seed(0)
+            network, x = layers(), torch.randn(512, 64)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+            numbers = generator and torch.Generator().manual_seed(5)
+
+            def step(update=True):
+                optimizer.zero_grad()
+                noise = torch.randn(512, 64, generator=numbers)
+                loss = functional.mse_loss(network(x + noise), noise)
+                if update:
+                    loss.backward()
+                    optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        return make
+
+    def test_random_numbers_are_drawn_again_as_before_after_a_step_without_update(self):
+        report = self.check(self.noisy(), "dtr", "0.6x",
+                            lambda made: [made[2](update) for update in (True, True, True, False, True, True)])
+        self.assertGreater(report["counts"]["run"], 0)
+
+    def test_random_numbers_of_a_generator_of_the_job_are_drawn_again_as_before(self):
+        report = self.check(self.noisy(generator=True), "dtr", "0.6x", lambda made: [made[2]() for _ in range(5)])
+        self.assertEqual((report["iterations"], report["deviations"]), (5, 0))
+
+    def test_ops_outside_of_autocast_are_recomputed_outside_of_it(self):
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(6))
+            optimizer, x = torch.optim.SGD(network.parameters(), lr=0.1), torch.randn(512, 64)
+
+            def step():
+                optimizer.zero_grad()
+                with torch.autocast("cpu", torch.bfloat16):
+                    hidden = x
+                    for number, layer in enumerate(network):
+                        with torch.autocast("cpu", enabled=number % 2 == 1):
+                            hidden = torch.relu(layer(hidden if number % 2 else hidden.float()))
+                    loss = hidden.float().square().mean()
+                    loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        report = self.check(make, "dtr", "0.7x", lambda made: [made[2]() for _ in range(5)])
+        self.assertGreater(report["counts"]["run"], 0)
+
+    def test_an_input_that_the_step_overwrites_can_be_read_by_another_op_just_before(self):
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU())
+            optimizer, batch = torch.optim.SGD(network.parameters(), lr=0.1), torch.zeros(512, 64)
+            data = [torch.randn(512, 64) for _ in range(4)]
+            steps = iter(range(100))
+
+            def step(look=False):
+                number = next(steps)
+                optimizer.zero_grad()
+                batch.copy_(data[number % 4])
+                first = network(batch[:8]).square().mean()
+                first.backward()
+                large = data[0].repeat(1, 3)  # for which the batch must go
+                large.add_(1)
+                seen = large.sum().item()
+                del large
+                if look:
+                    seen += torch.empty_like(batch).copy_(batch).sum().item()
+                batch.copy_(data[(number + 1) % 4])
+                second = network(batch).square().mean()
+                second.backward()
+                optimizer.step()
+                return first.item() + second.item() + seen
+
+            return network, optimizer, step
+
+        self.check(make, "lru-swap", "0.7x", lambda made: [made[2](number % 5 == 4) for number in range(15)])
+
+    def test_a_job_that_catches_out_of_memory_and_tries_again_goes_on_as_planned(self):
+        run, fails = Recipe.run, []
+
+        def failing(recipe, place):
+            if fails:
+                raise torch.cuda.OutOfMemoryError("no room")
+            return run(recipe, place)
+
+        def drive(made):
+            network, optimizer, step = made
+            values = [step() for _ in range(3)]
+            state = torch.get_rng_state()
+            fails.append(True)
+            try:
+                values.append(step())
+            except torch.cuda.OutOfMemoryError:  # with a plan
+                fails.clear()
+                torch.set_rng_state(state)
+                optimizer.zero_grad()
+                values.append(step())
+            fails.clear()
+            return values + [step(), step()]
+
+        with mock.patch.object(Recipe, "run", failing):
+            self.check(self.noisy(), "dtr", "0.6x", drive)
+
+    def test_running_statistics_that_another_op_updates_are_kept(self):
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.ModuleDict({"norm": torch.nn.BatchNorm1d(16384, affine=False), "layer": torch.nn.Linear(64, 8)})
+            x, wide = torch.randn(512, 64), torch.randn(2, 1).expand(2, 16384)
+            optimizer = torch.optim.SGD(network["layer"].parameters(), lr=0.1)
+
+            def step():
+                scale = x.repeat(1, 4).square().mean()  # for which the statistics must go
+                with torch.no_grad():
+                    small = network["norm"](wide).sum() * 1e-9
+                loss = network["layer"](x).square().mean() * scale + small
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step, wide
+
+        def drive(made):
+            network, _, step, wide = made
+            norm, values = network["norm"], []
+            for number in range(5):
+                values.append(step())
+                torch.empty(8)  # the plan's first actions come with this allocation
+                with torch.no_grad():
+                    normalised = functional.batch_norm(wide + number, norm.running_mean, norm.running_var, training=True)
+                values += [normalised.double().sum().item(), step()]
+                values += [norm.running_mean.double().sum().item(), norm.running_var.double().sum().item()]
+            return values
+
+        self.check(make, "tide", "0.95x", drive)
+
+    def test_hooks_on_saved_tensors_bring_nothing_back_before_it_is_needed(self):
+        report = self.check(self.noisy(), "dtr", "0.6x", lambda made: [made[2]() for _ in range(6)])
+        self.assertEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+        self.assertEqual(report["counts"].get("on demand", 0), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
