@@ -55,6 +55,7 @@ class Walk {
           run(OpId{next_op++});
           break;
         case StepKind::kForget:
+          forget(VersionId{step.id});
           break;
         default:
           refuse("step {}: unknown kind {}", step_, static_cast<int>(step.kind));
@@ -82,6 +83,13 @@ class Walk {
     life.live = false;
     life.freed_by = static_cast<std::uint32_t>(step_);
     sum_ -= data_.buffers[i].size;
+  }
+
+  void forget(VersionId id) const {
+    const Version& version = data_.versions[id.index()];
+    const Life& life = lives_[version.buffer.index()];
+    const bool exists = version.producer.valid() ? made_[id.index()] != 0 : life.live || life.freed_by != kNever;
+    if (!exists) refuse("step {}: forgets version {}, which is not made before it", step_, id.value());
   }
 
   void run(OpId id) {

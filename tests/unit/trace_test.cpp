@@ -91,6 +91,15 @@ TEST_CASE("the properties that a trace guarantees to its readers are checked") {
           "version 0: an update or view needs a parent");
 }
 
+TEST_CASE("a version cannot be forgotten before it is made") {
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 1_B});
+  build.forget(build.run({}, {{a, Access::kReadWrite}})[0]);
+  TraceData data = build.finish().data();
+  std::swap(data.steps[0], data.steps[1]);
+  CHECK_THROWS_WITH(Trace{data}, "step 0: forgets version 1, which is not made before it");
+}
+
 TEST_CASE("a view cannot be read before it is made") {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 1_B});
