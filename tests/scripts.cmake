@@ -100,7 +100,9 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
   set_tests_properties("the own tests of the PyTorch recorder pass" "a plan is carried out on a live PyTorch job"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
-    "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised" PROPERTIES
+    "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised"
+    "advice for several models of a PyTorch job holds for all" "a sweep over ranks and options of a job is a row for each point"
+    PROPERTIES
     SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 1800)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)

@@ -90,6 +90,15 @@ TEST_CASE("JSON lines keep any text") {
   CHECK(read(to_jsonl(trace)).data() == trace.data());
 }
 
+TEST_CASE("the line of a buffer comes before the line that forgets its initial version") {
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 1_B});
+  build.forget(build.content(a));
+  build.run({}, {{a, Access::kReadWrite}});
+  const Trace trace = build.finish();
+  CHECK(read(to_jsonl(trace)).data() == trace.data());
+}
+
 TEST_CASE("a step can be written by hand") {
   // y = x * w, then y is updated in place, read through a view, and freed.
   const Trace trace = read(R"({"tidepool":1,"meta":{"source":"hand"}}

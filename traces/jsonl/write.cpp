@@ -32,7 +32,9 @@ void visit_program(const Trace& trace, Visitor& visitor) {
     if (step.kind == StepKind::kRun)
       for (const Use& use : trace.uses(OpId{step.id}))
         existing_below(trace.version(use.in.valid() ? use.in : use.out).buffer.index() + 1);
-    else if (step.kind != StepKind::kForget)
+    else if (step.kind == StepKind::kForget)
+      existing_below(trace.version(VersionId{step.id}).buffer.index() + 1);
+    else
       existing_below(step.id + std::size_t{1});
     marks_until(i);
     switch (step.kind) {
