@@ -99,6 +99,15 @@ TEST_CASE("the line of a buffer comes before the line that forgets its initial v
   CHECK(read(to_jsonl(trace)).data() == trace.data());
 }
 
+TEST_CASE("outputs may name the content of a buffer that no op uses") {
+  const Trace trace = read(R"({"tidepool":1,"meta":{"source":"hand"}}
+{"buffer":0,"born_before":true,"size_bytes":100}
+{"alloc":2,"size_bytes":50}
+{"buffer":1,"born_before":true,"size_bytes":10}
+)");
+  CHECK(read(to_jsonl(trace)).data() == trace.data());
+}
+
 TEST_CASE("a step can be written by hand") {
   // y = x * w, then y is updated in place, read through a view, and freed.
   const Trace trace = read(R"({"tidepool":1,"meta":{"source":"hand"}}

@@ -211,6 +211,9 @@ class JsonlReader {
 
   void outputs(JsonFields& line) {
     builder_->only_given_outputs();
+    // Buffers that no op has used get their versions now, which the outputs may name.
+    for (std::size_t i = 0; i < builder_->so_far().buffers.size(); ++i) builder_->content(BufferId{i});
+    number_rest();
     for (const std::int64_t number : line.integers("outputs", 0, kMostId)) builder_->output(version(number));
   }
 
