@@ -81,6 +81,8 @@ TEST_CASE("the properties that a trace guarantees to its readers are checked") {
           "buffer 0: size is 4611686018427387905; all sizes together exceed 4 EiB");
   refused([](TraceData& d) { d.ops[0].start = Nanos{-2}; },
           "op 0: start is -2; expected 0 to 2305843009213693952, or -1 if not recorded");
+  refused([](TraceData& d) { d.ops[0].launch = Nanos{(std::int64_t{1} << 61) + 1}; },
+          "op 0: launch is 2305843009213693953; expected 0 to 2305843009213693952, or -1 if not recorded");
   refused([](TraceData& d) { d.ops[0].duration = Nanos{(std::int64_t{1} << 62) + 1}; },
           "op 0: duration is 4611686018427387905; all durations together exceed 146 years");
   refused([](TraceData& d) { d.marks[0].step = 1, d.marks[1].step = 0; }, "mark 1: not sorted by step");

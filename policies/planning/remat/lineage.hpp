@@ -1,4 +1,4 @@
-// How long it takes to recompute a version, given the versions that are resident when this happens.
+// Time to recompute a version, given the versions that are resident when this happens.
 #pragma once
 
 #include <cstdint>
