@@ -24,6 +24,7 @@ import models
 import tidepool_torch
 from tidepool_live import Follower, LiveProgram
 from tidepool_live.device import HostDevice
+from tidepool_live.saved import SavedTensors
 
 torch.set_num_threads(1)
 
@@ -69,3 +70,28 @@ def train(model, steps, plan=None, device=None):
         losses += [step() for _ in range(steps - 1)]
     state = [tensor.clone() for tensor in network.state_dict().values()]
     return losses, state, follower.report.content() if follower else None
+
+
+def check_numbers(case, make, policy, capacity, drive, device=None):
+    """Runs a job with a plan, as `tidepool run` does, and without one. Its values must be the same.
+
+    case         the test
+    make()       network, optimizer and step() as for Planned, and whatever drive() needs
+    drive(made)  takes steps after the first; returns values
+    Returns the report and the predicted numbers.
+    """
+    planned = Planned(lambda: make()[:3], policy, capacity)
+    case.addCleanup(planned.close)
+
+    def run(plan):
+        made = make()
+        values = [made[2]()]
+        if plan is None:
+            return values + drive(made), None
+        with Follower(plan, made[0], made[1], device or HostDevice()) as follower, SavedTensors(follower):
+            values += drive(made)
+        return values, follower.report.content()
+
+    values, report = run(planned.program)
+    case.assertEqual(values, run(None)[0])
+    return report, planned.program.predicted

@@ -1,13 +1,11 @@
 """Jobs whose numbers a plan could change: each runs with a plan and without one, and all values are the same."""
 
-import contextlib
 import unittest
 from unittest import mock
 
-from support import Follower, HostDevice, Planned, torch
+from support import check_numbers, torch
 
 from tidepool_live.recipes import Recipe
-from tidepool_live.saved import SavedTensors
 
 functional = torch.nn.functional
 
@@ -18,29 +16,6 @@ def layers(layer=torch.nn.Linear):
 
 
 class Numbers(unittest.TestCase):
-    def check(self, make, policy, capacity, drive):
-        """make()      network, optimizer and step() as for Planned, and whatever drive() needs
-        drive(made)    takes steps; returns values
-        @return        the report"""
-        planned = Planned(lambda: make()[:3], policy, capacity)
-        self.addCleanup(planned.close)
-        self.predicted = planned.program.predicted
-
-        def run(plan):
-            made = make()
-            values = [made[2]()]
-            with contextlib.ExitStack() as scope:
-                follower = None
-                if plan:
-                    follower = scope.enter_context(Follower(plan, made[0], made[1], HostDevice()))
-                    scope.enter_context(SavedTensors(follower))
-                values += drive(made)
-            return values, follower.report.content() if follower else None
-
-        values, report = run(planned.program)
-        self.assertEqual(values, run(None)[0])
-        return report
-
     @staticmethod
     def noisy(generator=None):
         """A step whose first op draws random numbers."""
@@ -65,12 +40,12 @@ class Numbers(unittest.TestCase):
         return make
 
     def test_random_numbers_are_drawn_again_as_before_after_a_step_without_update(self):
-        report = self.check(self.noisy(), "dtr", "0.6x",
+        report, _ = check_numbers(self, self.noisy(), "dtr", "0.6x",
                             lambda made: [made[2](update) for update in (True, True, True, False, True, True)])
         self.assertGreater(report["counts"]["run"], 0)
 
     def test_random_numbers_of_a_generator_of_the_job_are_drawn_again_as_before(self):
-        report = self.check(self.noisy(generator=True), "dtr", "0.6x", lambda made: [made[2]() for _ in range(5)])
+        report, _ = check_numbers(self, self.noisy(generator=True), "dtr", "0.6x", lambda made: [made[2]() for _ in range(5)])
         self.assertEqual((report["iterations"], report["deviations"]), (5, 0))
 
     def test_ops_outside_of_autocast_are_recomputed_outside_of_it(self):
@@ -93,7 +68,7 @@ class Numbers(unittest.TestCase):
 
             return network, optimizer, step
 
-        report = self.check(make, "dtr", "0.7x", lambda made: [made[2]() for _ in range(5)])
+        report, _ = check_numbers(self, make, "dtr", "0.7x", lambda made: [made[2]() for _ in range(5)])
         self.assertGreater(report["counts"]["run"], 0)
 
     def test_an_input_that_the_step_overwrites_can_be_read_by_another_op_just_before(self):
@@ -124,7 +99,7 @@ class Numbers(unittest.TestCase):
 
             return network, optimizer, step
 
-        self.check(make, "lru-swap", "0.7x", lambda made: [made[2](number % 5 == 4) for number in range(15)])
+        check_numbers(self, make, "lru-swap", "0.7x", lambda made: [made[2](number % 5 == 4) for number in range(15)])
 
     def test_a_job_that_catches_out_of_memory_and_tries_again_goes_on_as_planned(self):
         run, fails = Recipe.run, []
@@ -150,7 +125,7 @@ class Numbers(unittest.TestCase):
             return values + [step(), step()]
 
         with mock.patch.object(Recipe, "run", failing):
-            self.check(self.noisy(), "dtr", "0.6x", drive)
+            check_numbers(self, self.noisy(), "dtr", "0.6x", drive)
 
     def test_running_statistics_that_another_op_updates_are_kept(self):
         def make():
@@ -183,11 +158,11 @@ class Numbers(unittest.TestCase):
                 values += [norm.running_mean.double().sum().item(), norm.running_var.double().sum().item()]
             return values
 
-        self.check(make, "tide", "0.95x", drive)
+        check_numbers(self, make, "tide", "0.95x", drive)
 
     def test_hooks_on_saved_tensors_bring_nothing_back_before_it_is_needed(self):
-        report = self.check(self.noisy(), "dtr", "0.6x", lambda made: [made[2]() for _ in range(6)])
-        self.assertEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+        report, predicted = check_numbers(self, self.noisy(), "dtr", "0.6x", lambda made: [made[2]() for _ in range(6)])
+        self.assertEqual(report["peak_bytes"], predicted["peak_bytes"])
         self.assertEqual(report["counts"].get("on demand", 0), 0)
 
 

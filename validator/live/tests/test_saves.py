@@ -96,6 +96,11 @@ class Saves(unittest.TestCase):
         self.check(torch.save, snapshot=lambda network: [
             hash(tensor.numpy().tobytes()) for tensor in copy.deepcopy(network.state_dict()).values()])
 
+    def test_a_tensor_without_a_storage_can_be_copied(self):
+        sparse = torch.eye(3).to_sparse()
+        self.check(torch.save, snapshot=lambda network: copy.deepcopy(sparse).shape,
+                   stopped="a tensor of layout torch.sparse_coo has no single storage; record strided tensors")
+
     def test_a_checkpoint_is_complete_if_its_content_cannot_be_lent(self):
         with mock.patch("tidepool_live.actions.Actions.lend", side_effect=ValueError("no room")):
             self.check(torch.save, stopped="ValueError: no room")

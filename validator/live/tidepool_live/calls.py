@@ -1,6 +1,7 @@
 """What a call of an op does, as far as a Follower asks."""
 
 import torch
+from tidepool_torch.program import Buffer
 from tidepool_torch.schema import SHAPE_ONLY, UNINITIALISED
 from tidepool_torch.storages import EMPTY, HOST
 
@@ -35,7 +36,20 @@ def needs_no_content(call):
     return call.short_name in SHAPE_ONLY or (call.short_name == "detach" and torch._C._current_graph_task_id() != -1)
 
 
-def changes_something(call, given):
+def uses_empty(given):
+    """Whether an argument has lost its content. given: (argument, tensor, buffer) for each tensor."""
+    return any(isinstance(buffer, Buffer) and tensor.untyped_storage().nbytes() < buffer.size for _, tensor, buffer in given)
+
+
+def disturbs(call, given, numbers):
+    """Whether an op that is not the expected one may write to buffers of the step, which are the keys of `numbers`."""
+    statistics = ("running_mean", "running_var") if call.updates_running_statistics() else ()
+    return _changes_something(call, given) and any(
+        call.access(argument, tensor) in ("write", "read_write") or argument.name in statistics
+        for argument, tensor, buffer in given if isinstance(buffer, Buffer) and buffer in numbers)
+
+
+def _changes_something(call, given):
     """Whether a trace could contain the op: it is no view, it writes or returns a tensor, and it uses the device."""
     if given and all(buffer is HOST or buffer is EMPTY for _, _, buffer in given):
         return False

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .actions import Actions
-from .calls import Anywhere, allocates, changes_something, needs_no_content
+from .calls import Anywhere, allocates, disturbs, needs_no_content, uses_empty
 from .contents import Contents, Tensors
 from .limit import Limit
 from .meter import Meter
@@ -123,14 +123,20 @@ class Follower(Guest):
             return
         continued = self._matcher.advance(signature)
         if not continued or not fits:
-            self._lose(index, self._others.before(index) or op.name, signature != self._plan.ops[index].signature)
+            self._lose(index, self._others.before(index) or op.name, self._difference(signature, index))
         if self._matcher.matched == 1 and self._others.may_be(0):
             self._go_on(op, 0)
         elif self._whole:
             self._go_on(op, index)
 
     def _is(self, signature, index):
-        return signature == self._plan.ops[index].signature and self._others.may_be(index)
+        return not self._difference(signature, index)
+
+    def _difference(self, signature, index):
+        """How an op differs from this one of the trace, apart from its buffers; "" if it does not."""
+        if signature != self._plan.ops[index].signature:
+            return " of other sizes"
+        return " where gradients are recorded otherwise" if self._whole and not self._others.may_be(index) else ""
 
     def _beside(self, op, signature, index):
         """Whether an op that is not the expected one may run without ending the iteration: an evaluation between two
@@ -211,8 +217,7 @@ class Follower(Guest):
     def lent(self, tensor=None):
         """For code that reads memory without ops (torch.save): all content, or that of one tensor, is there and stays. At the
         end, it leaves again."""
-        only = None if tensor is None else self._numbers.get(self._storages.known(tensor), -1)
-        lent = None if self.lost else self._act(self._actions.lend, only)
+        lent = None if self.lost else self._act(self._lend, tensor)
         self._lending += 1
         try:
             yield
@@ -220,6 +225,12 @@ class Follower(Guest):
             self._lending -= 1
             if lent and not self.lost:
                 self._act(self._actions.take_back, lent)
+
+    def _lend(self, tensor):
+        if tensor is None:
+            return self._actions.lend()
+        strided = tensor.layout is torch.strided and not wraps(type(tensor))  # others have no storage of their own
+        return self._actions.lend(self._numbers.get(self._storages.known(tensor), -1)) if strided else []
 
     def _act(self, action, *arguments):
         """Calls an action on content. After an error, the job continues without the plan."""
@@ -231,15 +242,18 @@ class Follower(Guest):
 
     def resident(self, tensor):
         """The tensor, or one with the same elements if its own storage is empty: for code that runs no ops."""
+        full = None if self.lost else self._act(self._resident, tensor)
+        return tensor if full is None else full
+
+    def _resident(self, tensor):
         buffer = self._storages.known(tensor)
-        if self.lost or not isinstance(buffer, Buffer) or buffer not in self._numbers:
+        if not isinstance(buffer, Buffer) or buffer not in self._numbers:
             return tensor
         if tensor.untyped_storage().nbytes() > 0:
             self._contents.ready(self._contents.tensors[self._numbers[buffer]].version)
             return tensor
-        with _disable_current_modes(), torch.no_grad():
-            self._issue(self._matcher.expected())
-            return self._bring(tensor, buffer, self._contents.tensors[self._numbers[buffer]].version)
+        self._issue(self._matcher.expected())
+        return self._bring(tensor, buffer, self._contents.tensors[self._numbers[buffer]].version)
 
     def _prepare(self, call):
         """Executes the plan's actions before this op. Returns the op's arguments with tensors that have content."""
@@ -250,30 +264,19 @@ class Follower(Guest):
             self._issue(index)
         else:
             expected = None
-            if allocates(call) or self._uses_empty(given):
+            if allocates(call) or uses_empty(given):
                 self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
-        if expected is None and self._whole and self._disturbs(call, given):
+        if expected is None and self._whole and disturbs(call, given, self._numbers):
             self._actions.settle()
             self._repeat_first_actions()
         self._state = self._copies.generator_state(call.value("generator")) if call.is_random() else None
         return self._with_content(call, expected, given)
-
-    def _disturbs(self, call, given):
-        """Whether an op that is not the expected one may write to buffers of the step."""
-        statistics = ("running_mean", "running_var") if call.updates_running_statistics() else ()
-        return changes_something(call, given) and any(
-            call.access(argument, tensor) in ("write", "read_write") or argument.name in statistics
-            for argument, tensor, buffer in given if isinstance(buffer, Buffer) and buffer in self._numbers)
 
     def _repeat_first_actions(self):
         """Lets the actions before op 0 be executed again: an allocation between two steps may have caused them, and the op
         that calls this undoes them."""
         if self._matcher.expected() == 0:
             self._issued = 0
-
-    def _uses_empty(self, given):
-        return any(isinstance(buffer, Buffer) and tensor.untyped_storage().nbytes() < buffer.size
-                   for _, tensor, buffer in given)
 
     def _next_named(self, call):
         """Index of the trace's op that this call may be, None if there is none. Skips the trace's ops for the creation
@@ -436,19 +439,18 @@ class Follower(Guest):
         with torch._C._AutoDispatchBelowAutograd():
             self._actions.recipes[index] = Recipe(self._call, use_of, expected, self._state)
 
-    def _lose(self, index, name, other_op):
+    def _lose(self, index, name, difference):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
-        other_op: whether the op itself differs; if not, only its buffers differ."""
+        difference: how the op itself differs; "" if only its buffers do."""
         self._actions.settle()  # also after actions before op 0, if the op turned out not to be op 0
         if self._whole:
             expected = self._plan.ops[index].name
-            of_others = "" if name != expected else " of other sizes" if other_op else " of other buffers"
-            self.report.lost(index, expected, name + of_others)
+            self.report.lost(index, expected, name + ("" if name != expected else difference or " of other buffers"))
             self._strange += self._updated
             self._updated = False
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
-        if not other_op:  # the set of tensors that outlive the step has changed
+        if not difference:  # the set of tensors that outlive the step has changed
             self._forget_lasting()
             self.report.unlearn()
         self._whole, self._issued = False, 0

@@ -31,8 +31,8 @@ class Others:
             self._here = (index, name)
         self._count += 1
         self._recorded += torch.is_grad_enabled()
-        if torch.is_grad_enabled() and self._recorded == len(self._modes) + 1:  # these are steps, whose ops record gradients elsewhere
-            self._modes = [None] * len(self._modes)
+        if torch.is_grad_enabled() and self._recorded == len(self._modes) + 1:
+            self._modes = [None] * len(self._modes)  # these are steps, whose ops record gradients elsewhere than before
 
     @property
     def many(self):
