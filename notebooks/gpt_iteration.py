@@ -16,7 +16,7 @@ it, whichever is longer.
   host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), a
          third one for each further rank of the tensor-parallel group, and a fourth one without Megatron's fused
          softmax. The fused softmax needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and
-         softmax are separate kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random
+         softmax are separate kernels. The GPU's time of a backward pass has a further constant: checkpointing saves random
          states, and the host waits
   GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
          share is near 1, since real kernels waste less of the last wave than this model
@@ -52,7 +52,7 @@ START = {
     "host_backward": 2.0e-3,  # to launch its backward pass, with the forward pass that is run again
     "host_unfused": 0.2e-3,   # more for each forward pass of a layer whose softmax is not fused
     "host_tensor": 0.02e-3,   # more for each pass of a layer and each further rank of the tensor-parallel group
-    "wait": 1e-3,             # for each backward pass of a layer that takes longer on the GPU than on the host
+    "wait": 1e-3,             # part of the GPU's time of each backward pass of a layer
     "micro_batch": 2e-3,      # for every micro-batch on a stage: schedule, loss, embedding
 }
 

@@ -71,7 +71,7 @@ struct Block {
   bool operator==(const Block& other) const { return offset == other.offset && size == other.size; }
 };
 
-/// A statistic of a pool other than bytes, with its JSON key.
+/// A further statistic of a pool, with its JSON key.
 struct Count {
   std::string_view name;
   std::int64_t value = 0;

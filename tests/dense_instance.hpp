@@ -7,8 +7,8 @@
 
 namespace tidepool::tests {
 
-/// Buffers of 512 B to just below 16 MiB that live for 1 to 8,191 positions. They begin at one of twice as many
-/// positions as there are buffers. Sizes from 2^k to 2^(k+1) are equally frequent for each k, and so are lengths of
+/// Buffers of 512 B to just below 16 MiB that live for 1 to 8,191 positions. There are twice as many positions at which
+/// one may begin as there are buffers. Sizes from 2^k to 2^(k+1) are equally frequent for each k, and so are lengths of
 /// life. The same number of buffers always gives the same instance.
 inline Instance dense_instance(std::int64_t buffers) {
   Instance instance;

@@ -1,4 +1,5 @@
-// Plans written by hand: each call appends one action before the op that runs next in the program.
+// Plans written by hand. Each call, but for run_to(), appends one action, to be done before the op that is next in the
+// program.
 #pragma once
 
 #include "simulator/plan.hpp"

@@ -38,7 +38,7 @@ inline std::string content_of(const std::string& path) {
 }
 
 struct ProgramResult {
-  int code = 0;     ///< exit code; -1 if a signal ended the program
+  int code = 0;     ///< exit code; if a signal ended the program, 128 + its number, or -1 with some shells
   std::string out;  ///< stdout
   std::string err;  ///< stderr
 };

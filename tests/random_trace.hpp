@@ -31,10 +31,10 @@ class Random {
 };
 
 /// A step with the shape of training: the forward phase leaves about a third of its buffers, the backward phase uses
-/// them from the last to the first, the optimizer phase updates the parameters in place. Among its ops are: ops with
-/// several outputs, updates and overwrites in place, views and reads through them, random ops, sources, several streams
-/// with the orders that they need. Some buffers are freed at once, never used, or read before they are written; some
-/// versions are forgotten.
+/// them from the last to the first, the optimizer phase updates buffers in place, mostly parameters. There are ops with
+/// several outputs, updates and overwrites in place, views and reads through them, random ops, sources, and several
+/// streams with the orders that they need. Some buffers are freed at once, never used, or read before they are written;
+/// some versions are forgotten.
 ///
 /// A small step has no phases. One op may read, update and overwrite several buffers, view one, and make several
 /// outputs. Any buffer may end after any op, except parameters and optimizer states, which outlive the step.
@@ -137,7 +137,7 @@ class RandomProgram {
     builder_.mark(MarkKind::kPhase, kNames[static_cast<std::size_t>(phase)]);
   }
 
-  /// A buffer to read: mostly a recent one, sometimes any live one.
+  /// A buffer that an op uses: mostly a recent one, sometimes any live one.
   std::size_t pick() {
     if (!recent_.empty() && random_.chance(70))
       return recent_[recent_.size() - 1 - random_.below(std::min<std::size_t>(recent_.size(), 6))];

@@ -66,7 +66,7 @@ TinyRecipe shrink(TinyRecipe recipe, Fails fails) {
   return recipe;
 }
 
-/// The recipe as text: buffers, ops, machine, capacity.
+/// The recipe as text: capacity, buffers, ops, links.
 inline std::string to_text(const TinyRecipe& recipe) {
   const Trace trace = recipe.trace();
   std::string text = fmt::format("{} MiB", recipe.mebibytes);

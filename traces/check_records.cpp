@@ -12,9 +12,9 @@ namespace tidepool {
 namespace {
 
 /// The sum of all sizes of a trace, and the sum of all its durations, are at most this, so that no sum of some of them
-/// can overflow. No start or launch is larger.
+/// can overflow.
 constexpr std::int64_t kMostSum = std::int64_t{1} << 62;
-constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // so that an op that starts then also has an end
+constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // of a start or launch, so that an op then has an end
 
 template <class Tag>
 [[noreturn]] void refuse_id(Id<Tag> id, std::size_t count, std::string_view record, std::size_t index,

@@ -289,8 +289,8 @@ do_dry_events() {
   "$python" "$root/tracer/gpu_day/tables.py" "$work" events
 }
 
-# Predicts a job with a dry run: its peaks, and the time of its last iteration. NAME-predicted.json, NAME-dry.txt
-# predict NAME COMMAND...
+# predict NAME COMMAND...: predicts a job with a dry run: its peaks in NAME-dry.txt, and the time of its last iteration in
+# NAME-predicted.json.
 predict() {
   local made=$work/$1
   shift

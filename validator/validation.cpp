@@ -93,7 +93,7 @@ class Validator::Cuda final : public Backend {
   const ValidationOptions& options_;
   const cuda::Driver driver_;
   const cuda::Gpu gpu_;
-  std::optional<cuda::RunMemory> memory_;  ///< of the runs of one plan; the first of them compares bytes
+  std::optional<cuda::RunMemory> memory_;  ///< of the runs of one plan; if one compares bytes, it is the first
 };
 
 Validator::Validator(const ValidationOptions& options) : options_{options} {

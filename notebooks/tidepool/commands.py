@@ -79,7 +79,8 @@ def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
     """Whether a recorded step, or a memory snapshot of PyTorch, fits a device.
 
     The keys of `tidepool fit --json`: fits, predicted_bytes, low_bytes, high_bytes, margin_bytes, peak_at, ...;
-    `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit.
+    `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit
+    although some memory is left for its tensors.
     Options: pool, show.
     """
     answer, = answers("fit", path_of(job), device=device, **options)

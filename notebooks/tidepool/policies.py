@@ -35,7 +35,7 @@ class Policy:
         plan(trace, capacity)        once, before the step
 
     Each but start returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
-    In plan(), every action names the op before which it is done: drop(version, before=op).
+    In plan(), every action names the op before which it is done: drop(version, before=op). The list is sorted by these ops.
     """
 
 

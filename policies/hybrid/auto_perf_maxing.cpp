@@ -24,8 +24,8 @@ constexpr Bytes kLeastCopied{4096};
 ///              the forward phase, when the copy has ended; swapped in when the backward phase begins the block that
 ///              is `prefetch` blocks behind the tensor's own (the last block, if there are fewer)
 ///   recompute  dropped after its last use in the forward phase
-///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
-///              head and the loss)
+///   keep       always for random ops, for tensors that a later block reads, and for all ops between blocks or behind
+///              the last one (the head and the loss)
 /// Saved tensors of ops in front of the first block are recomputed, unless the op is random. A block contains the ops
 /// of one numbered module (see find_blocks). All buffers from before the step (parameters, gradients, optimizer states
 /// and inputs) are subtracted from the capacity.
@@ -138,8 +138,8 @@ class AutoPerfMaxing final : public DraftPolicy {
     return share_out(sums, limits);
   }
 
-  /// Fills in the temporary bytes of each block. @return the most live bytes of buffers that ops outside of all blocks
-  /// make
+  /// Fills in the temporary bytes of each block. @return the most live bytes of buffers that ops of the forward and
+  /// the backward phase make outside of all blocks
   Bytes add_live_bytes(const Trace& trace, const Layers& layers, std::vector<Load>& loads) const {
     Bytes temporary, outside, most_outside;
     const auto count = [&](std::uint32_t buffer, int sign) {

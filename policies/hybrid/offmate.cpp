@@ -31,8 +31,8 @@ CopySteps steps_of(const std::vector<Bytes>& sums, Bytes before, Bytes bytes) {
   return {static_cast<std::size_t>(first_above - sums.begin()), static_cast<std::size_t>(first_whole - sums.begin())};
 }
 
-/// Versions of a stage that an option keeps and that may leave. They are not the stage's output, no later stage reads
-/// them in the forward phase, and the backward step that reads them first is the stage's own.
+/// Versions of a stage that an option keeps and that may leave. They are not the stage's output, and no later stage
+/// reads them, neither in the forward phase nor in its backward step.
 std::vector<Saved> movable_versions(const TraceChain& chain, std::size_t i, const KeptOption& option) {
   const TraceStage& stage = chain.stages[i];
   std::vector<Saved> movable;

@@ -48,11 +48,11 @@ namespace {
 ///      capacity cost time. Each plan is also tried with the pool's own places; with=swap also tries less memory.
 ///   4. Compare: every other registered policy that keeps the order of ops is tried too, unless a bound says that its
 ///      kind cannot win. If one is better, it is the answer. So tide is never worse than any of them in its setting.
-///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
-///      planned in scenarios around the setting (see scenarios_around). The answer is the plan that loses the least in
-///      its worst scenario, though another may be faster without deviations.
+///   5. With robust=r: the best plans of each search so far, and those that 1 to 3 find for links slower by r, are
+///      executed again as planned in scenarios around the setting (see scenarios_around). The answer is the plan that
+///      loses the least in its worst scenario, though another may be faster without deviations.
 /// The search ends early if the plan has no overhead, and does not begin if a quick bound says that no plan exists. On
-/// a remaining shortage, the version that costs least per time until its next read is swapped out or dropped.
+/// a remaining shortage, the version that costs least per byte and time until its next read is swapped out or dropped.
 ///
 /// `with=swap` selects gaps by every score, and by the share of each gap that the best fluid plan copies (see
 /// fluid_bound). It selects them again by the prices of the copies that the best of these plans waited for (see

@@ -14,7 +14,8 @@ namespace tidepool {
 ///
 /// Where the start state is ambiguous, blocks begin without slack. If a slack within the bounds would have avoided a
 /// wrong answer, the block gets this slack and the replay starts again: at most 1,000 passes over the log, and about
-/// 50 million events in all passes.
+/// 50 million events in all passes. If the size of expandable ranges is a guess and the model differs from the log, a
+/// second replay with unlimited ranges has the same limits.
 ///
 /// @param config  see recorded_config()
 /// @throws InputError  "device 0: 1203 streams and pools; expected at most 1000"

@@ -21,8 +21,10 @@ struct FluidBound {
   bool feasible = true;
   double stall = 0;                        ///< ns: no plan stalls and recomputes for less time
   Resource limited_by = {};                ///< the resource behind most of it: see fluid_bound()
-  std::vector<double> copied, recomputed;  ///< by absence: bytes in a best solution; empty if the time ran out
-  std::vector<double> waits;               ///< by op: ns lost before it in this solution; empty likewise
+  std::vector<double> copied, recomputed;  ///< by absence: bytes in a best solution; empty if the time ran out;
+                                           ///< recomputed: also empty without `remat`
+  std::vector<double> waits;               ///< by op: ns lost before it in this solution; if the step is not repeated,
+                                           ///< the last entry is for its end; empty likewise
   std::vector<double> prices;  ///< by op: ns that one byte less in memory during it would save; empty likewise
 };
 

@@ -59,8 +59,8 @@ class LinearProgram {
 
   /// The bound that any multipliers of the rows prove: no solution, integer or not, costs less. It holds for inexact
   /// multipliers from any solver. Only this one sum is rounded, and the rounding error is subtracted (Neumaier and
-  /// Shcherbina 2004, equation 5). A variable without bounds needs exact multipliers, else the answer is -infinity:
-  /// give every variable bounds.
+  /// Shcherbina 2004, equation 5). The answer is -infinity if a variable lacks the bound to which its reduced cost
+  /// drives it. A reduced cost that is zero within the rounding error may drive it to both: give every variable bounds.
   double dual_bound(std::span<const double> duals) const;
 
  private:

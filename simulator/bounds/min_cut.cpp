@@ -10,7 +10,7 @@ namespace {
 constexpr std::int32_t kParts = 20;        // parts into which a range is divided for a closer search
 constexpr std::int32_t kFewParts = 6;      // the same for each of several windows
 constexpr std::size_t kMostStretches = 8;  // windows whose bounds are added
-constexpr std::int64_t kLeastShare = 20;   // windows count whose promise is at least 1/20 of the largest promise
+constexpr std::int64_t kLeastShare = 20;   // a window counts if its promise is at least 1/20 of the largest one
 
 /// Instants [first, last), and the op up to which recomputation counts.
 struct InstantRange {
@@ -19,7 +19,7 @@ struct InstantRange {
   std::int64_t promise = 0;  // the largest knapsack bound in the range
 };
 
-/// Searches the instants of a range, each once, and keeps the best.
+/// Searches some instants of a range, none of them twice, and keeps the best.
 class InstantSearch {
  public:
   InstantSearch(const RecomputeModel& model, Bytes capacity, const std::vector<std::int64_t>& promise,

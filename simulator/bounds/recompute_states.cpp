@@ -109,7 +109,8 @@ class StateSearch {
     }
   }
 
-  /// By the op of the program that runs next: versions that later ops read, and versions from which these can be made.
+  /// By the op of the program that runs next: versions that this op, a later one or the end of the step needs, and
+  /// versions from which these can be made.
   void find_uses() {
     of_use_.assign(n_ + 1, wanted_);
     for (std::size_t k = n_ + 1; k-- > 0;) {

@@ -22,8 +22,8 @@ struct RecomputeStates {
 /// The search allows more than any plan without swaps may do, so the length of the shortest path is a bound: sizes add
 /// up without addresses; a version that is overwritten may be kept beside its successor at no cost; the initial content
 /// of a buffer is there whenever an op reads it; and versions from before the step may begin in memory even if they do
-/// not fit together. States are expanded in the order of their lengths. If the limit ends the search, the shortest
-/// length not yet expanded is a bound.
+/// not fit together. States are expanded in the order of the lengths of the paths to them. If the limit ends the
+/// search, the length of the shortest path that was not followed further is a bound.
 ///
 /// For a step of one stream, alone or repeated: each iteration begins with the versions from before the step in
 /// memory.

@@ -40,8 +40,8 @@ struct WholeBound {
 ///     single instant is stronger. If there are too many sets, the absent bytes are at least the least sum of sizes
 ///     that makes enough room;
 ///   - copies to the host that can begin in segment r or later, and end by the end of segment t, take no longer than
-///     these segments. Likewise copies from the host that begin in segment r or later and are needed after segment t.
-///     For every r and t;
+///     these segments. Likewise copies from the host that begin in segment r or later and must end by the end of
+///     segment t. For every r and t;
 ///   - w_t is at least the time of all R_ot, and contents that stay through a slot fit beside the working set of any
 ///     op that runs again in it.
 /// In a repeated step segments wrap around, and rows extend over two iterations. Variables are then means over all

@@ -133,7 +133,7 @@ class WindowSearch {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
-    // Of the contents that are read before p and that, without a copy out, the host has only if they began there.
+    // Buffers whose contents are read before p. Without a copy out, the host has such content only if it began there.
     std::vector<Beginning> began;
     std::vector<Bytes> sizes;
   };

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kLeastPercent = 0.05;  // percent
+constexpr double kLeastPercent = 0.05;  // a smaller change of the peak is not printed
 
 struct OrderArguments {
   std::string trace, output, rule = "lowest";

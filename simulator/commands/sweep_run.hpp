@@ -24,7 +24,7 @@ int parse_threads(const std::string& text);
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show);
 
-/// Executes the missing runs of the whole grid or, for a search (order.find), the runs that the search needs. Stores
+/// Executes the missing runs of the order's shard or, for a search (order.find), the runs that the search needs. Stores
 /// the request and the runs in the database. Prints the results, or the values that the search found.
 /// @param parts  the traces and grids of the request, see load_parts()
 /// @return  the exit code

@@ -110,7 +110,8 @@ void Driver::run_iterations() {
 
 /// Runs iterations until the next one would begin in the same state as an earlier one (see cycle_of()), or as many as
 /// RunSpec::iterations allows. The iterations from the earlier state on are the cycle. If no state recurs, the cycle is
-/// the result of longest_cycle(); if this is none either, the last half of the iterations stands for it.
+/// the result of longest_cycle(); if this is none either, the last half of the iterations, but at least two of them,
+/// stands for it.
 void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};
@@ -374,7 +375,7 @@ void Driver::bring_back_outputs(bool last) {
 }
 
 /// Executes the plan again if the run ended well and is not longer than matters_to_. plan_time does not include the
-/// time for this.
+/// time for this, but includes the time for parts of the plan that emit() has executed while the run went on.
 void Driver::confirm(Result& result) {
   try {
     const bool matters = !matters_to_ || result.totals.makespan <= *matters_to_;

@@ -29,9 +29,10 @@ namespace tidepool {
 /// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked, in argument
 /// order: first the resident ones, then the absent ones, each with its own absent inputs, recursively. Then its outputs
 /// get places, the op runs, and the locks are released. Versions that were brought back only for this, and that the
-/// program does not need later, are dropped. If no place is found, the driver waits for a copy to the host that is
-/// under way. If there is none, it asks the policies in the order of the chain. If none of them answers, it drops
-/// outputs that a pending rerun writes again. If there are none, the run is out of memory.
+/// program does not need later, are dropped. If no place is found, the driver drops such versions early, if nothing
+/// holds them any more. If there are none, it waits for a copy to the host that is under way. If there is none, it asks
+/// the policies in the order of the chain. If none of them answers, it drops outputs that a pending rerun writes again.
+/// If there are none, the run is out of memory.
 ///
 /// Content that cannot be recomputed, such as the output of a source, may be lost for good: the program frees it or
 /// overwrites it in place, or a draft or before_run() drops it because the program does not read it again and it does

@@ -10,8 +10,8 @@
 namespace tidepool {
 namespace {
 
-/// Limit on the answers to one request, per version of the trace. Each answer evicts a version, so a policy that gives
-/// more answers brings versions back in between.
+/// Limit on the answers to one request, per version of the trace. An answer that makes room evicts a version, so a
+/// policy that gives more answers brings versions back in between, or makes no room.
 constexpr std::size_t kAnswersPerVersion = 4;
 
 /// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit is this number
@@ -271,7 +271,7 @@ void Driver::check_limit() {
 }
 
 /// Whether the content of `v` cannot be recomputed, so that the end of its last place or copy loses it for good. Always
-/// false without policies and if sources are pinned: then losses need no care.
+/// false if there are no policies, or if sources are pinned: then losses need no care.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
 /// Brings back content that the program still needs and that could only be recomputed from `v`, while that is possible.

@@ -29,8 +29,8 @@ class LossTracking {
     anything_dropped_ = false;
   }
   void next() { ++loss_; }
-  /// Records that content was dropped that could be recomputed. Before the first such drop, a loss affects nothing
-  /// else.
+  /// Records a drop, or a free of content that could be recomputed. Until the first of them, a loss affects no other
+  /// content.
   void note_drop() { anything_dropped_ = true; }
 
   bool anything_dropped() const { return anything_dropped_; }

@@ -38,7 +38,7 @@ class PolicyCalls {
   bool empty() const { return policies_.empty(); }
   std::size_t size() const { return policies_.size(); }
 
-  /// Starts a run. The drafts have been made.
+  /// Starts a run. The drafts have been made. The time of these calls is not measured.
   void start_run() {
     for (std::size_t i = 0; i < size(); ++i) {
       if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;

@@ -20,15 +20,16 @@
 
 namespace tidepool {
 
-/// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each
-/// way, and one queue each way for the storage. A lane does one action after the other, and waits for a lane whose
-/// result the action needs. A run starts when its stream is free, its inputs are ready, and the last users of its
-/// output places have ended. A copy starts when its engine is free, its content and its place are ready, and the op
-/// before it has ended. If both directions of the link are busy, they slow each other down (Links). The times in the
-/// states of versions with copies under way are then lower bounds: the times without that slowdown. Memory is strict:
-/// a place is in use from the action that gives it until a drop or free, and the next user of its bytes waits for the
-/// last op or copy that touched them. apply() trusts the action; Checker refuses wrong ones. O(uses) per run,
-/// O(versions) per kNext, else O(1), plus O(log n) for places whose last use is still under way.
+/// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way,
+/// and one queue each way for the storage. A lane does one action after the other, and waits for a lane whose result
+/// the action needs. A run starts when the host has launched it, its stream is free, its inputs are ready, and the ops
+/// that it is ordered after and the last users of its output places have ended. A copy starts when the host has
+/// submitted it, its engine is free, its content and its place are ready, and the op before it has ended. If both
+/// directions of the link are busy, they slow each other down (Links). The times in the states of versions with copies
+/// under way are then lower bounds: the times without that slowdown. Memory is strict: a place is in use from the
+/// action that gives it until a drop or free, and the next user of its bytes waits for the last op or copy that touched
+/// them. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, O(versions) per kNext, else O(1), plus
+/// O(log n) for places whose last use is still under way.
 class Timeline {
  public:
   /// An op whose end waits for ops on other devices.
@@ -59,7 +60,8 @@ class Timeline {
   Bytes held_in_storage() const { return storage_.in_use(); }
   /// Bytes held by versions now.
   Bytes held() const { return held_; }
-  /// The cost of the actions so far; makespan is the last end of any lane.
+  /// The cost of the iteration so far; makespan is the time from its start to the last end of any lane. Peaks and the
+  /// number of actions include earlier iterations.
   Totals totals() const;
   /// The state in which the next iteration begins; none of its runs has been applied yet. O(ops + buffers).
   Boundary boundary();

@@ -27,9 +27,10 @@ struct LargestBatch {
 
 /// Searches for the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost
 /// in proportion to the batch. So after batches 1 and 2, each trial is the batch at which the line through two earlier
-/// trials meets `capacity`, but at most eight times the largest batch that fits. Trials prove the answer: it fits, and
-/// it is `most` or a batch one larger does not fit. A trial ends the search without this proof if its job failed, or if
-/// it takes less than nine tenths of the memory of a smaller batch.
+/// trials meets `capacity`, but at most eight times the largest batch that fits. If that line leads to smaller batches,
+/// the next trial is twice the largest batch that fits, or in the middle between it and the smallest that does not.
+/// Trials prove the answer: it fits, and it is `most` or a batch one larger does not fit. A trial ends the search
+/// without this proof if its job failed, or if it takes less than nine tenths of the memory of a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

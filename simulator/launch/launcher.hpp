@@ -16,12 +16,13 @@ class Launcher {
   /// Waits for tasks of this script that still run because an earlier program was killed.
   virtual void wait_for_earlier(const std::string& /*script*/, const std::atomic<bool>& /*stop*/) {}
 
-  /// Runs `sh SCRIPT INDEX` for every index, and returns when all these tasks have ended. Their results are in the
-  /// files that they wrote. The script and the folder of its output are on a file system that all machines share.
+  /// Runs the script for every index, and returns when all these tasks have ended. A task gets its index as argument;
+  /// on Slurm, in SLURM_ARRAY_TASK_ID. The results are in the files that the tasks wrote. The script and the folder of
+  /// its output are on a file system that all machines share.
   /// @param log   path of each task's output; the last "%" stands for the index
-  /// @param stop  when it becomes true, the tasks are ended
+  /// @param stop  when it becomes true, the tasks are told to end; on Slurm, they may still run for a moment afterwards
   /// @throws InputError          if a required program is missing
-  /// @throws std::runtime_error  with the output of a program that failed
+  /// @throws std::runtime_error  with the output of a program of Slurm that failed
   virtual void run(const std::string& script, const std::string& log, std::span<const int> indices,
                    const std::atomic<bool>& stop) = 0;
 };

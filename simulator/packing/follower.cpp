@@ -57,8 +57,8 @@ std::size_t Follower::accept(std::size_t position) {
   return position;
 }
 
-/// The last position of a window of the plan that equals the last requests: the next one at or behind the cursor, or
-/// else the first of all.
+/// Finds a window of the plan that equals the last requests: the next window that ends at or behind the cursor, or else
+/// the first of all. @return  the window's last position
 std::optional<std::size_t> Follower::by_window() const {
   if (recent_.size() < kWindow) return {};
   std::uint64_t hash = 0;

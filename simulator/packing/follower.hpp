@@ -13,7 +13,7 @@ namespace tidepool {
 /// Matches the requests of a running job with the planned ones by their sizes. If a request has another size than the
 /// next planned one, there are three rules:
 ///  1. Requests were left out: if one of the next kAhead planned requests has this size, the first of them matches. If
-///     a later request deviates again and has the size that was planned before this jump, the jump is undone.
+///     a later request deviates again and has the size of the first request that was left out, the jump is undone.
 ///  2. The job jumped to another place in the plan: if its last kWindow requests are a window of the plan, its position
 ///     is the end of that window. (A table of the hashes of all windows of the plan gives the next candidate; then the
 ///     sizes are compared.) This rule comes before rule 1 if the job has deviated within the last kWindow requests.

@@ -28,8 +28,8 @@ inline constexpr int kDefaultEffort = 250;
 /// valid. If the caller says which height is enough, the search looks for no lower layout.
 /// @param effort  work after which the search ends if there is no time limit. The unit is 10^6 sections looked at, plus
 ///                a quarter of the pairs of an item and a section in which it lives
-/// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over before
-///                all have run; each gets at most a quarter of a time limit
+/// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over or the
+///                height is enough before all have run; each gets at most a quarter of a time limit
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
                 std::span<const std::unique_ptr<Planner>> others = {});
 

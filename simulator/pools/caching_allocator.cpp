@@ -90,7 +90,7 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 
 Bytes CachingAllocator::largest_hole() const {
   // If the device has 2 MiB left, they serve small requests. If it has 10 MiB or more left, they serve a request of
-  // their own size, since a request of 10 MiB or more gets a segment of the request's size.
+  // about their own size, since a request of 10 MiB or more gets a segment of its size, rounded up to 2 MiB.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize

@@ -130,7 +130,7 @@ class CachingAllocator {
   SegmentBlocks blocks_;
   AddressMap used_;
   std::vector<Cache> caches_;
-  std::vector<std::uint32_t> order_;  // indices into caches_, by key: large ones first
+  std::vector<std::uint32_t> order_;  // indices into caches_, by key: in each pool, large ones first
   std::vector<Range> ranges_;
   PendingFrees pending_;
   std::int64_t searches_ = 0;  // searches in the large default pool: the clock of the garbage collector

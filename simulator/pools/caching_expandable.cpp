@@ -18,8 +18,8 @@ Bytes CachingAllocator::size_with_room(std::uint32_t id) const {
   return blocks_[id].size + (next != kNone && !blocks_[next].mapped ? blocks_[next].size : Bytes{});
 }
 
-/// Maps the missing pages at the first place that has enough addresses. If the device refuses a page, the pages that
-/// were mapped before it stay cached.
+/// Maps the missing pages at the first place that has enough addresses, unmapped block by unmapped block. If the device
+/// refuses the pages of a block, those of earlier blocks stay cached.
 std::uint32_t CachingAllocator::grow_expandable(std::uint32_t cache, Bytes size) {
   std::uint32_t id = find_expandable(cache, size);
   if (!blocks_[id].mapped) {

@@ -33,8 +33,9 @@ struct JobPlans {
   std::vector<RankPlan> ranks;
   Nanos baseline;                      ///< makespan of the job without limits
   std::optional<Nanos> makespan = {};  ///< of the job with plans; none if a rank has no plan
-  /// No plans of this kind let the job end earlier. The bound is the largest of the makespan without limits and the
-  /// bounds on the step of each rank without waits for others. None: no plan exists for some rank.
+  /// No plans with the actions that the ranks' policies may take let the job end earlier. The bound is the largest of
+  /// the makespan without limits and the bounds on the step of each rank without waits for others. None: no plan exists
+  /// for some rank.
   std::optional<Nanos> bound;
 };
 

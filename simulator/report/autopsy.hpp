@@ -26,7 +26,7 @@ struct Occupant {
 struct Eviction {
   std::vector<BufferId> buffers;  ///< empty: no eviction makes enough room
   Bytes held;                     ///< bytes of their places
-  bool side_by_side = true;       ///< the places are adjacent; false: the pool has segments, so sizes alone decide
+  bool side_by_side = true;       ///< the places are adjacent; false: sizes alone decide (segments, or no addresses)
 };
 
 /// Another way to run the step at the same capacity, with its outcome.

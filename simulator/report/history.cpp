@@ -67,7 +67,7 @@ class Historian {
   std::vector<Totals> totals_;                  // totals at the end of each previous iteration
 };
 
-/// Whether an action counts as an event in a trace without durations: a run, a free, or an alloc, except that of
+/// Whether an action counts as an event in a trace without durations: runs, frees and allocs do, but not the allocs of
 /// content from before the step.
 bool Historian::counts(const Action& action) const {
   if (action.verb != Verb::kAlloc) return action.verb == Verb::kRun || action.verb == Verb::kFree;

@@ -20,7 +20,7 @@ struct Repeat {
 
 /// The nested repeats of a step. Repeats inside a repeat are those of its first copy.
 struct Structure {
-  std::vector<Repeat> repeats;      ///< outer ones before those in them, else by first op
+  std::vector<Repeat> repeats;      ///< outer ones before those in them; those of one outer one by first op
   std::vector<std::uint32_t> like;  ///< by op: the first op that it is a copy of; itself if it is the first
   std::size_t distinct = 0;         ///< number of ops that are a copy of no other
 };

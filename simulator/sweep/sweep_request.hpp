@@ -26,7 +26,7 @@ std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 
 /// Replaces the requests of a sweep's shards by the request of the whole sweep, if all shards are among `orders`. Other
-/// requests stay as they are. No two of `orders` may be equal. Sorted by their JSON.
+/// requests stay as they are. No two of `orders` may be equal. The shards of a sweep come one after the other.
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
 /// Loads the traces, from paths that begin in the current folder, and their grids. If several files contain the same

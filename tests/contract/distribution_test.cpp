@@ -29,8 +29,8 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-/// Results of one planner. `over` has makespan over optimum for the steps whose optimum exceeds the time without a
-/// limit; the other members cover all steps that have a plan.
+/// Results of one planner. `over` has makespan over optimum of the runs that end well on steps whose optimum exceeds
+/// the time without a limit; the other members cover all runs.
 struct Ratios {
   std::vector<double> over;
   int failed = 0, feasible = 0;

@@ -85,7 +85,7 @@ class RepeatedStep {
   }
 
   Random random_;
-  bool even_;  // all buffers have the same size
+  bool even_;  // all buffers but temporary ones have the same size
   TraceBuilder build_;
   std::vector<BufferId> live_;
 };

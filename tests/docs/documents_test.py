@@ -107,7 +107,7 @@ def to_run(path, package):
 
 
 def failing_commands(path, program, package):
-    """Runs the document's commands. Prints the block that failed, with its output."""
+    """Runs the document's commands up to the first block that fails. @return a list with a message about that block, or []"""
     commands = to_run(path, package)
     if not commands:
         return []

@@ -1,5 +1,6 @@
 """Steps of a stack of blocks: blocks.py DEVICE [CHANGE [STEPS]]. CHANGE is a Python file that `tidepool advise --apply
-pytorch` prints, or "" for no change. STEPS is 3 unless given. Prints the peak on CUDA, and the gradients' sum of squares on other devices."""
+pytorch` prints, or "" for no change. STEPS is 3 unless given. Prints the peak on CUDA, and the gradients' sum of squares
+on other devices."""
 import runpy
 import sys
 

@@ -3,8 +3,9 @@
 file.
 
 Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of
-the command (or stdout, if that could not be written). After a failure, the file that the command writes is complete or
-missing. A database of results has whole runs, and the same command continues from them to the same results.
+the command, stdout if that could not be written, or the program that could not be run. After a failure, the file that
+the command writes is complete or missing. A database of results has whole runs, and the same command continues from
+them to the same results.
 
     faults.py --program build/tidepool --library build/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
@@ -114,7 +115,7 @@ def wrong_end(runner, command, folder, ran, before, expected):
             return f"a message that names no file: {message}"
         if not command.database() and command.output in left and not runner.same(command, folder, expected):
             return f"exit code {ran.returncode}, and half of {command.output} is there"
-    # SQLite's files beside a database may stay, and raw files of a recording, whose folder the message names.
+    # SQLite's files beside a database may stay, and so may the folder with the raw files of a recording.
     databases = [name for name in (*before, command.output) if name.endswith(".sqlite")]
     allowed = {*before, command.output, "out.raw", *(name + end for name in databases for end in ("-wal", "-shm", "-journal"))}
     if ran.returncode != 0:  # an exception at a place that allows none ends the program at once, like a kill

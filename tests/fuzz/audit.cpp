@@ -9,8 +9,8 @@
 using namespace tidepool;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The first byte has the settings. Then five bytes are one record: kind and stream (1), address (2), size (2). There
-  // are few addresses, so that records refer to the same ones.
+  // The first byte has the settings. Then five bytes are one record: kind, stream and device (1), address (2), size
+  // (2). There are few addresses, so that records refer to the same ones.
   TorchSnapshot snapshot;
   snapshot.device_traces.resize(2);
   if (size > 0) {

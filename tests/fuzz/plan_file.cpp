@@ -18,8 +18,8 @@ namespace {
 
 using namespace tidepool;
 
-/// A step with two streams, a weight and a batch from before the step, updates in place, a view, an op with two
-/// outputs, and a random op. The batch ends in the step.
+/// A step with two streams, a weight and a batch from before the step, updates in place, a view, an op with
+/// several outputs, and a random op. The batch ends in the step.
 Trace make_trace() {
   TraceBuilder build;
   const StreamId side = build.stream("1");

@@ -33,7 +33,7 @@ std::map<std::string, std::string> row_of(const std::vector<std::string>& header
   return row;
 }
 
-/// The rows of the runtime that the paper used, without those of the random heuristic.
+/// The rows that PyPy gave for the runtime that the paper used, without those of the random heuristic.
 std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::path& table) {
   std::ifstream file{table};
   std::string line, name;

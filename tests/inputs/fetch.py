@@ -6,8 +6,9 @@
     tests/inputs/fetch.py --from FOLDER           from clones in FOLDER/OWNER/NAME instead of GitHub
 
 The manifest names repository, commit, path and the SHA-256 of the content without compression (of a .tar.gz: of the
-archive as it is). A file is written only if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests only, and do
-not distribute them. Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
+archive as it is). A file is written only if its hash is right. Needs git. Several of the repositories have no licence
+file: use the files for tests only, and do not distribute them. Exit code 0: every public file is there; 1: some could
+not be fetched; 2: wrong input.
 """
 import argparse
 import fnmatch

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the gain of each lever: the least memory of a step whose overhead is at most some percent.
+"""Prints the gain of each lever (a way to save memory): the least memory in which a step's overhead is below some percent.
 
     tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 40]
                                  [--machines NAME,...] [--levers LEVER,...] [SAMPLE...]
@@ -17,7 +17,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# By name: the pool and the policy, of which {} is the effort.
+# By name: the pool and the policy, in which {} stands for the effort.
 LEVERS = {"order": ("pytorch", "order-peak"), "pool": ("tide-pool", "none"),
           "swap": ("pytorch", "tide(with=swap,effort={})"), "remat": ("pytorch", "tide-remat(effort={})"),
           "all": ("best-fit", "tide(with=order+swap+remat,effort={})")}

@@ -4,7 +4,8 @@
 The measurements are allocators/ackaudit.csv of the published inputs ($TIDEPOOL_SHARED or ../shared/data): models
 compiled by aot_eager at several budgets, on a GTX 1650. Each measured run, a process with one budget after the other,
 is repeated on the stand-in for a GPU of the same compute capability. Prints a table of the measured numbers and of the
-differences of the dry ones from them; ends with 1 if a number differs. Needs a PyTorch for CUDA (the measured runs had 2.14.0) and transformers; no GPU.
+differences of the dry ones from them; ends with 1 if a number differs. Needs a PyTorch for CUDA (the measured runs had
+2.14.0) and transformers; no GPU.
 
     tests/recording/budget_peaks_table.py [--program build/tidepool] [--python PYTHON] [RUN...]
 """

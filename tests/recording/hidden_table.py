@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Prints which part of the copies of jobs of several ranks is hidden, and how much time their steps lose.
+"""Prints, for jobs of several ranks, which part of their copies is hidden, and how much time their steps lose.
 
     PYTHON tests/recording/hidden_table.py [--dlrm FOLDER] [--ranks 8] [--batch 8] [--program PROGRAM] [--keep FOLDER]
 
 Each rank of a job follows its own plan of tide(with=swap) on the pool ideal, for shares of its own peak. There are two
 jobs:
 
-  dlrm  PARAM's DLRM step on eight V100. FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without them, the
-        job is left out. One kernel uses nearly all memory at once, so only 0.9995x is planned.
+  dlrm  PARAM's DLRM step on eight V100. FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without the first,
+        the job is left out. One kernel uses nearly all memory at once, so only 0.9995x is planned.
   gpt   tests/dry/fsdp2.py, a GPT sharded with FSDP2. Its first two steps are recorded dry, and simulated without the
-        host's time. It runs with two batches.
+        host's time. It runs with two batch sizes, 2 and --batch.
 
 A row has the time of the job without limits and with plans, the bound that no such plans beat, the copied bytes of all
 ranks, and the hidden share of the copies' time, as in notebooks/guide/ranks.md. PYTHON has PyTorch for CUDA; no GPU is

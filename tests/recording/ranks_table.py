@@ -5,8 +5,9 @@
 
 CODE has cs336_systems/sharded_optimizer.py and cs336-basics (Wedsonlin/assignment2-systems at 87b0864), MEASURED the
 files sharded_optimizer_baseline.json and sharded_optimizer_sharded.json of its results, made on two GPUs. Each mode is
-recorded dry with the measured configuration (but one step instead of ten and no warm-up: the memory is printed before those). The
-script prints its own memory, so both columns are PyTorch's numbers, in GiB, rounded to three places by the script.
+recorded dry with the measured configuration (but one step instead of ten and no warm-up: the script reads the memory
+before the warm-up and these steps). The script prints its own memory, so both columns are PyTorch's numbers, in GiB,
+rounded to three places by the script.
 Weights are not initialised, so that they take no memory of the host. PYTHON has PyTorch 2.11 (the version that CODE's
 uv.lock names) for CUDA, einops, einx and jaxtyping; no GPU is needed.
 """

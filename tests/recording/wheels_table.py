@@ -30,7 +30,7 @@ MOST = 60  # characters of a reason
 
 
 def said(text):
-    """The last error message of a program, or else the last line of tidepool."""
+    """The last error message in the output of a program, or else its last line."""
     lines = [line.strip().removeprefix("tidepool: ") for line in text.splitlines() if line.strip()]
     errors = [found.expand(r"\1: \2") for line in lines if (found := ERROR.match(line))]
     words = (errors or lines or ["nothing said"])[-1].replace("|", "/")

@@ -41,7 +41,7 @@ inline const std::string kKernels =
 inline const std::string kPatience = "TIDEPOOL_FLUSH_LIMIT_MS=60000";
 
 struct RecordedJob {
-  int code = 0;                ///< exit code; -1 if a signal ended it
+  int code = 0;                ///< exit code; if a signal ended it, 128 + its number, or -1 with some shells
   std::string err;             ///< stderr
   std::vector<raw::Log> logs;  ///< of all its processes, in the order of their paths
   const raw::Log& log() const { return logs.at(0); }

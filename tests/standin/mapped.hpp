@@ -44,7 +44,7 @@ class Mapped {
     memory[address] = mapped_[address] = bytes;
     return CUDA_SUCCESS;
   }
-  /// Unmaps all mappings in the range. Refused if a mapping reaches beyond it.
+  /// Unmaps all mappings in the range. Refused if there is none, or if a mapping reaches beyond it.
   CUresult unmap(CUdeviceptr address, std::size_t bytes) {
     const std::lock_guard lock{mutex};
     const auto inside = [&](const auto& each) {

@@ -14,7 +14,7 @@ constexpr Evidence kSchema = Evidence::kSchema;
 struct TwoWeights {
   bool clips = false;       ///< before the updates, each gradient is scaled in place by the norm of all gradients
   bool lists = false;       ///< one op on lists of tensors makes both temporary buffers
-  bool short_list = false;  ///< the list of read tensors lacks one
+  bool short_list = false;  ///< with `lists`: the op also reads a list of one tensor, where the others have two
 
   Trace trace() const {
     TraceBuilder build;

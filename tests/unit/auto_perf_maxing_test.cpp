@@ -95,9 +95,9 @@ TEST_CASE("a step that fits is left alone") {
 }
 
 TEST_CASE("tensors that a block drops are recomputed in its backward") {
-  // 135 B are left beside x_0. During the second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so
-  // at most 15 B of the first block's 110 B (y_0 and x_1) are kept or offloaded: too little for y_0, which is
-  // recomputed in 60 ns. k_1 and o_1 are the shares of this block.
+  // k_1 and o_1 are the shares of the first block that are kept and offloaded. 135 B are left beside x_0. During the
+  // second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most 15 B of the first block's 110 B
+  // (y_0 and x_1) are kept or offloaded: too little for y_0, which is recomputed in 60 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
   CHECK(result.totals.recompute == 60_ns);
   CHECK(result.totals.swap_out == 0_B);

@@ -1,4 +1,4 @@
-// A search of all plans that only uses Checker and Timeline, for steps of three or four ops.
+// A search of all plans for steps of three or four ops. Plans are executed by Checker and Timeline alone.
 #pragma once
 
 #include <algorithm>

@@ -69,7 +69,7 @@ TEST_CASE("any multipliers bound a linear program from below") {
   CHECK(program.dual_bound(std::vector<double>{0, 0}) == Approx(-29));    // x = 3, y = 10
   CHECK(program.dual_bound(std::vector<double>{-2, 0}) == Approx(-11));   // -8 from the row, and -1 * 3 from x
   CHECK(program.dual_bound(std::vector<double>{-3, 0}) == Approx(-12));   // another multiplier gives a weaker bound
-  CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // without a lower side, these prove nothing
+  CHECK(program.dual_bound(std::vector<double>{+5, +5}) == Approx(-29));  // no row has a lower side: proves nothing
 }
 
 TEST_CASE("a program without a solution and an unbounded one are distinguished") {

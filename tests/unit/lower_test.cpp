@@ -317,8 +317,8 @@ TEST_CASE("in a training job without marks, the steps are found, not the repetit
 }
 
 TEST_CASE("files of different clocks are joined, and the losses have the error of linear interpolation") {
-  // In ns: at its times 0 and 2000, the device's clock is 1000 behind the common one; at its time 1000, 1003. The
-  // header does not count: its times were not read at the same moment.
+  // In ns: at its times 0 and 2000, the device's clock is 1000 behind the common one; at its time 1000, it is 1003
+  // behind. The header does not count: its times were not read at the same moment.
   const raw::Log device = raw_log(
       "{'kind': 'clock', 'time': 0, 'monotonic_raw': 1000}\n{'kind': 'clock', 'time': 1000, 'monotonic_raw': 2003}\n"
       "{'kind': 'clock', 'time': 2000, 'monotonic_raw': 3000}\n" +

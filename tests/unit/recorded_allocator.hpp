@@ -42,7 +42,8 @@ class RecordedAllocator final : public Device {
     for (const auto& [address, segment] : segments_) snapshot.segments.push_back(final_segment(address, segment));
     return snapshot;
   }
-  /// Whether a snapshot may begin at the event without cutting a request in two. `event` > 0.
+  /// Whether the event before this one is an allocation, with which a request ends, so that a snapshot that begins here
+  /// does not cut a request in two. Also true behind the last event. `event` > 0.
   bool begins_request(std::size_t event) const {
     return event >= events_.size() || events_[event - 1].action == SnapshotAction::kAlloc;
   }

@@ -31,7 +31,7 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// Every C++, CUDA, Python, shell and CMake file of the parts.
+/// Every C++, CUDA, Python and shell file of the parts, and every .cmake file; no CMakeLists.txt.
 const std::vector<Source>& sources() {
   static const std::vector<Source> kSources = [] {
     const std::set<std::string> extensions{".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".cmake"};

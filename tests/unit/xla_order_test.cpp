@@ -44,9 +44,9 @@ Trace graph_of_the_comment() {
 }  // namespace
 
 TEST_CASE("XLA's list scheduler defers the op with the largest output, as in its source") {
-  // Ops: A 0, D 1, B 2, E 3, C 4, F 5, G 6. After A, these are ready: D and E (-1 B each), B (-2 B). E was added last
-  // and is first. Then D follows, although A has another reader. Then F frees D and E and makes 2 B: 0 B. B frees A and
-  // makes 2 B: -1 B.
+  // Ops: A 0, D 1, B 2, E 3, C 4, F 5, G 6. An op's rank is the bytes that it frees, less those that it makes. After A,
+  // these are ready: D and E (-1 B each), B (-2 B). E was added last and is first. Then D follows, although it does not
+  // free A, which B reads too. Then F frees D and E and makes 2 B: 0 B. B frees A and makes 2 B: -1 B.
   const auto [result, order] = run_at(graph_of_the_comment(), "xla-order(scheduler=list)", 6_B);
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(order == std::vector<std::uint32_t>{0, 3, 1, 5, 2, 4, 6});
@@ -96,8 +96,8 @@ TEST_CASE("XLA's list scheduler counts the bytes that a workspace takes, but nev
 
 TEST_CASE("XLA's schedulers count the root as a reader of content that outlives the step") {
   // C (1 B) reads the outputs of B (10 B) and A; D (10 B) reads that of C. B's output outlives the step, so it has one
-  // more reader than A's. So B comes first: in the list for equal bytes, although A was added last; and depth first,
-  // although A makes more. In the recorded order, A's output is freed at the end.
+  // more reader than A's. So B comes first. The list scheduler takes it although A makes as many bytes and was added
+  // last; the depth-first one takes it although A makes more. In the recorded order, A's output is freed at the end.
   for (const auto& [policy, size] :
        {std::pair{"xla-order(scheduler=list)", 10_B}, {"xla-order(scheduler=dfs)", 12_B}}) {
     TraceBuilder build;

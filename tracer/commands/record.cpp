@@ -174,7 +174,8 @@ std::string nothing_recorded(const Recorded& recorded, const RecordArguments& ar
   return "";
 }
 
-/// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing.
+/// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing. A
+/// lack of iterations counts only in a dry run, or if the hook recorded steps.
 std::string broken_promise(const Recorded& recorded, std::size_t iterations, const RecordArguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
@@ -186,7 +187,8 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
-/// A sentence about the zeros of a dry run, if the job failed or trained nothing: they may be the reason; else empty.
+/// A sentence about the zeros of a dry run, which may be the reason if the job's Python failed, or if PyTorch's hook
+/// recorded no complete step. Empty in other cases, without the hook, and if the job ran out of memory.
 std::string zeros_hint(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
   const bool failed = status != 0 && !recorded.said.empty();
@@ -197,7 +199,7 @@ std::string zeros_hint(const Recorded& recorded, const RecordArguments& argument
 }
 
 /// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
-/// number is smaller if the trace has fewer. None for other recordings, and if the command asks for all iterations.
+/// number is smaller if the trace has fewer. None for other recordings, and without --skip and --iterations.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"; also if the trace has none
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
                                                                         const RecordArguments& arguments) {

@@ -61,7 +61,8 @@ DriverCall driver_call(std::string_view name);
 
 /// Whether a call of the CUDA runtime launches work or records an event by one of the driver calls above. The record of
 /// that driver call has the correlation id of the runtime call. Examples: "cudaLaunchKernel_v7000",
-/// "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
+/// "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020". Only the beginning of the name counts, so some other calls
+/// count too, such as cudaLaunchHostFunc.
 bool is_outer_call(std::string_view runtime_name);
 
 /// Whether a call launches work or records an event. Outside the window of iterations, such calls are ignored,

@@ -7,7 +7,8 @@
 namespace tidepool::cupti {
 
 /// The correlation id of the host's call decides whether a record belongs to the window, because the device runs behind
-/// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap.
+/// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap. Of a
+/// window that begins after a call, only the first 2^31 calls are recognised.
 /// boundary() is called by the job's threads, contains() also by the threads that read records.
 class IterationWindow {
  public:

@@ -30,8 +30,8 @@ struct DeviceRange {
 /// Device memory backed by one reservation of host addresses, so that copies from and to it really work; a page of the
 /// host is taken only once something is written to it. Thread safe. All sizes in bytes.
 ///
-/// Memory is counted as a device counts it: in whole pages of 2 MiB. Requests of less than a page share pages; larger
-/// requests get pages of their own. The same requests get the same addresses in every run in which the host has the
+/// Memory is counted as a device counts it: in whole pages of 2 MiB. Requests of less than a page share pages; all
+/// others get pages of their own. The same requests get the same addresses in every run in which the host has the
 /// address range free.
 class DeviceMemory {
  public:

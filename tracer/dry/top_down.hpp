@@ -7,8 +7,8 @@
 
 namespace tidepool::dry {
 
-/// Places memory as two real devices under Linux did. A request that fits into a hole from its begin on gets
-/// the lowest such hole. Any other request gets adjacent whole chunks of 32 MiB, the highest free ones, and the rest of
+/// Places memory as two real devices under Linux did. A request that fits at the begin of a hole gets the begin of the
+/// lowest such hole. Any other request gets adjacent whole chunks of 32 MiB, the highest free ones, and the rest of
 /// its last chunk becomes a hole. The rule follows the histories of PyTorch's allocator on these devices (an H100, and
 /// one without a name): most segments in new chunks lay right below the previous segment, and most other segments lay
 /// in the lowest hole. O(holes + chunks) per take.

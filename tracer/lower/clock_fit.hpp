@@ -9,8 +9,8 @@
 namespace tidepool {
 
 /// Maps a file's clock to CLOCK_MONOTONIC_RAW, by straight lines between readings of both clocks. Before the first and
-/// after the last reading, both clocks count as equally fast. Times of a file whose clock is CLOCK_MONOTONIC_RAW, or
-/// that has no readings, stay the same.
+/// after the last reading, both clocks count as equally fast. In a file without readings, the header's times take the
+/// place of one. Times of a file whose clock is CLOCK_MONOTONIC_RAW, or that has neither, stay the same.
 class ClockFit {
  public:
   /// @param log  must outlive this object

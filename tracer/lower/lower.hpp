@@ -19,7 +19,8 @@ enum class LoweredOps {
   kKernels,    ///< kernels, copies and memsets; innermost operators if none of these was recorded
   kOperators,  ///< the framework's innermost operators; their times are the sums over their launches, or estimates
   /// Operators of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels if
-  /// it recorded no complete iteration, or if operators launched less than half of the kernels' time.
+  /// it recorded no complete iteration, or if operators launched less than half of the kernels' time. All innermost
+  /// operators if no launched work was recorded.
   kIterations,
 };
 
@@ -42,7 +43,7 @@ struct RankCollective {
 
 struct LoweredRank {
   Trace trace;
-  Nanos begin;  ///< the trace's time 0, on the common clock
+  Nanos begin;  ///< the trace's time 0, on the common clock; 0 if the launch of the first op was not recorded
   std::vector<RankCollective> collectives;
 };
 

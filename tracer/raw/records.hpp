@@ -261,7 +261,7 @@ struct BufferUse {
   Evidence evidence = {};
 };
 
-inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< uses are missing: too many, or unreadable parameters
+inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< uses are missing, since there are too many
 inline constexpr std::uint32_t kNotScanned = 2;      ///< the parameters were not scanned
 
 /// A launch by the host, recorded at the driver's call, with the buffers among its parameters: the tail has them, and

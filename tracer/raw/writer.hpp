@@ -23,8 +23,9 @@ struct WriterOptions {
   void (*on_failure)(int error) = nullptr;
 };
 
-/// One file, written by any number of threads. append() copies a record into a buffer whose pages were touched before;
-/// one background thread, with all signals blocked, writes full buffers. No function throws.
+/// One file, written by any number of threads. append() copies a record into a buffer whose pages were touched before.
+/// One background thread, with all signals blocked, writes each buffer when it is full, or after the options'
+/// flush_after_ms. No function throws.
 class Writer {
  public:
   Writer() = default;

@@ -15,7 +15,7 @@
 namespace tidepool {
 
 /// Writes a trace file by appending only. After each append(), a reader of the file gets the trace up to that point;
-/// after finish(), all of it. A text of more than file::kMostRaw bytes is an InputError.
+/// after finish(), all of it. A text that takes more than file::kMostRaw bytes with its length is an InputError.
 class TraceFileWriter {
  public:
   /// @param write  is called with the next bytes of the file

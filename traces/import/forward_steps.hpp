@@ -17,8 +17,8 @@ namespace tidepool {
 /// and iterations are not. Each part of tied ops with at least half as many ops as the largest part begins an
 /// iteration, if all these parts have two thirds of their kinds of ops in common with the first of them.
 /// @param names  by op: a number for its name
-/// @return  the iterations; `found`, if there are no more such parts than steps, if these parts differ, or if the
-///          access of most uses is not known
+/// @return  the iterations; `found`, if it is empty, if there are no more such parts than steps, if these parts differ,
+///          or if the access of most uses is not known
 std::vector<FoundStep> divided_forward_steps(std::span<const std::uint32_t> names, std::vector<FoundStep> found,
                                              std::span<const BlockUse> uses, std::span<const std::int64_t> block_bytes);
 

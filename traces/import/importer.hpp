@@ -57,7 +57,8 @@ Input read_trace_input(const std::string& path, const std::string& format = "aut
 /// @param with    a second file with further data, such as the profile of the run of an execution trace; "" = none
 /// @throws InputError  "x.csv: --device 1: the form csv has no devices"
 /// @throws InputError  "x.csv: --with p.json: the form csv takes no second file"
-/// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw a folder"
+/// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw or raw-kernels or raw-operators a
+///                     folder"
 Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {},
                  const std::string& with = "");
 

@@ -143,7 +143,8 @@ struct KinetoRank {
 
 /// Like to_trace(), with the data to simulate the rank beside others. A call in which the host waited for the device is
 /// an op (kHostWait) on the stream that it waited for. Waits of streams for each other are orders. The stream or event
-/// of a wait is not recorded, so it is inferred in agreement with the recorded times (see KinetoWaits).
+/// of a wait is not recorded, so it is inferred in agreement with the recorded times (see KinetoWaits). A call is left
+/// out if no stream agrees with them.
 /// @param operands  replace the file's memory events. A buffer lives from the first to the last activity that uses it,
 ///                  unless it existed before or outlives the step. Each activity of a call uses the call's buffers.
 ///                  The first activity writes the buffers that the call writes; later ones read and write them

@@ -12,8 +12,8 @@ namespace tidepool {
 /// Joins both kinds of evidence. The parameters of a launch, if recorded, name the buffers that a kernel uses. The
 /// operator's schema says how they are used. A buffer that the operator only reads is read by each of its kernels. A
 /// buffer that it writes is written by the first kernel that has it as a parameter; later kernels may read and write
-/// it. A launch without recorded parameters gets all uses of the operator. If the operator has several launches, these
-/// uses are a guess (evidence inferred).
+/// it. A kernel only reads a buffer that it has as a const parameter. A launch without recorded parameters gets all
+/// uses of the operator. If the operator has several launches, these uses are a guess (evidence inferred).
 ///
 /// An op that stands for a whole operator has the uses of the schema. Its recorded launch adds the buffers that are no
 /// tensors of the framework (kind unknown). They are workspaces, and count as overwritten unless they are only read.

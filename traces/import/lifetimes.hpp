@@ -4,7 +4,7 @@
 //   alignment                optional: the offset is a multiple of it; empty: 1
 //   offset                   optional: the fixed offset of the buffer; empty: any
 //   gaps                     optional: "3-5 8-9": not alive during [3, 5) and [8, 9), but back at the same offset
-//   hint                     optional, ignored: the offset at which MiniMalloc begins its search
+//   hint                     optional: the offset at which MiniMalloc begins its search; a whole number, not used here
 // The columns and their meaning are MiniMalloc's (github.com/google/minimalloc, src/converter.cc). MiniMalloc also has
 // windows, which are gaps in which a part of the buffer stays ("3-5@0:4"); these are refused.
 #pragma once

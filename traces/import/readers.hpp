@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-// All throw InputError: "file:line: what we saw; what we expected"; for a snapshot "file: record: ...".
+// All throw InputError: "file:line: what we saw; what we expected". For files that are not read by lines, a record is
+// named instead of the line: "file:event 12: ...", "file: op 5: ...".
 
 /// Graphs of published recomputation problems, see recompute_graph.hpp.
 Trace read_checkmate(const Input& input);

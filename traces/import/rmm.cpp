@@ -152,7 +152,7 @@ class RmmImport {
     if (!any) throw InputError{fmt::format("{}: no row; expected rows of {}", input_.path(), kHeader)};
   }
 
-  /// The row of this line; none if the line is cut off and a row came before it.
+  /// The row of this line; none if the line is no row because its end is missing, and a row came before it.
   std::optional<Row> read_row(bool any) const {
     try {
       return parse_row(lines_);
@@ -227,7 +227,7 @@ class RmmImport {
   std::unordered_map<std::string, StreamId> streams_;
   std::vector<std::string> stream_names_;
   std::optional<Time> last_;
-  std::int64_t logged_ = 0;  // ns since the first row
+  std::int64_t logged_ = 0;  // ns, see clock()
   std::int64_t failures_ = 0;
   std::vector<std::size_t> marks_;  // events with which iterations begin
 };

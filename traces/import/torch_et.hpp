@@ -44,7 +44,8 @@ struct ExecutionTrace {
 ExecutionTrace parse_execution_trace(const Input& input);
 
 /// Ops are the innermost operators, which do the work; storages are buffers, and views count as their storages. Frees
-/// are not recorded: a buffer ends after the last operator that has it as an argument.
+/// are not recorded: a buffer ends after the last operator that has it as an argument or a result. A buffer from before
+/// the recording outlives it, unless a later buffer takes its address.
 /// @param profile  of the same run, for durations and streams; without one, durations are 0
 /// @throws InputError  "no device 2; the file has 0, 1", or that the profile is of another run
 Trace to_trace(const ExecutionTrace& file, const Kineto* profile = nullptr, std::optional<std::int64_t> only = {});

@@ -40,7 +40,8 @@ struct EtProgram {
 };
 
 /// Finds the device program. An operator with a tensor on the device is an op if it copies a number to the host, or if
-/// it writes a storage that no operator inside it writes: then it launches kernels itself.
+/// it writes a storage that no operator inside it writes: then it launches kernels itself. Operators that only allocate
+/// are no ops.
 /// @param only  the one device to look at
 EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only);
 

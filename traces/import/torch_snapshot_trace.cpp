@@ -19,7 +19,8 @@ namespace {
 using Action = SnapshotAction;
 
 /// The lifetimes on one device. A block is older than the recorded events if the first event at its address is a free,
-/// or if it is in a segment at the end and no event has its address.
+/// or if it is in a segment at the end and neither an allocation nor a free was recorded at its address. Only completed
+/// frees count.
 class DeviceLifetimes {
  public:
   DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)

@@ -65,7 +65,8 @@ Job parse_job(const Input& input);
 std::string job_file(const Job& job);
 
 /// Reads a job file and the traces that it names.
-/// @throws InputError  as parse_job() and load_trace(), and if a trace is not the one that the job was made of
+/// @throws InputError  as parse_job() and load_trace(), if a trace is not the one that the job was made of, or if a
+///                     collective of the job is no collective in a trace, or is one of two with the same op
 LoadedJob load_job(const std::string& path);
 
 }  // namespace tidepool

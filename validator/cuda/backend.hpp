@@ -23,7 +23,8 @@ struct RunOptions {
 /// every word that it reads, and writes words that depend on these, exactly as on the host backend. A timed run leaves
 /// out this work, which would disturb the timing.
 /// A refusal or failure of the device is an outcome with the failed call, not an exception. Every wait has a time
-/// limit. After kStuck, and after kDeviceError, the device cannot be used any more.
+/// limit. After kStuck, and after a refusal or failure once the run has its memory, nothing of the device is released
+/// any more, so it should not be used again.
 /// @param trace    PlannedStep::trace() of the plan
 /// @param program  made from the plan
 /// @throws PlanError  for a program that touches memory that it does not have

@@ -39,9 +39,9 @@ struct HostLinks {
   HostLink out, in;
 
   /// Pins the calling thread, which is about to copy, to the first core that it may use (copies out) or to the last one
-  /// (copies in). Otherwise, schedulers may put both threads on one core. In Linux's numbering of cores, the first and
-  /// the last core are on different physical cores if the thread may use several physical cores. If the system refuses,
-  /// the thread stays where it is.
+  /// (copies in). Otherwise, schedulers may put both threads on one core. In Linux's usual numbering of cores, the
+  /// first and the last of all cores are on different physical cores if there are several. If the system refuses, the
+  /// thread stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

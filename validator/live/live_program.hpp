@@ -10,8 +10,8 @@ namespace tidepool {
 
 /// The text that tidepool_live (validator/live/) reads: one JSON object, see validator/live/README.md.
 ///
-/// It contains the actions of the plan that a framework does not do by itself: copies, drops, reruns, and the frees of
-/// versions that only the plan brought back. The framework's allocator chooses places. Versions that the plan expects
+/// It contains the ops that the plan runs again and all its copies, waits for copies, drops and frees. A free ends what
+/// only the plan keeps. The framework's allocator chooses places. Versions that the plan expects
 /// on the host at the begin of the step are swapped out first. O(uses + actions).
 /// @param trace  recorded by tidepool_torch: every op an aten op, every use from its schema
 /// @throws InputError  for a plan that a live job cannot carry out, with the reason, as in "run.plan: runs op 7

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Versions that rely on the costs of classes (see EvictedClasses). For each class that a version relies on, it notes
-/// a level: it relies on a cost of at least this level. When a class's cost falls, only the versions that noted a
+/// Versions that rely on the costs of classes (see EvictedClasses). A version notes a level for each such class: it
+/// relies on the class to cost at least this much. When a class's cost falls, only the versions that noted a
 /// higher level are visited. The notes of a class are kept in a heap, the highest level first. Cost: O(log notes) for
 /// each note that is added or removed, amortised.
 class ClassLevels {

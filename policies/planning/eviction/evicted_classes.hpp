@@ -89,8 +89,8 @@ class EvictedClasses {
   }
 
   /// A lower bound of of(). It is exact until a class next to the version becomes cheaper. From then until of() is
-  /// called, it counts each class at less than its cost. The difference at least doubles each time that a class becomes
-  /// cheaper than it was counted.
+  /// called, it counts each class of positive cost at less than its cost. The difference at least doubles each time
+  /// that a class becomes cheaper than it was counted.
   Nanos at_least(const View& view, VersionId v) {
     Place& place = places_[v.index()];
     if (kBounds) levels_.forget(v);

@@ -31,7 +31,8 @@ class EvictedRegions {
   /// O(1), but O(uses in and around the region of parents) if the outputs of a waiting op count already among the
   /// children of `v`.
   void dropped(const View& view, VersionId v);
-  /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op).
+  /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op, and
+  /// the regions of children of the versions if the op views an absent version).
   void computed(const View& view, std::span<const VersionId> versions);
 
   /// The sum of costs in the region of a resident version. O(uses in and around the region).

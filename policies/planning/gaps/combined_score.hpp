@@ -26,9 +26,9 @@ class CombinedScore {
   std::array<std::vector<double>, 4> standardised_;
 };
 
-/// The tried weights with the least `cost`. First each of the four scores alone is tried, then at most `evaluations`
-/// points of DIRECT-L (Gablonsky and Kelley, Journal of Global Optimization 21, 2001, in NLopt), in place of the
-/// paper's Bayesian optimisation. Deterministic. Ends as soon as a cost is at most `enough`.
+/// The tried weights with the least `cost`; zeros if all costs are infinite. First each of the four scores alone is
+/// tried, then at most `evaluations` points of DIRECT-L (Gablonsky and Kelley, Journal of Global Optimization 21, 2001,
+/// in NLopt), in place of the paper's Bayesian optimisation. Deterministic. Ends as soon as a cost is at most `enough`.
 ScoreWeights tune_weights(const std::function<double(const ScoreWeights&)>& cost, int evaluations, double enough);
 
 }  // namespace tidepool

@@ -16,7 +16,8 @@ namespace tidepool {
 /// make ops wait are tried again, the most expensive first. Such a pick is given up if the others are enough without
 /// it, or if gaps whose copies make no op wait, or a cheaper set of gaps, can replace it.
 /// @param prices  by gap, from copy_prices()
-/// O(gaps (log gaps + log slots) + picks log slots); giving up stops after a few million comparisons.
+/// O(gaps (log gaps + log slots) + n log^2 slots) for n picks and slots that are given up. Trying picks again stops
+/// after a few million comparisons.
 Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
                            const SlotLimits& limits);
 

@@ -16,9 +16,9 @@ enum class AmongLike : std::uint8_t { kLongest, kFirstReleased };
 inline constexpr double kWaitedFor = 1;
 
 /// The price of each gap; a selection prefers small prices. A gap costs kWaitedFor for each direction in which ops wait
-/// for its copy, and next to nothing otherwise. The swap-out is free if the host has the content already. Content
-/// from the previous iteration may be swapped out in that one, after its last change; then waits for that copy count.
-/// `step` says for which copies ops wait.
+/// for its copy, and next to nothing otherwise. The swap-out is free if the host has the content already. Content that
+/// comes from the previous iteration and changes in each (Gap::renewed) is swapped out after its last change there;
+/// then waits for that copy count. `step` says for which copies ops wait.
 std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
                                 AmongLike like);
 

@@ -23,7 +23,8 @@ std::string mutate_json(std::string_view text, Random& random);
 std::string mutate_pickle(std::string_view bytes, Random& random);
 
 /// Mutates a database: values are changed, rows are removed or doubled, a column is removed or renamed, or a table is
-/// removed. "" if the bytes are no database.
+/// removed. "" for less than 100 bytes, the size of a header. Other bytes that are no database come back, with the two
+/// bytes of the format's versions set to 1.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
 /// The body of an LLVMFuzzerCustomMutator. Half of the calls, chosen at random, mutate with `mutate`, one of the

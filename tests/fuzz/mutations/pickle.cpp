@@ -6,8 +6,8 @@
 namespace tidepool::fuzz {
 namespace {
 
-/// The size of an opcode's argument if it is fixed; else the size of the length in front of the argument; both 0 if
-/// there is no argument.
+/// The size of an opcode's argument if it is fixed; else the size of the length in front of the argument; both 0 for an
+/// opcode without an argument, or whose argument is not known here.
 struct Form {
   std::size_t fixed = 0, length = 0;
 };

@@ -11,7 +11,8 @@ namespace {
 
 using Connection = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 
-/// The database in memory; nothing if SQLite does not take the bytes for a database.
+/// The bytes as a database in memory; nothing if they are fewer than a header has. SQLite checks them only when it
+/// reads.
 Connection open(std::string bytes) {
   sqlite3* handle = nullptr;
   sqlite3_open(":memory:", &handle);

@@ -35,7 +35,7 @@ struct MailboxError : std::runtime_error {
 class Mailbox {
  public:
   /// Makes the folder, and in it this rank's file, which must not exist yet.
-  /// @param patience  the longest wait for a message, unless its sender's process ends before
+  /// @param patience  the longest wait for a message; a wait ends earlier if the sender's process ends
   /// @throws std::system_error
   Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience = std::chrono::minutes{10});
   ~Mailbox();

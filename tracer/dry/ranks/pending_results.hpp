@@ -16,8 +16,8 @@ using ResultNumbers = std::vector<std::uint64_t>;
 
 /// On a device, streams wait for other ranks; the host waits only when it waits for a stream. So a result is fetched
 /// when the host waits for it, when a copy or fill reads or overwrites its destination, when a message is sent from
-/// there, or when a computation on sizes overwrites what it reads there. Thread safe; one thread at a time fetches
-/// results.
+/// there, or when a computation on sizes reads numbers there and overwrites some of them. Thread safe; one thread at a
+/// time fetches results.
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)

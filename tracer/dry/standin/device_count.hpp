@@ -8,7 +8,7 @@
 
 namespace tidepool::dry {
 
-inline constexpr int kMostDevices = 64;  // of one machine; PyTorch supports no more
+inline constexpr int kMostDevices = 64;  // of one machine, as the stand-in shows it
 
 /// "0,1,2" for 3.
 inline std::string device_list(int count) {
@@ -17,7 +17,8 @@ inline std::string device_list(int count) {
   return list;
 }
 
-/// The number of devices that CUDA_VISIBLE_DEVICES names, at most kMostDevices. A dry run always sets it; 1 without it.
+/// The number of devices that CUDA_VISIBLE_DEVICES names, at most kMostDevices. A dry run always sets the variable; the
+/// number is 1 if it is not set, or is empty.
 inline int device_count() {
   const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (list == nullptr) return 1;

@@ -19,7 +19,7 @@ struct Operand {
 
 /// One call of a library function, which is recorded as one kernel.
 struct LibraryCall {
-  std::string_view name;  ///< of the function, or a more precise name: cudnnConvolutionForward
+  std::string_view name;  ///< of the function, without the version at its end: cublasSgemm
   std::vector<Operand> operands;
   double flops = 0;           ///< a multiplication and an addition counted as two; 0: not known
   bool tensor_cores = false;  ///< the products are of 16-bit numbers

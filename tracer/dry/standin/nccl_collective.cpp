@@ -59,7 +59,8 @@ CollectiveCall base(const Arguments& of, const char* function, std::string_view 
   return call;
 }
 
-/// Bytes that each rank sends while the parts of `bytes` bytes go once around a ring of all ranks: all but one part.
+/// Bytes that each rank sends while `bytes` bytes, divided into one part for each rank, go once around a ring of all
+/// ranks: all but one part.
 double ring(const Arguments& of, std::size_t bytes) {
   return static_cast<double>(bytes) * (of.ranks() - 1) / of.ranks();
 }

@@ -129,7 +129,7 @@ Status cudaDeviceGetDefaultMemPool(void** pool, int) {
 }
 Status cudaDeviceGetMemPool(void** pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
 Status cudaMemPoolGetAttribute(void*, int attribute, void* value) {
-  // cudaMemPoolAttr. 1 to 3 are of type int; 5 to 8 are reserved bytes, used bytes, and the most of each.
+  // cudaMemPoolAttr. 1 to 3 are of type int; 5 to 8 are reserved bytes now and at most, and used bytes now and at most.
   constexpr int kLastInt = 3, kFirstUse = 5, kLastUse = 8;
   const bool use = attribute >= kFirstUse && attribute <= kLastUse;
   const std::uint64_t bytes = use ? Standin::get().memory().in_use() : 0;

@@ -12,9 +12,9 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 class Discovery:
     """Calls stepped(optimizer) after each step of the optimizer that ends iterations, in this process only. That is the
     optimizer whose first step comes last, because its step ends a round of all optimizers (in a GAN, the generator's). Or
-    it is an optimizer that steps again before all others have stepped. If the job drops this optimizer, another one is
-    found. If a gradient's hook calls an optimizer within a backward pass, that step is a part of the pass and does not
-    count.
+    it is the last one that took its first step, if it steps again before all others have stepped. If the job drops this
+    optimizer, another one is found. If a gradient's hook calls an optimizer within a backward pass, that step is a part of
+    the pass and does not count.
 
     An error does not reach the job, not even an error of stepped(): failed(error) is called."""
 

@@ -21,7 +21,7 @@ class Others:
 
     def clear(self):
         self.first = ""
-        self._here = (None, "")  # index of the step's op before which the last of these ops ran; the first of them there
+        self._here = (None, "")  # the step's op (its index) before which the last of these ops ran, and the first that ran there
         self._count = self._recorded = 0
 
     def add(self, name, index):
