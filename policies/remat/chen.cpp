@@ -49,7 +49,7 @@ ChainSequence recursive(const Chain& chain, Bytes room) {
 /// Sublinear memory on a chain of n stages: keeps the inputs of some stages (checkpoints). When the backward phase
 /// reaches the stages between two checkpoints, these stages run again as a whole.
 ///   sqrt       about sqrt(n) equal segments at any capacity: O(sqrt(n)) memory, one more forward phase
-///   greedy     segments of equal saved bytes, as few as fit
+///   greedy     segments of about equal saved bytes, in the number that takes the least time among those that fit
 ///   recursive  O(k log_{k+1} n) memory, O(n log_{k+1} n) time, with the k that fits best
 /// The chain is that of linearise(); the policy sqrt-n does the same as greedy for any graph of ops. Plans in O(n^2).
 /// Paper: Chen, Xu, Zhang, Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016, sections 4.1, 4.3, 4.4.

@@ -20,14 +20,14 @@ namespace tidepool {
 namespace {
 
 /// Recomputation for an offline trace, whose future is known, on real addresses. The answer is the best of many
-/// candidates; RecomputeSearch judges each by full simulation. Candidates are the published policies, and dropping by
-/// next use, with and without the versions that minimum cuts keep until the hardest instants. So the answer is never
-/// worse than any of these in the same run.
+/// candidates; RecomputeSearch judges each by full simulation. Candidates are dropping by next use, with and without
+/// the versions that minimum cuts keep until the hardest instants, and some published policies. So the answer is never
+/// worse than a candidate that was tried in the same run.
 ///
 /// On a pool that is one arena (best-fit, first-fit) it also decides addresses. The search counts bytes only, up to a
-/// limit. The lives of places under its best answer are packed offline; the limit is lowered until they fit the
-/// capacity. The run follows the answer and these places, so fragmentation costs memory only if the packing is not
-/// perfect. The candidates are also tried with the pool's own addresses.
+/// limit. The lives of places under its best answers are packed offline; the limit is lowered a few times, so that they
+/// fit the capacity. The run follows the answer and these places, so fragmentation costs memory only if the packing is
+/// not perfect. Some candidates are also tried with the pool's own addresses.
 ///
 /// If no op writes in place and bytes are counted, schedules of runs are searched too (see search_reruns). Steps of a
 /// few ops are solved exactly (see exact_answer): if the best of all plans is faster, it is the answer.

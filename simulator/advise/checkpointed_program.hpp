@@ -21,7 +21,8 @@ std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vecto
 
 struct ChangedPeak {
   Bytes bytes;
-  std::size_t position = 0;  ///< the peak is before the step at this position of the unchanged program
+  std::size_t position = 0;  ///< the peak is between the op before this position of the unchanged program and the
+                             ///< next op
 };
 ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps);
 

@@ -25,7 +25,7 @@ struct SavedTensor {
 /// The tensors that the hooks would get in each module, without parameters, gradients and tensors smaller than `least`.
 /// Traces do not record which op saves a tensor. A tensor counts as saved if a backward op reads a buffer that a
 /// forward op of the same module uses; adjacent backward ops that read the same buffer count once. Ordered by
-/// the first read in backward. O(uses).
+/// the first read in backward. O(uses), times the uses of one buffer at worst.
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least);
 
 /// A program that copies some saved tensors to the host. A copy out runs on the stream of the op that saves the

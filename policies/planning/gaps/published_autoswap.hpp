@@ -39,10 +39,10 @@ BlockLog read_block_log(const Input& events, const Input& loads);
 /// the last bit.
 ///
 /// The program differs from its paper in five ways. DOA ignores the swap-in. WDOA adds the load at the *number of the
-/// candidate* instead of the load at each event, so it is this load times the number of events. The placing of swap-ins
-/// compares with the clock of the previous iteration, so hardly any copy waits for another. A swap-out that would
-/// exceed the limit ends early, and its bytes are subtracted twice at the event where it would have ended. A swap-in
-/// that does not fit is delayed in the load, even beyond its due event, but not on the lane.
+/// candidate* instead of the load at each event, so it is this load times the number of the gap's events. The placing
+/// of swap-ins compares with the clock of the previous iteration, so hardly any copy waits for another. A swap-out that
+/// would exceed the limit ends early, and its bytes are subtracted twice at the event where it would have ended. A
+/// swap-in that does not fit is delayed in the load, even beyond its due event, but not on the lane.
 /// @param limits  bytes
 std::vector<double> published_overheads(const BlockLog& log, GapScore score, const std::vector<double>& limits);
 

@@ -10,7 +10,8 @@
 
 namespace tidepool {
 
-/// A block of ops. Each range of ops holds all ops of the block, and perhaps others in between; kNever: no ops.
+/// A block of ops. Each range holds all forward or all backward ops of the block, and perhaps others in between; a
+/// range that begins at kNever is empty.
 struct NetworkBlock {
   std::uint32_t first = kNever, behind = 0;              ///< forward
   std::uint32_t backward = kNever, backward_behind = 0;  ///< backward

@@ -26,8 +26,9 @@ std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Byte
 /// torch/_functorch/_activation_checkpointing/knapsack.py, dp_knapsack.
 std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Bytes whole, double share);
 
-/// The best choice, without items of no worth. Takes seconds at most: after four million partial choices it returns the
-/// best choice found. O(partial choices * log n); there are few if items are alike.
+/// The best choice, without items of no worth. Takes seconds at most: once there are four million partial choices, it
+/// goes on to no further item and returns the best choice found. O(partial choices * log n); there are few if items are
+/// alike.
 std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit);
 
 }  // namespace tidepool

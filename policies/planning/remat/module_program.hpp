@@ -19,7 +19,7 @@ struct ModuleStats {
   Bytes saved = {};            ///< activations that its call leaves, without its output
   Bytes alive = {};            ///< activations that are live when its call returns
   Bytes gradients = {};        ///< gradients of parameters that are live when its backward begins
-  Bytes temporary = {};        ///< activations that its backward makes before memory peaks in it
+  Bytes temporary = {};        ///< outputs of backward but gradients: growth from its backward's begin to its peak
   Bytes made = {};             ///< outputs of all its ops together, saved or not
   Nanos runtime = {};          ///< of all its ops together
   std::vector<StraightLine> tradeoff =

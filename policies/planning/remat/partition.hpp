@@ -36,7 +36,7 @@ enum class KnapsackSolver : std::uint8_t { kTable, kGreedy, kExact };
 
 struct Partition {
   std::vector<std::uint32_t> kept = {};  ///< nodes, in order
-  bool asked_solver = false;             ///< false: a cut was within the budget without a knapsack
+  bool asked_solver = false;             ///< false: a cut was within the budget, or nothing was left to choose from
   std::size_t items = 0;                 ///< number of items from which the solver chose
   std::size_t kept_items = 0;
   Bytes bytes = {};  ///< of `kept`

@@ -21,7 +21,7 @@ struct Saved {
 };
 
 /// The first op marked as backward; if none is marked, the op after the one with the most live bytes (the number of ops
-/// if that is the last op).
+/// if that is the last op; 0 if no op has more than were live before the step).
 std::uint32_t first_backward_op(const Trace& trace);
 
 /// By op: live bytes while it runs if nothing is ever dropped; buffers from before the step count from the start.
@@ -30,8 +30,8 @@ std::vector<Bytes> live_bytes(const Trace& trace);
 /// By op: the fewest bytes live between the previous op and this one.
 std::vector<Bytes> live_bytes_before(const Trace& trace);
 
-/// By version: the first op at which it is absent if nothing is ever dropped, because it was freed or replaced; the
-/// number of ops if there is none.
+/// By version, if nothing is ever dropped: the op that replaces it or the first op after its free, whichever is first;
+/// the number of ops if there is neither.
 std::vector<std::uint32_t> ends_of_versions(const Trace& trace);
 
 /// All versions as in Saved, in the order of their producers. Versions that the forward phase replaces in place and

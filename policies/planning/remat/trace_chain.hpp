@@ -41,7 +41,7 @@ struct TraceChain {
 /// are always kept.
 /// Neighbours with the fewest saved bytes are merged until there are at most `most` stages. Times are sums of
 /// durations, sizes are sums of bytes without addresses. Each stage has one option, which keeps everything.
-/// O(uses + ops * log(ops)).
+/// O(uses + s^2), with s stages before merging.
 TraceChain linearise(const Trace& trace, std::size_t most);
 
 /// Time of the ops of a stage that make its `wanted` saved versions from its input.

@@ -19,11 +19,11 @@ struct PlaceLog {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   struct Life {
     Bytes size;                      ///< rounded
-    std::uint32_t end = kNever;      ///< the first request after its place was freed
+    std::uint32_t end = kNever;      ///< the first served request after its place was freed: an index into `lives`
     bool after_temporaries = false;  ///< it fit only after temporary versions had been dropped
     OpId before = {};                ///< the op before which it was requested; none: after the last op
   };
-  std::vector<Life> lives;  ///< by request
+  std::vector<Life> lives;  ///< by served request
   /// All requests in order, and whether each was served. The n-th served request has the n-th entry of `lives`.
   struct Answer {
     VersionId version;
@@ -41,7 +41,7 @@ struct PlaceLog {
   struct Cycle {
     Begin first, last;
     /// By life in memory at the end of the cycle: the life of the same buffer at the start of the cycle, which must
-    /// have the same place. kNever for all other lives.
+    /// have the same place. kNever for all other lives, and if both are one life.
     std::vector<std::uint32_t> twin;
   };
   std::optional<Cycle> cycle;

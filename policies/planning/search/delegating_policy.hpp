@@ -12,8 +12,9 @@
 
 namespace tidepool {
 
-/// A policy that forwards every call to its target. Derived policies choose the target, and override the calls that
-/// they answer themselves. There must be a target before the first iteration starts.
+/// A policy that forwards all calls but reorder(), plan() and watches() to its target. Derived policies choose the
+/// target, and override the calls that they answer themselves. There must be a target before the first iteration
+/// starts.
 class DelegatingPolicy : public Policy, public Explainer {
  public:
   std::unique_ptr<Pool> bring_pool() override { return target_->bring_pool(); }

@@ -15,7 +15,8 @@
 namespace tidepool {
 namespace {
 
-/// All gaps that a fluid plan copies entirely, then those of which it copies the largest shares, until the load fits.
+/// Gaps in the order of the shares that a fluid plan copies of them, the largest share first, until the load fits. Gaps
+/// in which the load is nowhere above its limit are left out.
 MixedSelection select_by_share(const Planning& planning, const std::vector<double>& shares,
                                const std::vector<std::uint32_t>& dropped, const SlotLimits& limits) {
   constexpr double kWhole = 0.999;

@@ -40,8 +40,8 @@ class AbsencesOfGaps {
 /// during all its ops.
 class Groups {
  public:
-  /// @param most  groups that last longer than this part of the step are divided; at least the number of ops: none
-  ///              are made
+  /// @param most  a group of several ops lasts at most the time of the step divided by `most`. If `most` is at least
+  ///              the number of ops, each op is its own group
   Groups(const Absences& step, std::size_t most) {
     const Nanos longest = step.starts.back() / static_cast<std::int64_t>(most);
     for (std::size_t k = 0; k < step.load.size(); ++k) {

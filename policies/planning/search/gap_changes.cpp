@@ -53,7 +53,7 @@ void GapChanges::treat_otherwise(const std::vector<How>& current, std::vector<Ho
   changed[i] = otherwise(current[i], i);
 }
 
-/// Uses a gap that is not used yet: one that contains a crowded slot, if there is a crowded slot.
+/// Uses a gap that is not used yet: mostly one that contains a crowded slot, if there is a crowded slot.
 void GapChanges::use_another(const std::vector<How>& current, std::vector<How>& changed) {
   const bool anywhere = crowded_.empty() || draw(4) == 0;
   const std::size_t slot = anywhere ? draw(planning_.circle.size()) : crowded_[draw(crowded_.size())];

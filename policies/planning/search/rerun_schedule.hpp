@@ -32,11 +32,11 @@ struct RerunSearch {
 
 /// Simulated annealing. The first runs that use a value divide its life into intervals (the last one begins with the
 /// last use). In each interval the value is kept from the first use up to one stage, and again from another stage up to
-/// the second use. If it is needed in between, its op is rerun, and recursively the producers of absent inputs. A state
-/// of the search is such a pair of stages for every interval; a move changes one pair, or two that overlap. Many short
-/// searches begin with everything kept, and a longer one with the best of their states; each has rounds that begin with
-/// its best state.
-/// Bytes beyond `room` have a price, which rises while schedules exceed it and falls while they fit. Deterministic.
+/// the second use or a rerun before it. If it is needed in between, its op is rerun, and recursively the producers of
+/// absent inputs. A state of the search is such stages for every interval. A move changes one interval, two that
+/// overlap, or that of a rerun value and those of its inputs. Many short searches begin with everything kept, and a
+/// longer one with the best of their states; each has rounds that begin with its best state. Bytes beyond `room` have a
+/// price, which rises while schedules exceed it and falls while they fit. Deterministic.
 /// @return  the best schedule that fits; none if none was found
 std::optional<RerunSchedule> search_reruns(const RerunProblem& problem, const RerunSearch& search);
 

@@ -49,14 +49,14 @@ class RerunState {
     bool fits() const { return worst < 0; }
   };
 
-  /// Initially all values are held from their first use to their last one.
+  /// Initially each value is held from the first run of its op to its last use.
   /// @param problem  outlives the state
   explicit RerunState(const RerunProblem& problem);
 
   std::span<const Interval> intervals() const { return intervals_; }
   /// The interval of a value in which a stage lies. The value's first run is in an earlier stage.
   std::uint32_t interval_at(Op value, Stage stage) const;
-  /// The choice to hold a value all the time up to its last use, and not after it.
+  /// The choice to hold a value throughout an interval.
   static Held kept(const Interval& interval) { return {interval.to, interval.to, interval.to, false}; }
   std::span<const Held> held() const { return held_; }
   const Totals& totals() const { return totals_; }

@@ -17,8 +17,8 @@ namespace tidepool {
 
 /// Runs registered policies in place of a run's own policy, and keeps the best: policies that do only allowed actions,
 /// with default options except exact_option(). Policies that only swap are not run if a quick certified bound shows
-/// that no such policy can win; the same holds for those that only recompute. A run that becomes slower than the best
-/// is stopped.
+/// that no such policy can win; the same holds for those that only recompute. A run that becomes too slow to be the
+/// best is stopped, see limit_of().
 class Rivals {
  public:
   /// @param self  the calling policy, which is not run
@@ -35,7 +35,8 @@ class Rivals {
   std::int64_t judged() const { return judged_; }
   /// Whether any policy might end well; false if a quick certified bound excludes it.
   bool plan_exists();
-  /// The time that no policy can beat, over that of the step without limit, by a quick certified bound; at least 1.
+  /// The time that no policy can beat, by a quick certified bound, over the sum of the times of all ops (with one
+  /// stream, this is the time of the step without limit); at least 1, which also stands for no bound.
   double least_slower();
 
  private:

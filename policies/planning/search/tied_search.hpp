@@ -42,7 +42,7 @@ class TiedSearch {
 
   /// @param costs     from Reruns::costs(); Reruns::kImpossible for gaps that may not be dropped
   /// @param hopeless  plans for which it returns true are not run
-  /// @param tries     the most plans to judge; the first one is empty
+  /// @param tries     the most plans to judge, besides the empty plan, which comes first
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
              std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
              std::int64_t tries);

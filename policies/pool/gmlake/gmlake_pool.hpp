@@ -22,7 +22,7 @@ struct GmLakeConfig {
 };
 
 /// Small requests (up to 1 MiB) are served as PyTorch does. Large ones are multiples of 2 MiB, the page of the device,
-/// and their segments consist of such pages; free blocks split where 2 MiB or more remain. A large request gets
+/// and their segments consist of such pages; free blocks are split where 2 MiB or more remain. A large request gets
 ///   1. the smallest free block of its stream that fits, lowest address among equals; else
 ///   2. the smallest stitched block of its stream all of whose pages are free, if it is at most reuse_limit times as
 ///      large; the request takes its first pages, and the blocks of these pages are split where the use ends; else
