@@ -13,7 +13,7 @@ template <class Info>
 std::string quick_spec(const Info& info) {
   for (const OptionInfo& option : info.options) {
     if (option.name == "effort") return info.name + "(effort=1)";
-    if (option.name == "nodes") return info.name + "(nodes=100)";
+    if (option.name == "nodes") return info.name + "(nodes=10)";
     if (option.name == "saves") return info.name + "(saves=2,groups=3,stages=12)";
     if (option.name == "stages")
       return info.name + (info.name == "checkmate" || info.name == "poet" ? "(stages=2)" : "(stages=12)");

@@ -90,6 +90,7 @@ class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)
       : effort_{std::llround(options.number("effort"))},
+        packing_effort_{std::min(options.number("effort") / kFewTries, 1.0)},
         least_{options.bytes("least")},
         seed_{options.seed()},
         swaps_{may(options, "swap")},
@@ -132,6 +133,7 @@ class Tide final : public AnsweringPlanner {
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
   static constexpr std::int64_t kUsualEffort = 600, kEffortForRivals = 50, kMovesOfTry = 33;
+  static constexpr double kFewTries = 20;  // with a smaller effort, searches for places take less effort too
   static constexpr int kLimits = 8, kPrograms = 12;
   static constexpr std::size_t kFew = 12;  // drafts of each search that robust= compares
 
@@ -319,7 +321,7 @@ class Tide final : public AnsweringPlanner {
     RunSpec counted = limited(spec);
     counted.pool = "ideal";
     counted.capacity = *granule * (spec.capacity / *granule);
-    Placer placer{trace, spec, room_maker(), *granule};
+    Placer placer{trace, spec, room_maker(), *granule, packing_effort_};
     const bool thorough = are_enough(tries);
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
@@ -461,6 +463,7 @@ class Tide final : public AnsweringPlanner {
   }
 
   std::int64_t effort_;
+  double packing_effort_;  // see Placer
   Bytes least_;
   std::uint64_t seed_;
   bool swaps_, recomputes_, reorders_, fold_, exact_;

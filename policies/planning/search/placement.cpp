@@ -95,7 +95,7 @@ FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
   const double effort = packing == Packing::kQuick      ? std::clamp(few / 20, 0.5, 1.5)
                         : packing == Packing::kThorough ? std::clamp(few, 2.0, 40.0)
                                                         : std::clamp(few * 5, 20.0, 100.0);
-  return find_places(log, granule_, spec_.capacity, effort);
+  return find_places(log, granule_, spec_.capacity, effort_ * effort);
 }
 
 Placer::Placed Placer::follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places) {

@@ -29,8 +29,9 @@ class Placer {
  public:
   /// @param trace, spec  of the run with places; both outlive it
   /// @param granule      places are multiples of it
-  Placer(const Trace& trace, const RunSpec& spec, OnDemand on_demand, Bytes granule)
-      : trace_{trace}, spec_{spec}, on_demand_{on_demand}, granule_{granule} {}
+  /// @param effort       multiplies the effort of each search for places
+  Placer(const Trace& trace, const RunSpec& spec, OnDemand on_demand, Bytes granule, double effort = 1)
+      : trace_{trace}, spec_{spec}, on_demand_{on_demand}, granule_{granule}, effort_{effort} {}
 
   struct Counted {
     Result result;
@@ -65,6 +66,7 @@ class Placer {
   const RunSpec& spec_;
   OnDemand on_demand_;
   Bytes granule_;
+  double effort_;
   std::int64_t judged_ = 0;
 };
 
