@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
-#include <vector>
 
 namespace tidepool::dry {
 namespace {
@@ -13,8 +11,17 @@ namespace {
 struct Begin {
   std::uint64_t operation;
   std::int64_t identity;
-  std::int32_t element_bytes, inputs, outputs;  // of ReduceConfig
+  std::int32_t element_bytes, inputs, outputs, others[13];  // of ReduceConfig
+  // Of the OffsetCalculator of the input; strides are in bytes.
+  static constexpr std::size_t kMostDimensions = 25;
+  struct Divider {
+    std::uint32_t size, multiplier, shift;
+  };
+  std::int32_t dimensions;
+  Divider sizes[kMostDimensions];
+  std::uint32_t strides[kMostDimensions];
 };
+static_assert(offsetof(Begin, strides) == 384);
 
 /// The last members of ReduceOp<int64_t, ...>.
 struct End {
@@ -30,10 +37,14 @@ constexpr std::uint32_t kMostNumbers = 4096;
 }  // namespace
 
 void SizeReduction::compute() const {
-  std::vector<std::int64_t> numbers(count);
-  std::memcpy(numbers.data(), reinterpret_cast<const void*>(from), bytes());
-  std::int64_t result = numbers.front();
-  for (const std::int64_t number : std::span{numbers}.subspan(1)) {
+  const auto number_at = [&](std::uint32_t index) {
+    std::int64_t number = 0;
+    std::memcpy(&number, reinterpret_cast<const void*>(from + std::uint64_t{index} * stride), sizeof number);
+    return number;
+  };
+  std::int64_t result = number_at(0);
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const std::int64_t number = number_at(i);
     if (what == Operator::kMax)
       result = std::max(result, number);
     else if (what == Operator::kMin)
@@ -63,7 +74,9 @@ std::optional<SizeReduction> size_reduction(SizeReduction::Operator what, const 
   if (begin.element_bytes != static_cast<std::int32_t>(SizeReduction::kBytes) || begin.outputs != 1 ||
       begin.inputs < 1 || begin.inputs > static_cast<std::int32_t>(kMostNumbers))
     return {};
-  return SizeReduction{what, end.from, end.to, static_cast<std::uint32_t>(begin.inputs)};
+  const auto count = static_cast<std::uint32_t>(begin.inputs);
+  if (count > 1 && (begin.dimensions != 1 || begin.sizes[0].size != count)) return {};
+  return SizeReduction{what, end.from, end.to, count, count > 1 ? begin.strides[0] : 0};
 }
 
 }  // namespace tidepool::dry
