@@ -209,6 +209,10 @@ TEST_CASE("ranks exchange Python objects as tensors on devices, and stages of a 
         std::pair{Bytes{2 * kSteps * kMicroBatches * 8 * 256 * 4}, 2 * kSteps * kMicroBatches});
 }
 
+TEST_CASE("sizes computed from exchanged ones are right although these are overwritten or freed before") {
+  record_script("sizes.py");  // the script itself checks the sizes
+}
+
 TEST_CASE("tensor parallelism reduces activations, and a sharded optimizer broadcasts its updated parameters") {
   const auto job = record_script("tensor_parallel.py");
   if (!job) return;

@@ -146,3 +146,35 @@ TEST_CASE("a result is fetched once, when its bytes are read or its stream is wa
 
 }  // namespace
 }  // namespace tidepool::dry::dry_ranks_test
+TEST_CASE("a result is fetched before numbers that it is computed from are overwritten or forgotten") {
+  PendingResults results;
+  std::vector<int> fetched;
+  const auto number = [&](std::uint64_t address, int name, std::vector<ByteRange> reads) {
+    results.add(
+        address, 8,
+        [&, name, reads] {
+          for (const ByteRange& range : reads) results.fetch(range.address, range.bytes);
+          fetched.push_back(name);
+        },
+        reads);
+  };
+  number(100, 1, {});
+  number(200, 2, {{100, 8}});
+  number(300, 3, {{400, 8}, {200, 8}});
+  number(500, 4, {{100, 8}});
+  results.fetch_readers(108, 92);  // between the first two numbers
+  CHECK(fetched.empty());
+  results.fetch_readers(207, 1);  // the third number reads the second one, which reads the first one
+  CHECK(fetched == std::vector{1, 2, 3});
+  results.fetch_readers(100, 8);
+  CHECK(fetched == std::vector{1, 2, 3, 4});
+  number(100, 5, {});
+  number(200, 6, {{100, 8}});
+  results.drop(100, 8);
+  CHECK(fetched == std::vector{1, 2, 3, 4, 5, 6});
+  number(100, 7, {});
+  results.drop(100, 8);  // nothing reads it
+  results.fetch_all();
+  CHECK(fetched == std::vector{1, 2, 3, 4, 5, 6});
+}
+

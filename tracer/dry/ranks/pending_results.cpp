@@ -5,10 +5,11 @@
 
 namespace tidepool::dry {
 
-std::uint64_t PendingResults::add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch) {
+std::uint64_t PendingResults::add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch,
+                                  std::vector<ByteRange> reads) {
   const std::lock_guard lock{mutex_};
   ++count_;
-  results_.emplace(++last_, Result{address, bytes, std::move(fetch)});
+  results_.emplace(++last_, Result{{address, bytes}, std::move(fetch), std::move(reads)});
   return last_;
 }
 
@@ -24,8 +25,9 @@ void PendingResults::depend(ResultNumbers& dependent, const ResultNumbers& on) {
 bool PendingResults::belong(std::uint64_t address, std::uint64_t bytes) {
   if (count_ == 0) return false;
   const std::lock_guard lock{mutex_};
-  return std::any_of(results_.begin(), results_.end(),
-                     [&](const auto& each) { return each.second.overlaps(address, bytes); });
+  return std::any_of(results_.begin(), results_.end(), [&](const auto& each) {
+    return each.second.to.overlaps({address, bytes});
+  });
 }
 
 template <class Wanted>
@@ -59,13 +61,21 @@ void PendingResults::fetch(const ResultNumbers& numbers) {
 }
 
 void PendingResults::fetch(std::uint64_t address, std::uint64_t bytes) {
-  fetch_if([&](std::uint64_t, const Result& result) { return result.overlaps(address, bytes); });
+  fetch_if([&](std::uint64_t, const Result& result) { return result.to.overlaps({address, bytes}); });
+}
+
+void PendingResults::fetch_readers(std::uint64_t address, std::uint64_t bytes) {
+  fetch_if([range = ByteRange{address, bytes}](std::uint64_t, const Result& result) {
+    return std::any_of(result.reads.begin(), result.reads.end(),
+                       [&](const ByteRange& read) { return read.overlaps(range); });
+  });
 }
 
 void PendingResults::drop(std::uint64_t address, std::uint64_t bytes) {
   if (count_ == 0) return;
+  fetch_readers(address, bytes);
   const std::lock_guard lock{mutex_};
-  count_ -= std::erase_if(results_, [&](const auto& each) { return each.second.overlaps(address, bytes); });
+  count_ -= std::erase_if(results_, [&](const auto& each) { return each.second.to.overlaps({address, bytes}); });
 }
 
 PendingResults& pending_results() {

@@ -14,15 +14,26 @@ namespace tidepool::dry {
 /// Numbers of the results that a stream or an event depends on.
 using ResultNumbers = std::vector<std::uint64_t>;
 
+/// Bytes in memory.
+struct ByteRange {
+  std::uint64_t address = 0, bytes = 0;
+  bool overlaps(const ByteRange& other) const {
+    return address < other.address + other.bytes && other.address < address + bytes;
+  }
+};
+
 /// On a device, streams wait for other ranks; the host waits only when it waits for a stream. So a result is fetched
-/// when the host waits for it, when a copy or fill reads or overwrites its destination, when a message is sent from
-/// there, or when a computation on sizes reads numbers there and overwrites some of them. Thread safe; one thread at a
+/// when the host waits for it; when a copy, a fill or a computation on sizes overwrites its destination; when a copy
+/// reads there, or a message is sent from there; when a computation on sizes reads numbers there and overwrites some of
+/// them; or when numbers that it is computed from are about to be overwritten or freed. Thread safe; one thread at a
 /// time fetches results.
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)
+  /// @param reads  ranges that `fetch` reads
   /// @return the number of the result
-  std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch);
+  std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch,
+                    std::vector<ByteRange> reads = {});
 
   /// Adds to `dependent` those of the results `on` that are pending, and removes those that are not any more. Changes
   /// nothing if no result is pending.
@@ -37,16 +48,17 @@ class PendingResults {
   void fetch(const ResultNumbers& numbers);
   /// Fetches the results whose destination overlaps the range.
   void fetch(std::uint64_t address, std::uint64_t bytes);
-  /// Forgets the results whose destination overlaps the range, because the range has other content now.
+  /// Fetches the results that are computed from the range, which is about to be overwritten.
+  void fetch_readers(std::uint64_t address, std::uint64_t bytes);
+  /// As fetch_readers(); then forgets the results whose destination overlaps the range, because the program is about to
+  /// free the range, or uses it for something else.
   void drop(std::uint64_t address, std::uint64_t bytes);
 
  private:
   struct Result {
-    std::uint64_t address = 0, bytes = 0;
+    ByteRange to;
     std::function<void()> fetch;
-    bool overlaps(std::uint64_t other, std::uint64_t size) const {
-      return address < other + size && other < address + bytes;
-    }
+    std::vector<ByteRange> reads;
   };
 
   /// Fetches the results for which `wanted` is true, in the order of their requests.

@@ -66,6 +66,7 @@ std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t 
     or_give_up(call, sequence, give);
   }
   if (call.output_bytes == 0) return {};
+  pending_results().fetch_readers(reinterpret_cast<std::uint64_t>(call.output), call.output_bytes);
   return pending_results().add(reinterpret_cast<std::uint64_t>(call.output), call.output_bytes,
                                [call, sequence] { or_give_up(call, sequence, take); });
 }

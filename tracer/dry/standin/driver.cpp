@@ -177,6 +177,7 @@ Status cuMemMap(std::uint64_t address, std::size_t bytes, std::size_t, std::uint
   return kSuccess;
 }
 Status cuMemUnmap(std::uint64_t address, std::size_t bytes) {
+  pending_results().drop(address, bytes);
   Standin::get().recorder().unmapped(address, bytes);
   return Standin::get().memory().unmap(address, bytes) ? kSuccess : kInvalidValue;
 }

@@ -61,12 +61,18 @@ std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* argume
       if (sizes->others != 0) work->reads.push_back({sizes->others, sizes->bytes()});
     }
   }
-  const auto known = [](const SizeWork::Range& range) {
+  const auto known = [](const ByteRange& range) {
     const auto found = Standin::get().memory().find(range.address);
     return found && range.address + range.bytes <= found->address + found->bytes;
   };
   if (!work || !known(work->writes) || !std::ranges::all_of(work->reads, known)) return {};
   return work;
+}
+
+/// Fetches the results that must be there before the program overwrites the range.
+void before_write(const ByteRange& range) {
+  pending_results().fetch_readers(range.address, range.bytes);
+  pending_results().fetch(range.address, range.bytes);
 }
 
 }  // namespace
@@ -171,21 +177,18 @@ void Standin::launch(Stream& stream, const Launch& launch, const void* const* ar
 void Standin::compute(Stream& stream, const SizeWork& sizes) {
   PendingResults& results = pending_results();
   const auto fetch = [reads = sizes.reads] {
-    for (const SizeWork::Range& range : reads) pending_results().fetch(range.address, range.bytes);
+    for (const ByteRange& range : reads) pending_results().fetch(range.address, range.bytes);
   };
-  const auto pending = [&](const SizeWork::Range& range) { return results.belong(range.address, range.bytes); };
-  const auto overwritten = [&](const SizeWork::Range& range) {
-    return range.address < sizes.writes.address + sizes.writes.bytes &&
-           sizes.writes.address < range.address + range.bytes;
-  };
+  const auto pending = [&](const ByteRange& range) { return results.belong(range.address, range.bytes); };
+  const auto overwritten = [&](const ByteRange& range) { return range.overlaps(sizes.writes); };
   if (std::ranges::any_of(sizes.reads, overwritten)) fetch();
-  results.drop(sizes.writes.address, sizes.writes.bytes);
+  before_write(sizes.writes);
   if (std::ranges::none_of(sizes.reads, pending)) return sizes.compute();
-  const auto result = results.add(sizes.writes.address, sizes.writes.bytes, [fetch, compute = sizes.compute] {
+  const auto compute_later = [fetch, compute = sizes.compute] {
     fetch();
     compute();
-  });
-  results.depend(stream.results, result);
+  };
+  results.depend(stream.results, results.add(sizes.writes.address, sizes.writes.bytes, compute_later, sizes.reads));
 }
 
 void Standin::call(Stream& stream, const LibraryCall& call) {
@@ -208,7 +211,7 @@ void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes
                                        : (from_device ? raw::CopyKind::kDtoH : raw::CopyKind::kHtoH);
   submit(stream, [=, this, work = recorder_.copy(target, source, bytes, kind)](Stream& on) {
     if (from_device) pending_results().fetch(source, bytes);
-    if (to_device) pending_results().fetch(target, bytes);
+    if (to_device) before_write({target, bytes});
     copy_bytes(to, from, bytes, to_device);
     recorder_.ran(on, work);
   });
@@ -216,7 +219,7 @@ void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes
 
 void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t bytes) {
   submit(stream, [=, this, work = recorder_.fill(reinterpret_cast<std::uint64_t>(to), value, bytes)](Stream& on) {
-    pending_results().fetch(reinterpret_cast<std::uint64_t>(to), bytes);
+    before_write({reinterpret_cast<std::uint64_t>(to), bytes});
     fill_bytes(to, value, bytes);
     recorder_.ran(on, work);
   });

@@ -72,11 +72,8 @@ struct Kernel {
 
 /// A kernel's computation on sizes: the ranges that it reads and the one that it writes.
 struct SizeWork {
-  struct Range {
-    std::uint64_t address = 0, bytes = 0;
-  };
-  std::vector<Range> reads;
-  Range writes;
+  std::vector<ByteRange> reads;
+  ByteRange writes;
   std::function<void()> compute;
 };
 
