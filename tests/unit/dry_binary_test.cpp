@@ -101,6 +101,27 @@ TEST_CASE("the scarcest resource bounds the blocks of a multiprocessor") {
   CHECK(blocks_per_multiprocessor(device_preset("t4"), {}, 128, 0) == 8);
 }
 
+TEST_CASE("each of the four partitions of a multiprocessor has registers for whole warps") {
+  KernelBinary kernel;
+  kernel.registers = 40;  // 1280 a warp: 12 warps in 16384 registers, 48 in all partitions, though 65536 / 1280 is 51.2
+  CHECK(blocks_per_multiprocessor(device_preset("h100-80gb"), kernel, 64, 0) == 24);
+  kernel.registers = 80;  // 2560 a warp: 6 warps in each partition
+  CHECK(most_threads(kernel) == 4 * 6 * 32);
+  CHECK(blocks_per_multiprocessor(device_preset("t4"), kernel, 768, 0) == 1);
+  CHECK(blocks_per_multiprocessor(device_preset("t4"), kernel, 800, 0) == 0);
+}
+
+TEST_CASE("a block takes shared memory in units of 128 B, before compute capability 8.0 of 256 B") {
+  CHECK(blocks_per_multiprocessor(device_preset("t4"), {}, 32, 5000) == 12);  // 65536 / 5120; 65536 / 5000 is 13.1
+  // With the driver's 1024 B, 8338 B are 66 units: 233472 / 8448 is 27.6, and 233472 / 8338 is 28.0009.
+  CHECK(blocks_per_multiprocessor(device_preset("h100-80gb"), {}, 32, 7314) == 27);
+}
+
+TEST_CASE("a multiprocessor of compute capability 12.0 holds 24 blocks") {
+  for (const char* const name : {"rtx-pro-6000", "rtx-pro-5000", "rtx-5090"})
+    CHECK(blocks_per_multiprocessor(device_preset(name), {}, 32, 0) == 24);
+}
+
 TEST_CASE("unknown devices are refused with the nearest one") {
   CHECK(device_preset("t4").major == 7);
   CHECK_THROWS_WITH(

@@ -15,8 +15,9 @@ int most_threads(const KernelBinary& kernel);
 std::size_t reserved_shared(const DevicePreset& device);
 
 /// Resident blocks of `threads` threads with `shared_bytes` of dynamic shared memory: the least of the numbers that
-/// threads, registers (in units of 256 for a warp), shared memory and the limit on blocks allow. 0 if the kernel cannot
-/// be launched so. CUDA C++ Programming Guide, "Occupancy".
+/// threads, registers, shared memory and the limit on blocks allow. Each of four partitions has a quarter of the
+/// registers and gives a warp units of 256. A block gets shared memory in units of 128 B (256 B before compute
+/// capability 8.0). 0 if the kernel cannot be launched so. CUDA C++ Programming Guide, "Occupancy".
 int blocks_per_multiprocessor(const DevicePreset& device, const KernelBinary& kernel, int threads,
                               std::size_t shared_bytes);
 
