@@ -207,6 +207,18 @@ void memory_limits() {
   expect(call("cudaMemPoolGetAttribute", &all, 7, static_cast<void*>(&said)) == 0 && said == free, __LINE__);
   expect(call("cudaMemGetInfo", &later, &total) == 0 && later == 0, __LINE__);
   expect(call("cudaFree", all) == 0, __LINE__);
+
+  // The most reserved bytes (6) and used bytes (8) of the pool, which only 0 resets, each alone.
+  const auto most = [&](int attribute) {
+    expect(call("cudaMemPoolGetAttribute", &all, attribute, static_cast<void*>(&said)) == 0, __LINE__);
+    return said;
+  };
+  expect(most(6) == free && most(8) == free, __LINE__);
+  std::uint64_t reset = 1;
+  expect(call("cudaMemPoolSetAttribute", &all, 8, static_cast<void*>(&reset)) == 1, __LINE__);
+  reset = 0;
+  expect(call("cudaMemPoolSetAttribute", &all, 8, static_cast<void*>(&reset)) == 0, __LINE__);
+  expect(most(6) == free && most(8) == 0, __LINE__);
 }
 
 void driver_entry_points() {

@@ -44,6 +44,21 @@ TEST_CASE("device memory counts whole pages and refuses a request that exceeds t
   CHECK(memory.allocate(2 * kDevicePage) == large);  // the lowest address is taken first
 }
 
+TEST_CASE("device memory remembers the most bytes in use since each mark was reset") {
+  using enum DeviceMemory::Mark;
+  DeviceMemory memory{kPages * kDevicePage};
+  const auto first = memory.allocate(4 * kDevicePage);
+  REQUIRE(first);
+  CHECK(memory.free(*first));
+  REQUIRE(memory.create(kDevicePage));
+  CHECK(memory.most_in_use(kUsed) == 4 * kDevicePage);
+  memory.reset_most_in_use(kUsed);
+  CHECK(memory.most_in_use(kUsed) == kDevicePage);
+  CHECK(memory.allocate(1).has_value());
+  CHECK(memory.most_in_use(kUsed) == 2 * kDevicePage);
+  CHECK(memory.most_in_use(kReserved) == 4 * kDevicePage);
+}
+
 TEST_CASE("placed from the top down, memory takes the lowest hole of the chunks in use, or new chunks of 32 MiB") {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   TopDown space{0, 8 * TopDown::kChunk};  // 256 MiB

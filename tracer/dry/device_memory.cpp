@@ -52,6 +52,11 @@ DeviceMemory::DeviceMemory(std::uint64_t capacity, Placement placement)
 
 DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(base_), kAddressSpace); }
 
+void DeviceMemory::count(std::uint64_t bytes) {
+  used_ += bytes;
+  for (std::uint64_t& most : most_used_) most = std::max(most, used_);
+}
+
 std::optional<std::uint64_t> DeviceMemory::allocate_small(std::uint64_t bytes) {
   const auto address = small_.take(bytes, kAlignment);
   if (!address) return std::nullopt;
@@ -63,7 +68,7 @@ std::optional<std::uint64_t> DeviceMemory::allocate_small(std::uint64_t bytes) {
     return std::nullopt;
   }
   for (std::uint64_t page = first; page <= last; ++page) ++small_pages_[page];
-  used_ += fresh;
+  count(fresh);
   return address;
 }
 
@@ -75,7 +80,7 @@ std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   if (!small && !fits(size)) return std::nullopt;
   const auto address = small ? allocate_small(size) : large_->take(size, kDevicePage);
   if (!address) return std::nullopt;
-  if (!small) used_ += size;
+  if (!small) count(size);
   live_.emplace(*address, Mapping{size, 0});
   return address;
 }
@@ -122,7 +127,7 @@ bool DeviceMemory::unreserve(std::uint64_t address) {
 std::optional<std::uint64_t> DeviceMemory::create(std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
   if (bytes == 0 || bytes % kDevicePage != 0 || !fits(bytes)) return std::nullopt;
-  used_ += bytes;
+  count(bytes);
   physical_.emplace(++last_handle_, Physical{bytes, 1});
   return last_handle_;
 }
@@ -197,6 +202,16 @@ std::optional<DeviceRange> DeviceMemory::find(std::uint64_t address) const {
 std::uint64_t DeviceMemory::in_use() const {
   const std::lock_guard lock{mutex_};
   return used_;
+}
+
+std::uint64_t DeviceMemory::most_in_use(Mark mark) const {
+  const std::lock_guard lock{mutex_};
+  return most_used_[static_cast<std::size_t>(mark)];
+}
+
+void DeviceMemory::reset_most_in_use(Mark mark) {
+  const std::lock_guard lock{mutex_};
+  most_used_[static_cast<std::size_t>(mark)] = used_;
 }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device) {

@@ -1,6 +1,7 @@
 // Memory of the stand-in device: its addresses and its capacity, backed by untouched pages of the host.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -65,6 +66,10 @@ class DeviceMemory {
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t in_use() const;  ///< bytes of the capacity that are taken, in whole pages
+  /// The most bytes in use since the beginning, or since the mark was reset. Each mark is reset alone.
+  enum class Mark : std::uint8_t { kReserved, kUsed };
+  std::uint64_t most_in_use(Mark mark) const;
+  void reset_most_in_use(Mark mark);
   /// Locks the memory: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
@@ -82,10 +87,12 @@ class DeviceMemory {
 
   std::optional<std::uint64_t> allocate_small(std::uint64_t bytes);
   bool fits(std::uint64_t bytes) const { return bytes <= capacity_ - used_; }
+  void count(std::uint64_t bytes);  ///< adds to the bytes in use
   void drop(std::uint64_t handle);
 
   mutable std::mutex mutex_;
   std::uint64_t capacity_, base_, used_ = 0, last_handle_ = 0;
+  std::array<std::uint64_t, 2> most_used_{};  ///< by mark
   FirstFit small_;
   std::unique_ptr<AddressSpace> large_;
   std::map<std::uint64_t, Mapping> live_;

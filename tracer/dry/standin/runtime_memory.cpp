@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "tracer/dry/standin/host_memory.hpp"
 #include "tracer/dry/standin/standin.hpp"
@@ -37,6 +38,14 @@ Status fill(void* to, int value, std::size_t bytes, void* stream) {
   Standin& standin = Standin::get();
   standin.fill(standin.stream(stream), to, static_cast<unsigned char>(value), bytes);
   return done(kSuccess);
+}
+
+/// The mark that an attribute of memory pools (cudaMemPoolAttr) reads and resets.
+std::optional<DeviceMemory::Mark> mark_of(int attribute) {
+  constexpr int kMostReserved = 6, kMostUsed = 8;
+  if (attribute == kMostReserved) return DeviceMemory::Mark::kReserved;
+  if (attribute == kMostUsed) return DeviceMemory::Mark::kUsed;
+  return {};
 }
 
 /// cudaPointerAttributes; types: 0 pageable host memory, 1 host memory that CUDA knows, 2 device memory.
@@ -130,13 +139,25 @@ Status cudaDeviceGetDefaultMemPool(void** pool, int) {
 Status cudaDeviceGetMemPool(void** pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
 Status cudaMemPoolGetAttribute(void*, int attribute, void* value) {
   // cudaMemPoolAttr. 1 to 3 are of type int; 5 to 8 are reserved bytes now and at most, and used bytes now and at most.
-  constexpr int kLastInt = 3, kFirstUse = 5, kLastUse = 8;
-  const bool use = attribute >= kFirstUse && attribute <= kLastUse;
-  const std::uint64_t bytes = use ? Standin::get().memory().in_use() : 0;
+  constexpr int kLastInt = 3, kReserved = 5, kUsed = 7;
+  const DeviceMemory& memory = Standin::get().memory();
+  std::uint64_t bytes = 0;
+  if (const auto mark = mark_of(attribute))
+    bytes = memory.most_in_use(*mark);
+  else if (attribute == kReserved || attribute == kUsed)
+    bytes = memory.in_use();
   std::memcpy(value, &bytes, attribute <= kLastInt ? sizeof(int) : sizeof bytes);
   return done(kSuccess);
 }
-Status cudaMemPoolSetAttribute(void*, int, void*) { return done(kSuccess); }
+Status cudaMemPoolSetAttribute(void*, int attribute, void* value) {
+  const auto mark = mark_of(attribute);
+  if (!mark) return done(kSuccess);
+  std::uint64_t wanted = 0;
+  std::memcpy(&wanted, value, sizeof wanted);
+  if (wanted != 0) return done(kInvalidValue);
+  Standin::get().memory().reset_most_in_use(*mark);
+  return done(kSuccess);
+}
 Status cudaMemPoolSetAccess(void*, const void*, std::size_t) { return done(kSuccess); }
 Status cudaMemPoolTrimTo(void*, std::size_t) { return done(kSuccess); }
 Status cudaDeviceGetGraphMemAttribute(int, int, void* value) {
