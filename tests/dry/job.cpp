@@ -1,5 +1,6 @@
 // A program that uses the CUDA runtime like other programs, to run against the stand-in. If a check fails, the program
-// prints the line of the check and exits with 3. With "fork" as its argument, it only forks while it launches.
+// prints the line of the check and exits with 3. With "fork" as its argument, it only forks while it launches. With
+// "no-device", it expects to see no device.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -221,6 +222,15 @@ void memory_limits() {
   expect(most(6) == free && most(8) == 0, __LINE__);
 }
 
+/// Checks the answers to a program that sees no device.
+void no_devices() {
+  int devices = -1;
+  expect(call("cudaGetDeviceCount", &devices) == 100 && devices == 0, __LINE__);
+  expect(std::strcmp(entry<const char*(int)>("cudaGetErrorName")(100), "cudaErrorNoDevice") == 0, __LINE__);
+  expect(call("cuInit", 0u) == 100, __LINE__);
+  expect(call("cudaSetDevice", 0) == 101, __LINE__);
+}
+
 void driver_entry_points() {
   constexpr std::size_t kPage = 2 << 20;
   const auto driver = [](const char* name) {
@@ -249,6 +259,10 @@ void driver_entry_points() {
 }  // namespace
 
 int main(int count, char** words) {
+  if (count > 1 && std::strcmp(words[1], "no-device") == 0) {
+    no_devices();
+    return 0;
+  }
   int devices = 0;
   expect(call("cudaGetDeviceCount", &devices) == 0 && devices == 1, __LINE__);
   register_kernels();

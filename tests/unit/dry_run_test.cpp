@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/skip.hpp"
+#include "tracer/dry/standin/device_count.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
@@ -106,6 +107,30 @@ TEST_CASE("a program on the stand-in can fork while another thread launches") {
       run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", TIDEPOOL_DRY_JOB, "fork"});
   INFO(result.err);
   CHECK(result.code == 0);
+}
+
+TEST_CASE("devices before the first entry of CUDA_VISIBLE_DEVICES that names none are seen") {
+  CHECK(dry::devices_named("") == 0);
+  CHECK(dry::devices_named("-1") == 0);
+  CHECK(dry::devices_named("none") == 0);
+  CHECK(dry::devices_named("0") == 1);
+  CHECK(dry::devices_named("2, 3,GPU-74696465,MIG-1") == 4);
+  CHECK(dry::devices_named("0,-1,1") == 1);
+  CHECK(dry::devices_named("0,1,") == 2);
+  CHECK(dry::devices_named("0,64") == 1);  // there are 64 devices
+  CHECK(dry::devices_named(dry::device_list(64).c_str()) == 64);
+}
+
+TEST_CASE("a program that hides all devices sees none in a dry run") {
+  const ScratchFolder folder;
+  for (const char* const list : {"", "-1"}) {
+    const ProgramResult result =
+        run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", "env",
+                     std::string{"CUDA_VISIBLE_DEVICES="} + list, TIDEPOOL_DRY_JOB, "no-device"});
+    INFO(result.err);
+    CHECK(result.err.find("job: line") == std::string::npos);
+    CHECK_THAT(result.err, ContainsSubstring("tidepool: nothing recorded: "));
+  }
 }
 
 TEST_CASE("record says that --like-ranks shares nothing in a job of one rank") {

@@ -1,7 +1,6 @@
 // Number of devices that programs see.
 #pragma once
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -17,13 +16,27 @@ inline std::string device_list(int count) {
   return list;
 }
 
-/// The number of devices that CUDA_VISIBLE_DEVICES names, at most kMostDevices. A dry run always sets the variable; the
-/// number is 1 if it is not set, or is empty.
+/// The number of devices that `list` names as CUDA_VISIBLE_DEVICES, at most kMostDevices. As in CUDA, the devices
+/// before the first entry that names none count: 0 for "", "-1" and "none", 1 for "0,-1,1".
+inline int devices_named(const char* list) {
+  int count = 0;
+  while (list != nullptr && count < kMostDevices) {
+    char* end = nullptr;
+    const long number = std::strtol(list, &end, 10);
+    const bool numbered = end != list && number >= 0 && number < kMostDevices;
+    if (!numbered && std::strncmp(list, "GPU-", 4) != 0 && std::strncmp(list, "MIG-", 4) != 0) break;
+    ++count;
+    list = std::strchr(list, ',');
+    if (list != nullptr) ++list;
+  }
+  return count;
+}
+
+/// The number of devices that CUDA_VISIBLE_DEVICES names. A dry run always sets the variable; the number is 1 if the
+/// program removed it.
 inline int device_count() {
   const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (list == nullptr) return 1;
-  const auto commas = std::count(list, list + std::strlen(list), ',');
-  return static_cast<int>(std::min<std::ptrdiff_t>(commas + 1, kMostDevices));
+  return list == nullptr ? 1 : devices_named(list);
 }
 
 }  // namespace tidepool::dry

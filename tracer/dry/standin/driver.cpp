@@ -87,7 +87,7 @@ Status cuGetExportTable(const void** table, const void*) {
   return kInvalidValue;
 }
 
-Status cuInit(unsigned) { return kSuccess; }
+Status cuInit(unsigned) { return Standin::get().devices() > 0 ? kSuccess : kNoDevice; }
 Status cuDriverGetVersion(int* version) {
   *version = 13000;
   return kSuccess;

@@ -19,7 +19,7 @@ extern "C" {
 
 Status cudaGetDeviceCount(int* count) {
   *count = Standin::get().devices();
-  return done(kSuccess);
+  return done(*count > 0 ? kSuccess : kNoDevice);
 }
 Status cudaGetDevice(int* device) {
   *device = Standin::device();

@@ -303,6 +303,8 @@ const char* status_name(Status status) {
       return "cudaErrorInvalidValue";
     case kOutOfMemory:
       return "cudaErrorMemoryAllocation";
+    case kNoDevice:
+      return "cudaErrorNoDevice";
     case kInvalidDevice:
       return "cudaErrorInvalidDevice";
     case kInvalidHandle:
@@ -324,6 +326,8 @@ const char* status_text(Status status) {
       return "invalid argument";
     case kOutOfMemory:
       return "out of memory";
+    case kNoDevice:
+      return "no CUDA-capable device is detected";
     case kInvalidDevice:
       return "invalid device ordinal";
     case kInvalidHandle:

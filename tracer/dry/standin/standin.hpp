@@ -28,8 +28,9 @@ namespace tidepool::dry {
 /// Status codes of the CUDA runtime and driver that the stand-in answers with (driver_types.h and cuda.h agree on
 /// these).
 using Status = int;
-inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kInvalidDevice = 101,
-                        kInvalidImage = 200, kInvalidHandle = 400, kNotSupported = 801, kCaptureInvalid = 901;
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNoDevice = 100,
+                        kInvalidDevice = 101, kInvalidImage = 200, kInvalidHandle = 400, kNotSupported = 801,
+                        kCaptureInvalid = 901;
 
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
