@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "tests/catch.hpp"
@@ -116,6 +118,26 @@ TEST_CASE("a communicator splits by colour, in the order of keys") {
   CHECK(made[2].part->rank == 0);
   CHECK(made[0].part->ranks == 2);
   CHECK(made[0].part->id == made[2].part->id);
+}
+
+TEST_CASE("ranks that made a part without another rank can still split with it, and make a part that holds it") {
+  const ScratchFolder folder;
+  const std::uint64_t id = new_unique_id().number();
+  std::uint64_t pair[3] = {}, split[3] = {}, all[3] = {};
+  std::vector<std::thread> ranks;
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    ranks.emplace_back([&, rank] {
+      Communicator whole{folder.file("ranks"), id, rank, 3};
+      if (rank != 2) pair[rank] = whole.without(std::array{2}).id;
+      split[rank] = whole.split(0, 0)->id;
+      all[rank] = whole.without({}).id;
+      if (rank != 2) CHECK(whole.without(std::array{2}).id != pair[rank]);
+    });
+  for (std::thread& each : ranks) each.join();
+  CHECK(pair[0] == pair[1]);
+  CHECK((split[0] == split[1] && split[0] == split[2]));
+  CHECK((all[0] == all[1] && all[0] == all[2]));
+  CHECK(std::set{pair[0], split[0], all[0]}.size() == 3);
 }
 
 TEST_CASE("a result is fetched once, when its bytes are read or its stream is waited for") {

@@ -11,7 +11,7 @@
 namespace tidepool::dry {
 namespace {
 
-enum Kind : std::uint32_t { kCollective = 1, kMessage, kDivision };
+enum Kind : std::uint32_t { kCollective = 1, kMessage, kSplit, kPart };
 
 /// Mixes a number into a hash (the finalizer of SplitMix64).
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
@@ -86,10 +86,10 @@ std::optional<Communicator::Part> Communicator::split(int colour, int key) {
   std::uint64_t number = 0;
   {
     const std::lock_guard lock{mutex_};
-    number = divisions_++;
+    number = splits_++;
   }
   const Choice own{colour, key};
-  const MessageTag tag{kDivision, kEverybody, number};
+  const MessageTag tag{kSplit, kEverybody, number};
   mailbox_.post(tag, std::as_bytes(std::span{&own, 1}));
   std::vector<std::tuple<int, std::uint32_t>> members;  // key, rank
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -101,12 +101,12 @@ std::optional<Communicator::Part> Communicator::split(int colour, int key) {
   if (colour < 0) return {};
   std::sort(members.begin(), members.end());
   const auto at = std::find(members.begin(), members.end(), std::tuple{key, rank_});
-  return Part{mixed(mixed(id_, number), static_cast<std::uint64_t>(colour)),
+  return Part{mixed(mixed(mixed(id_, kSplit), number), static_cast<std::uint64_t>(colour)),
               static_cast<std::uint32_t>(at - members.begin()), static_cast<std::uint32_t>(members.size())};
 }
 
 Communicator::Part Communicator::without(std::span<const int> excluded) {
-  std::uint64_t hash = id_;
+  std::uint64_t hash = mixed(id_, kPart);
   Part part;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     if (std::find(excluded.begin(), excluded.end(), static_cast<int>(rank)) != excluded.end()) continue;
@@ -115,7 +115,7 @@ Communicator::Part Communicator::without(std::span<const int> excluded) {
     hash = mixed(hash, rank);
   }
   const std::lock_guard lock{mutex_};
-  part.id = mixed(hash, divisions_++);
+  part.id = mixed(hash, parts_[hash]++);
   return part;
 }
 

@@ -59,7 +59,8 @@ class Communicator {
   /// The part of all ranks that give the same colour, ordered by key, then by rank; nothing for a negative colour. All
   /// ranks must call split(), which waits for their calls. @throws MailboxError
   std::optional<Part> split(int colour, int key);
-  /// The part of the ranks that are not excluded. This rank must be one of them. Does not wait.
+  /// The part of the ranks that are not excluded. This rank must be one of them. Does not wait. All ranks of the part
+  /// must call without(); the others need not.
   Part without(std::span<const int> excluded);
 
  private:
@@ -67,7 +68,8 @@ class Communicator {
   std::uint32_t rank_, ranks_;
   Mailbox mailbox_;
   std::mutex mutex_;
-  std::uint64_t collectives_ = 0, divisions_ = 0;
+  std::uint64_t collectives_ = 0, splits_ = 0;
+  std::map<std::uint64_t, std::uint64_t> parts_;  ///< calls of without(), by a hash of the ranks that were left
   std::map<std::uint32_t, std::uint64_t> sent_, received_;
 };
 
