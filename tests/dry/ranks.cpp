@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -18,14 +19,19 @@ struct UniqueId {
   char bytes[128];
 };
 
-template <class... Arguments>
-int call(const char* name, Arguments... arguments) {
+template <class Function>
+Function* entry(const char* name) {
   void* const found = dlsym(RTLD_DEFAULT, name);
   if (found == nullptr) {
     std::fprintf(stderr, "no %s\n", name);
     std::exit(1);
   }
-  return reinterpret_cast<int (*)(Arguments...)>(found)(arguments...);
+  return reinterpret_cast<Function*>(found);
+}
+
+template <class... Arguments>
+int call(const char* name, Arguments... arguments) {
+  return entry<int(Arguments...)>(name)(arguments...);
 }
 
 void expect(bool held, int line) {
@@ -98,6 +104,10 @@ int run_rank(int rank, const UniqueId& id, bool leaves) {
     expect(call("ncclBroadcast", Input{numbers}, static_cast<void*>(numbers), std::size_t{1}, kInt64, root, comm,
                 stream) == kInvalidArgument,
            __LINE__);
+  expect(entry<const char*(void*)>("ncclGetLastError")(comm) ==
+             std::string_view{
+                 "no communicator, an unknown element type or reduction, or a rank outside of the communicator"},
+         __LINE__);
   void* other = nullptr;
   expect(call("cudaSetDevice", 1 - rank) == 0 && call("cudaMalloc", &other, std::size_t{1}) != 0, __LINE__);
   expect(call("ncclCommDestroy", half) == 0 && call("ncclCommDestroy", comm) == 0, __LINE__);

@@ -71,8 +71,8 @@ TEST_CASE("a rank does not wait for a process that has ended, and waits a limite
   CHECK(waiting.take(1, {1, 0, 0}).empty());  // the message that it sent before it ended is there
   CHECK_THROWS_WITH(waiting.take(1, {1, 0, 1}), fmt::format("rank 1 (process {}) has ended", child));
   const Mailbox silent{folder.file("ranks"), 2};
-  CHECK_THROWS_WITH(waiting.take(2, {1, 0, 0}), "rank 2 sent nothing in 0.05 s");
-  CHECK_THROWS_WITH(waiting.take(3, {1, 0, 0}), "rank 3 sent nothing in 0.05 s");
+  CHECK_THROWS_WITH(waiting.take(2, {1, 0, 0}), "rank 2 did not send the awaited message in 0.05 s");
+  CHECK_THROWS_WITH(waiting.take(3, {1, 0, 0}), "rank 3 did not send the awaited message in 0.05 s");
 }
 
 TEST_CASE("reductions of small messages are those of NCCL") {
@@ -166,8 +166,6 @@ TEST_CASE("a result is fetched once, when its bytes are read or its stream is wa
   CHECK(fetched == std::vector{2, 1, 3});
 }
 
-}  // namespace
-}  // namespace tidepool::dry::dry_ranks_test
 TEST_CASE("a result is fetched before numbers that it is computed from are overwritten or forgotten") {
   PendingResults results;
   std::vector<int> fetched;
@@ -200,3 +198,5 @@ TEST_CASE("a result is fetched before numbers that it is computed from are overw
   CHECK(fetched == std::vector{1, 2, 3, 4, 5, 6});
 }
 
+}  // namespace
+}  // namespace tidepool::dry::dry_ranks_test

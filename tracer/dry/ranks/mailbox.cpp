@@ -120,8 +120,8 @@ std::vector<std::byte> Mailbox::take(std::uint32_t from, const MessageTag& tag) 
       if (ended) throw MailboxError{fmt::format("rank {} (process {}) has ended", from, sender.process)};
     }
     if (Clock::now() - begin > patience_)
-      throw MailboxError{
-          fmt::format("rank {} sent nothing in {:g} s", from, std::chrono::duration<double>(patience_).count())};
+      throw MailboxError{fmt::format("rank {} did not send the awaited message in {:g} s", from,
+                                     std::chrono::duration<double>(patience_).count())};
     std::this_thread::sleep_for(pause);
   }
 }

@@ -25,7 +25,8 @@ struct MessageTag {
 };
 inline constexpr std::uint32_t kEverybody = 0xffffffff;
 
-/// A message that will not come: "rank 1 (process 4711) has ended", "rank 1 sent nothing in 600 s".
+/// A message that will not come: "rank 1 (process 4711) has ended", "rank 1 did not send the awaited message
+/// in 600 s".
 struct MailboxError : std::runtime_error {
   using runtime_error::runtime_error;
 };

@@ -15,7 +15,7 @@ namespace tidepool::dry {
 namespace {
 
 /// Ends the process with exit code 1, as a job ends when NCCL aborts. Called when this rank cannot send a message, or
-/// when a rank that it waits for has ended or sends nothing.
+/// when a rank that it waits for has ended or does not send the awaited message.
 [[noreturn]] void give_up(const CollectiveCall& call, std::uint64_t sequence, const char* reason) {
   std::fputs(fmt::format("tidepool dry run: rank {} of {} cannot go on in {} ({} {}): {}\n", call.communicator->rank(),
                          call.communicator->ranks(), call.function, call.name, sequence, reason)

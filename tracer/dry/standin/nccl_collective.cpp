@@ -73,7 +73,8 @@ Result issue(const Arguments& of, const CollectiveCall& call) {
 }
 
 Result wrong() {
-  return fail(kInvalidArgument, "no communicator, or an element type, reduction or rank that it does not have");
+  return fail(kInvalidArgument,
+              "no communicator, an unknown element type or reduction, or a rank outside of the communicator");
 }
 
 auto reduction_of(const Arguments& of, const ReductionOperator& made) {
