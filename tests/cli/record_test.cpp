@@ -30,6 +30,8 @@ TEST_CASE("tidepool record refuses unsupported options before it runs the job") 
   CHECK(message({"record", "-o", folder.file("none/a.tide"), "--", "true"}) ==
         "tidepool: -o " + folder.file("none/a.tide") + ": there is no folder " + folder.file("none") +
             "; expected one that exists\n");
+  CHECK(message({"record", "-o", "", "--", "true"}) ==
+        "tidepool: -o: the name of the trace is empty; expected one, as in run.tide\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--no-gpu", "--", "true"}) ==
         "tidepool: --no-gpu: nothing would be recorded; expected --torch too\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--library", "/nowhere.so", "--", "true"}) ==
@@ -143,6 +145,21 @@ TEST_CASE("fewer complete steps of PyTorch than requested are recorded, with a m
   CHECK(result.err == folder.file("a.tide") +
                           ": 2 kernels, 0 copies, 1 buffer, 2 iterations\n"
                           "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
+}
+
+TEST_CASE("a trace that cannot be written leaves the recording, and the exit code of a job that failed") {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder.file("a.tide"));
+  for (const auto& [end, code] : {std::pair{"", 1}, std::pair{"exit 3", 3}}) {
+    std::filesystem::remove_all(folder.file("a.raw"));
+    const ProgramResult result = run_program(hooked_job(folder, {}, kAlloc + step(1, true), end));
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Catch::Matchers::EndsWith("tidepool: " + folder.file("a.tide") +
+                                                     ": cannot be written: No space left on device\n" +
+                                                     "tidepool: the recording is in " + folder.file("a.raw") +
+                                                     "; `tidepool import` makes a trace of it\n"));
+    CHECK(std::filesystem::exists(folder.file("a.raw")));
+  }
 }
 
 TEST_CASE("the message about a job's end has its last output") {

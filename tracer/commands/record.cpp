@@ -297,6 +297,7 @@ void require_sense(const RecordArguments& arguments) {
 
 int record(const RecordArguments& arguments) {
   require_sense(arguments);
+  if (arguments.output.empty()) refuse("-o: the name of the trace is empty; expected one, as in run.tide");
   const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
   if (arguments.wait && arguments.signal.empty())
     refuse("--wait: nothing would start the recording; expected --signal too");
@@ -332,7 +333,7 @@ int record(const RecordArguments& arguments) {
       say("tidepool: {}\n", broken);
       if (result == 0) result = 1;
     }
-  } catch (const InputError& error) {
+  } catch (const std::exception& error) {
     say("tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n", error.what(),
         raw.string());
     return status != 0 ? status : 1;
