@@ -34,6 +34,12 @@ TEST_CASE("tidepool record refuses unsupported options before it runs the job") 
         "tidepool: -o: the name of the trace is empty; expected one, as in run.tide\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--no-gpu", "--", "true"}) ==
         "tidepool: --no-gpu: nothing would be recorded; expected --torch too\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--torch", "--no-gpu", "--signal", "USR1", "--", "true"}) ==
+        "tidepool: --signal: it stops and starts the recording of the GPU, and only PyTorch is recorded; expected it "
+        "without --no-gpu\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--torch", "--iteration-kernel", "k", "--", "true"}) ==
+        "tidepool: --iteration-kernel: with PyTorch's hook, iterations are the steps of an optimizer; expected it "
+        "without --torch\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--library", "/nowhere.so", "--", "true"}) ==
         "tidepool: --library: /nowhere.so: no such file; expected libtidepool_inject.so\n");
   const std::string script = folder.file("train.py");

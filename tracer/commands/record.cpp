@@ -285,6 +285,13 @@ std::size_t save_job(const RecordArguments& arguments, const std::string& raw, c
 void require_sense(const RecordArguments& arguments) {
   if (arguments.is_dry && !arguments.signal.empty())
     refuse("--signal: a dry run records all that the job does; expected it without --dry");
+  if (!arguments.signal.empty() && without_gpu(arguments))
+    refuse("--signal: it stops and starts the recording of the GPU, and only PyTorch is recorded; expected {}",
+           arguments.no_gpu ? "it without --no-gpu" : "NVIDIA's driver");
+  for (const auto& [option, value] : {std::pair{"--iteration-range", &arguments.iteration_range},
+                                      std::pair{"--iteration-kernel", &arguments.iteration_kernel}})
+    if (!value->empty() && records_torch(arguments))
+      refuse("{}: with PyTorch's hook, iterations are the steps of an optimizer; expected it without --torch", option);
   if (arguments.is_dry && !arguments.iteration_range.empty())
     refuse("--iteration-range: a dry run sees no NVTX ranges; expected --iteration-kernel");
   if (arguments.like_ranks && !arguments.is_dry)
