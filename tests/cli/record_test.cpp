@@ -278,6 +278,20 @@ TEST_CASE("tidepool record's options reach the recorder") {
   CHECK(raw_files(folder)[0].kernels.size() == 2);
 }
 
+TEST_CASE("fewer iterations than requested are recorded, with a message and exit code 1, also without PyTorch") {
+  const ScratchFolder folder;
+  const std::string two = tests::kKernels + "alloc a 512\nrepeat 2\npush iteration\nlaunch add a a 1\npop\nagain\n";
+  const ProgramResult both = run_program(recording(folder, two, {"--iterations", "2"}));
+  CHECK(both.code == 0);
+  CHECK(both.err == folder.file("run.tide") + ": 2 kernels, 0 copies, 1 buffer, 2 iterations\n");
+  const ProgramResult fewer = run_program(recording(folder, two, {"--iterations", "3"}));
+  CHECK(fewer.code == 1);
+  CHECK(fewer.err == both.err + "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
+  const ProgramResult stopped = run_program(recording(folder, two, {"--iterations", "3", "--signal", "USR1"}));
+  CHECK(stopped.err ==
+        both.err + "tidepool: 2 of 3 iterations are recorded: the job had no more while it was recorded\n");
+}
+
 TEST_CASE("tidepool record says when a job ran nothing on the device") {
   const ScratchFolder folder;
   const ProgramResult result = run_program(recording(folder, "alloc a 512\n"));

@@ -174,16 +174,16 @@ std::string nothing_recorded(const Recorded& recorded, const RecordArguments& ar
   return "";
 }
 
-/// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing. A
-/// lack of iterations counts only in a dry run, or if the hook recorded steps.
+/// A sentence about the content that the command's options ask for and the trace lacks; empty if it lacks nothing.
 std::string broken_promise(const Recorded& recorded, std::size_t iterations, const RecordArguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
   if (records_torch(arguments) && !recorded.steps)
     return "no step of a PyTorch optimizer was recorded; the trace has no operators, modules and roles from PyTorch";
   const std::size_t whole = recorded.steps ? recorded.whole_steps : iterations;
-  if ((recorded.steps || arguments.is_dry) && arguments.iterations && whole < *arguments.iterations)
-    return fmt::format("{} of {} iterations are recorded: the job had no more", whole, *arguments.iterations);
+  if (whole < arguments.iterations.value_or(0))
+    return fmt::format("{} of {} iterations are recorded: the job had no more{}", whole, *arguments.iterations,
+                       arguments.signal.empty() ? "" : " while it was recorded");
   return "";
 }
 
