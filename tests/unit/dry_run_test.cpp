@@ -166,10 +166,42 @@ TEST_CASE("the trace of a dry run has the requested iterations, or fewer if the 
   const ProgramResult none = recorded({"--iteration-kernel", "Sgemm", "--skip", "2"});
   CHECK(none.code == 1);
   CHECK_THAT(none.err, ContainsSubstring("\ntidepool: the job had 2 iterations; expected more, or a --skip below 2\n"));
+  const ProgramResult all = recorded({"--iteration-kernel", "Sgemm", "--skip", "1", "--iterations", "0"});
+  CHECK(all.code == 0);
+  CHECK(summarize(load_trace(trace)).kernels == 1);
   const ProgramResult unmarked = recorded({"--iterations", "1"});
   CHECK(unmarked.code == 1);
   CHECK_THAT(unmarked.err, ContainsSubstring("\ntidepool: no iterations were found in the job; expected "
                                              "--iteration-kernel to say where one begins\n"));
+}
+
+TEST_CASE("options that ask for all iterations of a dry run leave nothing out") {
+  const ScratchFolder folder;
+  const auto kernels = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"record", "--dry", "--capacity", "1GiB", "-o", folder.file("run.tide")};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const char* const word : {"--", TIDEPOOL_DRY_JOB}) words.emplace_back(word);
+    const ProgramResult result = run_program(words);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    return summarize(load_trace(folder.file("run.tide"))).kernels;
+  };
+  const std::size_t all = kernels({});
+  CHECK(kernels({"--skip", "0"}) == all);
+  CHECK(kernels({"--iterations", "0"}) == all);
+  CHECK(kernels({"--skip", "0", "--iterations", "0"}) == all);
+}
+
+TEST_CASE("without PyTorch's hook, a dry run in which a job failed says that its results are zeros") {
+  const ScratchFolder folder;
+  const auto said = [&](const std::string& end) {
+    return run_program({"record", "--dry", "--capacity", "1GiB", "-o", folder.file("run.tide"), "--", "sh", "-c",
+                        TIDEPOOL_DRY_JOB "; " + end})
+        .err;
+  };
+  const std::string hint = "tidepool: in a dry run, kernels compute nothing and their results are zeros, ";
+  CHECK_THAT(said("exit 3"), ContainsSubstring("tidepool: the job ended with exit status 3\n" + hint));
+  for (const std::string end : {"exit 0", "kill -TERM $$"}) CHECK_THAT(said(end), !ContainsSubstring(hint));
 }
 
 TEST_CASE("the trace of a dry run says that its times are estimates") {

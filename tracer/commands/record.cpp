@@ -188,10 +188,12 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
 }
 
 /// A sentence about the zeros of a dry run, which may be the reason if the job's Python failed, or if PyTorch's hook
-/// recorded no complete step. Empty in other cases, without the hook, and if the job ran out of memory.
+/// recorded no complete step. Empty in other cases, and if the job ran out of memory. Without the hook, the reason of
+/// an exit status is not known, and each but 0 counts.
 std::string zeros_hint(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
-  const bool failed = status != 0 && !recorded.said.empty();
+  const bool exited = status > 0 && status < 128;  // others mean a signal
+  const bool failed = records_torch(arguments) ? status != 0 && !recorded.said.empty() : exited;
   const bool untrained = recorded.hooked && recorded.whole_steps == 0;
   if (!failed && !untrained) return "";
   return "in a dry run, kernels compute nothing and their results are zeros, so comparisons are false, even x == x and "
@@ -199,16 +201,18 @@ std::string zeros_hint(const Recorded& recorded, const RecordArguments& argument
 }
 
 /// The iterations that the command asks for, as (index of the first, number), in a dry run without PyTorch's hook. The
-/// number is smaller if the trace has fewer. None for other recordings, and without --skip and --iterations.
+/// number is smaller if the trace has fewer. None for other recordings, and if --skip and --iterations (0: all) leave
+/// nothing out.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"; also if the trace has none
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
                                                                         const RecordArguments& arguments) {
-  if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return {};
-  const std::size_t count = complete_iterations(trace), skip = arguments.skip.value_or(0);
+  const std::size_t skip = arguments.skip.value_or(0), asked = arguments.iterations.value_or(0);
+  if (!arguments.is_dry || records_torch(arguments) || (skip == 0 && asked == 0)) return {};
+  const std::size_t count = complete_iterations(trace);
   if (count == 0) refuse("no iterations were found in the job; expected --iteration-kernel to say where one begins");
   if (skip >= count)
     refuse("the job had {} iteration{}; expected more, or a --skip below {}", count, count == 1 ? "" : "s", count);
-  return std::pair{skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip)};
+  return std::pair{skip, std::min(asked == 0 ? count : asked, count - skip)};
 }
 
 /// "1 copy", "3 copies".
@@ -362,11 +366,10 @@ const RegisterCommand kRecord{
        app.add_option("--skip", arguments->skip,
                       "iterations before the first that is recorded; with --torch, the job's first iteration is never "
                       "recorded and does not count: --skip 1 begins with the third");
-       app.add_option(
-           "--iterations", arguments->iterations,
-           fmt::format("iterations to record; then the job continues at full speed (default: all; with --torch {} "
-                       "without a GPU, and 1 in a dry run without --kernels)",
-                       kHookIterations));
+       app.add_option("--iterations", arguments->iterations,
+                      fmt::format("iterations to record, or 0 for all; then the job continues at full speed (default: "
+                                  "all; with --torch {} without a GPU, and 1 in a dry run without --kernels)",
+                                  kHookIterations));
        app.add_option(
            "--times", arguments->times,
            "estimate the times of PyTorch's operators for this device, as in a100-40gb, instead of measuring "
