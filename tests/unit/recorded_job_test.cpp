@@ -17,14 +17,15 @@ using tests::raw_log;
 
 namespace {
 
-/// A capture of a rank whose only kernel is launched at `time`.
-raw::Log log_of(int rank, int time, const std::string& infos) {
+/// A capture of a rank whose only kernel is launched at `time` and starts 10 ns later; without the launch unless
+/// `launched`.
+raw::Log log_of(int rank, int time, const std::string& infos, bool launched = true) {
   return raw_log(fmt::format("{0}{{'kind': 'info', 'key': 'rank', 'value': '{1}'}}\n"
                              "{{'kind': 'kernel', 'name': 'k', 'start': {3}, 'end': {4}, 'context': 1, 'stream': 7, "
-                             "'correlation': 1}}\n"
+                             "'correlation': {5}}}\n"
                              "{{'kind': 'launch', 'start': {2}, 'end': {2}, 'correlation': 1, 'thread': 5, "
                              "'evidence': 'parameter', 'uses': []}}\n",
-                             infos, rank, time, time + 10, time + 15),
+                             infos, rank, time, time + 10, time + 15, launched ? 1 : 2),
                  fmt::format("'process': {}, 'source': 'cupti', 'clock': 'monotonic_raw'", rank + 1));
 }
 
@@ -51,6 +52,32 @@ TEST_CASE("the ranks of a job begin at their recorded times, even if estimated; 
   CHECK(begins(estimated) == std::vector{0_ns, 500_ns});
   CHECK(begins(estimated + "{'kind': 'info', 'key': 'mode', 'value': 'dry run: no device'}\n") ==
         std::vector{0_ns, 0_ns});
+}
+
+TEST_CASE("a rank whose first op has no recorded launch begins at the start of that op") {
+  std::vector<raw::Log> logs;
+  logs.push_back(log_of(0, 100, "", false));
+  logs.push_back(log_of(1, 600, ""));
+  CHECK(join_logs(std::move(logs)).job.job.ranks.at(1).start == 490_ns);
+  const std::string mark = "{{'kind': 'range', 'time': {}, 'action': 'mark', 'meaning': 'iteration', 'name': '{}'}}\n";
+  const std::string kernel =
+      "{'kind': 'kernel', 'name': 'k', 'start': 210, 'end': 215, 'context': 1, 'stream': 7, 'correlation': 3}\n";
+  const raw::Log two =
+      log_of(0, 100, fmt::format(fmt::runtime(mark), 100, 0) + kernel + fmt::format(fmt::runtime(mark), 200, 1), false);
+  const LoweredRank rank = lower_rank({&two, 1}, LoweredOps::kKernels);
+  CHECK(rank.begin == 110_ns);
+  CHECK(iterations(rank, 1, 1).begin == 210_ns);
+}
+
+TEST_CASE("collectives of a communicator that no file names are counted as unmatched") {
+  const std::string collective =
+      "{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', 'correlation': 1}\n";
+  std::vector<raw::Log> logs;
+  logs.push_back(log_of(0, 100, collective));
+  logs.push_back(log_of(1, 100, collective));
+  const RecordedJob joined = join_logs(std::move(logs));
+  CHECK(joined.job.job.collectives.empty());
+  CHECK(joined.unmatched == 1);
 }
 
 TEST_CASE("the name of a group of some ranks has their numbers") {

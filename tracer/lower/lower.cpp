@@ -26,6 +26,9 @@
 namespace tidepool {
 namespace {
 
+/// When the host launched an op or, if that was not recorded, when the op started.
+Nanos time_of(const Op& op) { return op.launch >= Nanos{} ? op.launch : op.start; }
+
 class Assembly {
  public:
   explicit Assembly(LoweredOps ops) : ops_{ops} { timeline_.what = "capture"; }
@@ -118,7 +121,7 @@ class Assembly {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const GpuOp& op = timeline_.ops[order[i]];
       const OpId id{i};
-      if (i == 0 && op.launch) rank.begin = Nanos{*op.launch} - rank.trace.op(id).launch;
+      if (i == 0) rank.begin = Nanos{op.launch.value_or(op.start.value_or(0))} - time_of(rank.trace.op(id));
       if (!op.collective) continue;
       rank.collectives.push_back(collectives_[*op.collective]);
       rank.collectives.back().op = id;
@@ -325,7 +328,7 @@ LoweredRank lower_rank(std::span<const raw::Log> logs, LoweredOps ops) {
 LoweredRank iterations(LoweredRank rank, std::size_t first, std::size_t count) {
   const auto [begin, end] = ops_of_iterations(rank.trace, first, count);
   LoweredRank cut{iterations(rank.trace, first, count), rank.begin, {}};
-  if (begin < end) cut.begin += rank.trace.op(OpId{begin}).launch - cut.trace.op(OpId{std::size_t{0}}).launch;
+  if (begin < end) cut.begin += time_of(rank.trace.op(OpId{begin})) - time_of(cut.trace.op(OpId{std::size_t{0}}));
   for (RankCollective& each : rank.collectives)
     if (each.op.index() >= begin && each.op.index() < end) {
       each.op = OpId{each.op.index() - begin};

@@ -43,7 +43,7 @@ struct RankCollective {
 
 struct LoweredRank {
   Trace trace;
-  Nanos begin;  ///< the trace's time 0, on the common clock; 0 if the launch of the first op was not recorded
+  Nanos begin;  ///< the trace's time 0, on the common clock; 0 if it has no ops
   std::vector<RankCollective> collectives;
 };
 

@@ -105,7 +105,7 @@ class Joining {
     const bool complete = ranks.size() > 1 && std::equal(ranks.begin(), ranks.end(), parts.begin(), parts.end(),
                                                          [](std::size_t a, const Part& b) { return a == b.rank; });
     if (!complete) {
-      result_.unmatched += ranks.size() > 1;  // a message of a rank to itself needs no other rank
+      result_.unmatched += ranks.size() != 1;  // a message of a rank to itself needs no other rank
       return;
     }
     JobCollective joined{.name = message ? "send" : parts.front().collective->name, .group = group_index(ranks)};

@@ -19,8 +19,10 @@ namespace tidepool {
 std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs);
 
 struct RecordedJob {
-  LoadedJob job;              ///< the caller sets the traces' paths and hashes
-  std::size_t unmatched = 0;  ///< collectives and messages that some rank's trace lacks; they have become kernels
+  LoadedJob job;  ///< the caller sets the traces' paths and hashes
+  /// Collectives and messages that some rank's trace lacks, or whose communicator no file names; they have become
+  /// kernels.
+  std::size_t unmatched = 0;
 };
 
 /// Joins the ranks' traces. The n-th collective of a communicator is the same one on all its ranks, and so is the n-th
