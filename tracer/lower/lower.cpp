@@ -73,13 +73,13 @@ class Assembly {
   /// Replaces the ops from `first` on, of one process, by the operators that launched them in `time`, if operators
   /// launched at least half of the time of these ops.
   /// @return  whether the ops are operators now
-  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if not, and operators were asked for
+  /// @throws InputError  "operators launched only 3 ms of 8 ms of kernels; ..." if not, and operators were asked for
   bool use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
     const FrameworkCalls::Known known = calls.replace_launches(timeline_, first, time);
     if (!known.most()) {
       if (ops_ == LoweredOps::kOperators)
-        refuse("no operator launched {} of {} of kernels; expected most of them to be known, or --format raw-kernels",
-               to_text(known.outside), to_text(known.all));
+        refuse("operators launched only {} of {} of kernels; expected at least half, or --format raw-kernels",
+               to_text(known.all - known.outside), to_text(known.all));
       return false;
     }
     outside_ += known.outside;

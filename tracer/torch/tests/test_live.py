@@ -168,8 +168,8 @@ class Script(unittest.TestCase):
         plain, _, _ = run({}, THREADS)
         result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, THREADS)
         self.assertEqual((result.returncode, result.stdout), (0, plain.stdout))
-        self.assertEqual(result.stderr, "tidepool: 6 ops of other threads are not recorded; only the thread that calls the "
-                                        "optimizer's step() is\n")
+        self.assertEqual(result.stderr, "tidepool: 6 ops of other threads are not recorded; only those of the thread that "
+                                        "calls the optimizer's step() are\n")
         lost = [(record["loss"], record["count"]) for record in records if record.get("kind") == "loss"]
         self.assertEqual(lost, [("dropped_records", 2)] * 3)
 

@@ -351,8 +351,8 @@ class Capture:
 
 
 def _say_missed(count):
-    print(f"tidepool: {count} ops of other threads are not recorded; only the thread that calls the "
-          "optimizer's step() is",
+    print(f"tidepool: {count} ops of other threads are not recorded; only those of the thread that calls the "
+          "optimizer's step() are",
           file=sys.stderr, flush=True)
 
 
