@@ -47,6 +47,9 @@ TEST_CASE("kernels have readable names") {
   CHECK(tidepool::kernel_name("_ZN2at6native13reduce_kernelILi512EfEEvPf") == "at::native::reduce_kernel");
   CHECK(tidepool::kernel_name("_ZN12_GLOBAL__N_16kernelEv") == "(anonymous namespace)::kernel");
   CHECK(tidepool::kernel_name("_Z5scalePfi") == "scale");
+  CHECK(tidepool::kernel_name("_ZL5scalePfi") == "scale");  // static, as are the next two
+  CHECK(tidepool::kernel_name("_ZN2nsL5scaleIfEEvPT_i") == "ns::scale");
+  CHECK(tidepool::kernel_name("_ZN12_GLOBAL__N_1L6kernelEv") == "(anonymous namespace)::kernel");
   CHECK(tidepool::kernel_name("ncclDevKernel_AllReduce") == "ncclDevKernel_AllReduce");
   CHECK(tidepool::kernel_name("_Z99x") == "_Z99x");
   CHECK(tidepool::kernel_name("_ZN") == "_ZN");
