@@ -361,6 +361,14 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
   return call("cuGraphExecKernelNodeSetParams_v2", cuGraphExecKernelNodeSetParams_v2_params{exec, node, parameters},
               [&] { return ready(exec, node, parameters->func); });
 }
+CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* parameters) {
+  return call("cuGraphNodeSetParams", cuGraphNodeSetParams_params{node, parameters},
+              [&] { return ready(node, parameters->kernel.func); });
+}
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* parameters) {
+  return call("cuGraphExecNodeSetParams", cuGraphExecNodeSetParams_params{exec, node, parameters},
+              [&] { return ready(exec, node, parameters->kernel.func); });
+}
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
   return checked(
       [&] {

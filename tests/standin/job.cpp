@@ -12,6 +12,7 @@
 //   set to 16                                  16 words of 4 bytes
 //   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x     s1: the first stream by name
 //   add-node n g add a b 7 | set-node x n add a b 7
+//   set-any x n add a b 7 | set-any - n add a b 7      by the calls for all types of nodes; -: n itself, not its clone
 //   push NAME | pop | mark NAME                NVTX
 //   hook-iteration | hook-end                  calls of PyTorch's hook to the recorder
 //   attribute 5 8                              sets attribute 5 of CUPTI's activities, with a value of 8 bytes
@@ -144,8 +145,9 @@ CUresult launch(Words words) {
   return result;
 }
 
-CUDA_KERNEL_NODE_PARAMS node_parameters(const Kernel& kernel, Arguments& arguments) {
-  CUDA_KERNEL_NODE_PARAMS parameters{};
+template <class Parameters = CUDA_KERNEL_NODE_PARAMS>
+Parameters node_parameters(const Kernel& kernel, Arguments& arguments) {
+  Parameters parameters{};
   parameters.func = kernel.handle;
   parameters.gridDimX = 1;
   parameters.kernelParams = arguments.values.data();
@@ -186,6 +188,16 @@ CUresult graphs_and_streams(const Words& words) {
     Arguments arguments{kernel, words, 4};
     const CUDA_KERNEL_NODE_PARAMS parameters = node_parameters(kernel, arguments);
     return cuGraphExecKernelNodeSetParams_v2(execs.at(words.at(1)), nodes.at(words.at(2)), &parameters);
+  }
+  if (verb == "set-any") {
+    const Kernel& kernel = kernels.at(words.at(3));
+    Arguments arguments{kernel, words, 4};
+    CUgraphNodeParams parameters{};
+    parameters.type = CU_GRAPH_NODE_TYPE_KERNEL;
+    parameters.kernel = node_parameters<CUDA_KERNEL_NODE_PARAMS_v3>(kernel, arguments);
+    CUgraphNode node = nodes.at(words.at(2));
+    return words.at(1) == "-" ? cuGraphNodeSetParams(node, &parameters)
+                              : cuGraphExecNodeSetParams(execs.at(words.at(1)), node, &parameters);
   }
   fail("unknown line: " + verb);
 }

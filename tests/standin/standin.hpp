@@ -48,6 +48,8 @@ inline constexpr const char* kDriverCalls[] = {
     "cuGraphAddKernelNode",
     "cuCtxSynchronize",
     "cuGraphExecKernelNodeSetParams_v2",
+    "cuGraphNodeSetParams",
+    "cuGraphExecNodeSetParams",
 };
 inline constexpr const char* kRuntimeCalls[] = {"invalid", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020",
                                                 "__cudaLaunchKernel_v13000"};

@@ -304,11 +304,14 @@ TEST_CASE("the accesses of PyTorch's kernels through an array of addresses follo
 }
 
 TEST_CASE("nodes of graphs have their arguments, whether they were captured, added, cloned or changed") {
+  const auto [before, after] =
+      GENERATE(std::pair{"", "set-node x n add b+64 a 1\n"}, std::pair{"", "set-any x n add b+64 a 1\n"},
+               std::pair{"set-any - n add b+64 a 1\n", ""});
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "alloc a 4096\nalloc b 4096\nstream s\ncapture s\nlaunch add a b 1 on s\n"
-                                       "end-capture g\nadd-node n g add b a 1\ninstantiate x g\ngraph x\n"
-                                       "set-node x n add b+64 a 1\ngraph x\n");
+                                       "end-capture g\nadd-node n g add b a 1\n" +
+                                       before + "instantiate x g\ngraph x\n" + after + "graph x\n");
   const raw::Log& log = job.log();
   REQUIRE(log.kernels.size() == 4);  // two nodes, launched twice; capturing ran nothing
   CHECK(log.kernels[0].graph_node != log.kernels[1].graph_node);

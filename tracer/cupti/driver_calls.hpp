@@ -53,6 +53,8 @@ enum class DriverCall : std::uint8_t {
   kAddNodeEdges,
   kSetKernelNode,
   kSetExecKernelNode,
+  kSetNode,
+  kSetExecNode,
 };
 
 /// The driver call that a callback names, as in "cuLaunchKernel_ptsz" or "cuMemcpyDtoDAsync_v2". Other calls, and old

@@ -1,7 +1,7 @@
 // The memory that nodes of graphs use at each launch. Parameters are read when a node is created, and when the calls
-// for kernel nodes change them, so a launch of the graph takes no time here. Changes of copy and memset nodes are not
-// seen, nor those by cuGraphNodeSetParams and cuGraphExecNodeSetParams. Nodes of executable graphs are clones of the
-// nodes that the program created.
+// for kernel nodes or for nodes of any type change them, so a launch of the graph takes no time here. Changes by the
+// calls for copy nodes and memset nodes are not seen. Nodes of executable graphs are clones of the nodes that the
+// program created.
 #include "tracer/inject/callbacks.hpp"
 #include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"
@@ -25,6 +25,17 @@ void Recorder::set_node(CUgraphNode node, Uses found) {
   append_node(node, found);
   const std::lock_guard lock{graphs_mutex_};
   nodes_[node].uses = std::move(found);
+}
+
+void Recorder::set_clones(CUgraphExec exec, CUgraphNode original, const Uses& found) {
+  std::vector<CUgraphNode> clones;
+  {
+    const std::lock_guard lock{graphs_mutex_};
+    if (const auto known = nodes_.find(original); known != nodes_.end())
+      for (const auto& [owner, node] : known->second.clones)
+        if (owner == exec) clones.push_back(node);
+  }
+  for (CUgraphNode clone : clones) append_node(clone, found);
 }
 
 void Recorder::on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data) {
@@ -108,15 +119,17 @@ void Recorder::on_graph_call(DriverCall call, const void* parameters) {
     case DriverCall::kSetExecKernelNode: {
       const auto& p = *static_cast<const cuGraphExecKernelNodeSetParams_v2_params*>(parameters);
       scan_kernel_node(*p.nodeParams, found);
-      std::vector<CUgraphNode> clones;
-      {
-        const std::lock_guard lock{graphs_mutex_};
-        if (const auto original = nodes_.find(p.hNode); original != nodes_.end())
-          for (const auto& [exec, node] : original->second.clones)
-            if (exec == p.hGraphExec) clones.push_back(node);
-      }
-      for (CUgraphNode clone : clones) append_node(clone, found);
-      return;
+      return set_clones(p.hGraphExec, p.hNode, found);
+    }
+    case DriverCall::kSetNode: {
+      const auto& p = *static_cast<const cuGraphNodeSetParams_params*>(parameters);
+      collect_node(*p.nodeParams, found);
+      return set_node(p.hNode, std::move(found));
+    }
+    case DriverCall::kSetExecNode: {
+      const auto& p = *static_cast<const cuGraphExecNodeSetParams_params*>(parameters);
+      collect_node(*p.nodeParams, found);
+      return set_clones(p.hGraphExec, p.hNode, found);
     }
     default:
       return;

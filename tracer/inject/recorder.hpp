@@ -106,6 +106,8 @@ class Recorder {
   void collect_node(const CUgraphNodeParams& node, Uses& found);
   void scan_kernel_node(const CUDA_KERNEL_NODE_PARAMS& node, Uses& found);
   void set_node(CUgraphNode node, Uses found);
+  /// The same for the clones of a node in an executable graph.
+  void set_clones(CUgraphExec exec, CUgraphNode original, const Uses& found);
   void append_node(CUgraphNode node, const Uses& found);
 
   // activities.cpp.
