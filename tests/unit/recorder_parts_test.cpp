@@ -72,6 +72,18 @@ TEST_CASE("a window of iterations works across the wrap-around of correlation id
   CHECK_FALSE(window.contains(11));
 }
 
+TEST_CASE("a window without end contains all calls after its begin, however many") {
+  IterationWindow window{1, 0};
+  window.boundary(10);
+  window.boundary(20);
+  CHECK_FALSE(window.contains(20));
+  CHECK(window.contains(21));
+  for (const std::uint32_t last : {0x40000000U, 0x80000000U, 0xc0000000U, 0U, 0x40000000U}) {
+    CHECK(window.boundary(last));
+    CHECK(window.contains(last + 1));
+  }
+}
+
 TEST_CASE("record buffers are zeroed, reused, and refused above their limit") {
   BufferPool pool{4096, 1, 2};
   std::uint8_t* const first = pool.take();

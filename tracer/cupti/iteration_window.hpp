@@ -7,8 +7,9 @@
 namespace tidepool::cupti {
 
 /// The correlation id of the host's call decides whether a record belongs to the window, because the device runs behind
-/// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap. Of a
-/// window that begins after a call, only the first 2^31 calls are recognised.
+/// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap. When
+/// an iteration begins kOld calls or more after the window's begin, all records from before the window are taken to
+/// have come. Until one does, only the first 2^31 calls of the window are recognised.
 /// boundary() is called by the job's threads, contains() also by the threads that read records.
 class IterationWindow {
  public:
@@ -23,6 +24,7 @@ class IterationWindow {
   /// window
   bool boundary(std::uint32_t last) {
     const std::uint64_t number = seen_.fetch_add(1);
+    if (begun() && !before(last, first_ + kOld)) first_ = kAlways;
     if (first_ != kAlways && number == skip_) first_ = kSet | (last + 1U);
     if (iterations_ != 0 && number == skip_ + iterations_ && end_ == 0) end_ = kSet | (last + 1U);
     return number >= skip_ && (iterations_ == 0 || number < skip_ + iterations_);
@@ -44,6 +46,7 @@ class IterationWindow {
 
  private:
   static constexpr std::uint64_t kSet = 1ULL << 32, kAlways = 1ULL << 33;  ///< above the 32 bits of an id
+  static constexpr std::uint64_t kOld = 1ULL << 30;
   static bool before(std::uint32_t id, std::uint64_t limit) {
     return static_cast<std::int32_t>(id - static_cast<std::uint32_t>(limit)) < 0;
   }
