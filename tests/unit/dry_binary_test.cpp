@@ -83,6 +83,25 @@ TEST_CASE("a cubin that is cut off is read as far as it goes, and a fat binary t
     CHECK(cubin_for_device(bytes(fat.substr(0, size)), 9, 0).bytes.empty());
 }
 
+TEST_CASE("a parameter whose attribute is cut off is left out, and the others keep their places") {
+  std::string elf = test::cubin({{"k", {{0, 4}, {8, 8}}}});
+  const std::string head{"\x04\x17\x0c\0", 4};  // of a parameter's attribute: 12 bytes follow
+  elf[elf.rfind(head) + 2] = '\x7f';
+  const auto kernels = read_cubin(bytes(elf));
+  REQUIRE(kernels.at("k").parameters.size() == 1);
+  CHECK(kernels.at("k").parameters[0].size == 4);
+}
+
+TEST_CASE("a cubin that cannot be decompressed has neither bytes nor a capability") {
+  for (const auto packing : {test::Packing::kLz4, test::Packing::kZstd}) {
+    std::string fat = test::fat_binary({{90, test::cubin(kTwo)}}, packing);
+    std::fill(fat.begin() + 16 + 64, fat.end(), '\xff');  // all behind the header of the entry
+    const Cubin cubin = cubin_for_device(bytes(fat), 9, 0);
+    CHECK(cubin.bytes.empty());
+    CHECK(cubin.capability == 0);
+  }
+}
+
 TEST_CASE("the scarcest resource bounds the blocks of a multiprocessor") {
   const DevicePreset& h100 = device_preset("h100-80gb");
   KernelBinary kernel;

@@ -57,6 +57,8 @@ void each_attribute(Bytes info, Take take) {
 void read_kernel_attribute(KernelBinary& kernel, std::uint8_t attribute, Bytes value) {
   constexpr std::size_t kMostParameters = 4096;  // enough for 32 KiB of pointers
   if (attribute == kParameterInfo || attribute == kParameterInfoV2) {
+    constexpr std::size_t kValueBytes = 12;
+    if (value.size() < kValueBytes) return;
     const auto ordinal = value_at<std::uint16_t>(value, 4);
     const auto packed = value_at<std::uint32_t>(value, 8);
     if (ordinal >= kMostParameters) return;
@@ -155,15 +157,19 @@ Cubin cubin_for_device(Bytes fat_binary, int major, int minor) {
   }
   const auto packed = value_at<std::uint32_t>(best_header, 16);
   const auto unpacked = value_at<std::uint64_t>(best_header, 56);
-  const int capability = best.empty() ? 0 : major * 10 + best_minor;
-  if (packed == 0) return {{best.begin(), best.end()}, capability};
-  if (packed > best.size() || unpacked > kMostBytes) return {};
-  if ((value_at<std::uint64_t>(best_header, 40) & kLz4) != 0)
-    return {unpack_lz4_block(best.first(packed), unpacked), capability};
-  std::vector<std::byte> cubin(unpacked);
-  const std::size_t got = ZSTD_decompress(cubin.data(), cubin.size(), best.data(), packed);
-  if (ZSTD_isError(got)) return {};
-  cubin.resize(got);
+  std::vector<std::byte> cubin;
+  if (packed == 0) {
+    cubin.assign(best.begin(), best.end());
+  } else if (packed > best.size() || unpacked > kMostBytes) {
+    return {};
+  } else if ((value_at<std::uint64_t>(best_header, 40) & kLz4) != 0) {
+    cubin = unpack_lz4_block(best.first(packed), unpacked);
+  } else {
+    cubin.resize(unpacked);
+    const std::size_t got = ZSTD_decompress(cubin.data(), cubin.size(), best.data(), packed);
+    cubin.resize(ZSTD_isError(got) ? 0 : got);
+  }
+  const int capability = cubin.empty() ? 0 : major * 10 + best_minor;
   return {std::move(cubin), capability};
 }
 

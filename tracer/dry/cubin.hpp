@@ -27,13 +27,13 @@ struct Cubin {
 
 /// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. The format of .nv.info sections follows the output of
 /// cuobjdump and nvdisasm. Bad bytes never throw: an attribute of unknown form and all that follow it are left out, and
-/// missing bytes count as zeros.
+/// so is a parameter whose attribute is cut off. Other missing bytes count as zeros.
 std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin);
 
 /// The cubin that a device of compute capability `major`.`minor` would load from a fat binary (the container that nvcc
 /// embeds): of the same major version, the one with the largest minor version that is not above `minor`. Decompresses
-/// LZ4 (CUDA before 12.8) and zstd. Without bytes if there is no such cubin, or if it cannot be decompressed or would
-/// have more than 128 MiB then.
+/// LZ4 (CUDA before 12.8) and zstd. Without bytes and capability if there is no such cubin, or if it cannot be
+/// decompressed or would have more than 128 MiB then.
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
 /// The same for a fat binary of known length, such as one from a file: no read goes beyond the end.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
