@@ -110,8 +110,8 @@ do_kernels() {
   local source=$root/share/tidepool/kernels made=$root/lib/tidepool/kernels.fatbin
   [ -d "$source" ] || nothing "the program has its kernels"
   [ ! -s "$made" ] || nothing "made before"
-  nvcc -std=c++20 -fatbin --expt-relaxed-constexpr -I "$source" -gencode arch=compute_90,code=sm_90 \
-    -gencode arch=compute_90,code=compute_90 -o "$made" "$source/validator/cuda/kernels.cu"
+  nvcc -std=c++20 -fatbin --expt-relaxed-constexpr -I "$source" -gencode arch=compute_80,code=sm_80 \
+    -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90 -o "$made" "$source/validator/cuda/kernels.cu"
 }
 
 do_system() {

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include "tests/catch.hpp"
@@ -72,6 +74,15 @@ TEST_CASE("each call of the day with a GPU prints its steps on any machine, the 
   CHECK(steps("d") == Names{"kernels", "calibrate", "losses-alone", "live-plan", "live", "live-needs-plan",
                             "events-real", "events-dry", "offload", "published", "live-others", "tables"});
   CHECK(!fs::exists(folder.file("results")));
+}
+
+TEST_CASE("a bundle compiles its kernels for the same devices as a build of the program") {
+  const auto devices_in = [](const std::string& path) {
+    const std::string text = content_of(TIDEPOOL_SOURCE_DIR "/validator/" + path);
+    const std::regex device{"arch=\\w+,code=\\w+"};
+    return std::set<std::string>(std::sregex_token_iterator{text.begin(), text.end(), device}, {});
+  };
+  CHECK(devices_in("gpu_day.sh") == devices_in("cuda/cuda.cmake"));
 }
 
 TEST_CASE("a call continues after a step that fails, and packs the files of every step") {
