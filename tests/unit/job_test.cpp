@@ -2,9 +2,11 @@
 #include "traces/job/job.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/program.hpp"
 #include "tests/rank_profiles.hpp"
 #include "tests/refusal.hpp"
 #include "traces/import/tar.hpp"
+#include "traces/input.hpp"
 #include "traces/job/job_import.hpp"
 
 namespace tidepool::job_test {
@@ -42,19 +44,38 @@ std::string job_complaint(const std::string& from, const std::string& to) {
   return refusal([&] { parse_job(Input{"job.json", changed(from, to)}); });
 }
 
-/// A tar archive of one file.
-std::string archive(const std::string& name, const std::string& text) {
+constexpr const char* kPlain = "0";  // the kind of a regular file
+
+/// A header of a tar archive and what follows it, in whole blocks.
+/// @param size  as in the header
+std::string entry(const std::string& name, const std::string& text, const std::string& kind, const std::string& size) {
   std::string header(512, '\0');
   const auto put = [&](std::size_t at, const std::string& value) { header.replace(at, value.size(), value); };
   put(0, name);
-  put(124, fmt::format("{:011o}", text.size()));
-  put(156, "0");
+  put(124, size);
+  put(156, kind);
   put(257, "ustar");
   put(148, "        ");
   unsigned sum = 0;
   for (const char c : header) sum += static_cast<unsigned char>(c);
   put(148, fmt::format("{:06o}", sum) + std::string(1, '\0') + " ");
-  return header + text + std::string((512 - text.size() % 512) % 512 + 1024, '\0');
+  return header + text + std::string((512 - text.size() % 512) % 512, '\0');
+}
+std::string entry(const std::string& name, const std::string& text, const std::string& kind = kPlain) {
+  return entry(name, text, kind, fmt::format("{:011o}", text.size()));
+}
+
+/// A tar archive of one file.
+std::string archive(const std::string& name, const std::string& text) {
+  return entry(name, text) + std::string(1024, '\0');
+}
+
+/// The names and contents of an archive's files.
+std::vector<std::string> files_in_archive(const std::string& entries) {
+  const Input input{"x.tar", entries + std::string(1024, '\0')};
+  std::vector<std::string> found;
+  for (const TarFile& file : tar_files(input)) found.push_back(file.name + ": " + std::string{file.bytes});
+  return found;
 }
 
 }  // namespace
@@ -157,6 +178,48 @@ TEST_CASE("a tar archive gives its files, and a damaged one is refused with the 
   CHECK(refusal([&] {
           tar_files(Input{"x.tar", archive("a", std::string(2000, 'a')).substr(0, 700)});
         }) == "x.tar:byte 0: the archive ends early; expected a complete tar archive");
+}
+
+TEST_CASE("names of more than 100 bytes in a tar archive are whole, as GNU tar and pax write them") {
+  const std::string name = std::string(95, 'a') + "/rank10.json", cut = name.substr(0, 100), nul(1, '\0');
+  REQUIRE(cut.ends_with("/rank"));
+  const std::vector<std::string> expected{name + ": ten", "b: next"};
+  CHECK(files_in_archive(entry("././@LongLink", name + nul, "L") + entry("././@LongLink", "to", "K") +
+                         entry(cut, "ten") + entry("b", "next")) == expected);
+  const std::string path = fmt::format("117 path={}\n", name);  // 3 + 6 + 107 + 1 bytes
+  REQUIRE(path.size() == 117);
+  CHECK(files_in_archive(entry("g", "6 a=b\n", "g") + entry("x", "6 a=b\n" + path, "x") + entry(cut, "ten") +
+                         entry("b", "next")) == expected);
+  CHECK(refusal([&] { files_in_archive(entry("x", "900 path=a\n", "x") + entry("a", "")); }) ==
+        "x.tar:byte 0: a damaged pax header; expected a complete tar archive");
+}
+
+TEST_CASE("sizes in a tar archive may be in base 256, or in a pax header") {
+  const std::string text = "hello", size = "\x80" + std::string(10, '\0') + "\x05";
+  CHECK(files_in_archive(entry("a", text, kPlain, size)) == std::vector<std::string>{"a: hello"});
+  CHECK(files_in_archive(entry("x", "9 size=5\n", "x") + entry("a", text, kPlain, "00000000000")) ==
+        std::vector<std::string>{"a: hello"});
+  CHECK(refusal([&] { files_in_archive(entry("a", text, kPlain, "\x80" + std::string(11, '\xff'))); }) ==
+        "x.tar:byte 0: the archive ends early; expected a complete tar archive");
+}
+
+TEST_CASE("ranks in a tar archive without their numbers have those of the files' names, not of the archive's name") {
+  std::string first = rank_profile(0, 200), second = rank_profile(1, 940);
+  for (std::string* profile : {&first, &second}) {
+    const std::size_t at = profile->find("\"distributedInfo\"");
+    profile->replace(at, profile->find("}", at) + 2 - at, "");
+  }
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("runs8.tar");
+  write_file(path, entry("rank1.json", second) + entry("rank0.json", first) + std::string(1024, '\0'));
+  std::vector<RankProfile> found = read_rank_profiles(path);
+  REQUIRE(found.size() == 2);
+  CHECK(found[1].file == path + ":rank1.json");
+  CHECK(join_ranks(path, found).job.ranks.size() == 2);
+  const std::string traces = scratch.file("traces8.tar");
+  write_file(traces, entry("et4.json", R"({"schema": "1.0.1", "nodes": []})") + std::string(1024, '\0'));
+  CHECK(refusal([&] { add_operands(path, found, traces); }) ==
+        traces + ":et4.json: an execution trace of rank 4; expected one of each rank, 0 to 1");
 }
 
 }  // namespace tidepool::job_test

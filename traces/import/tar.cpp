@@ -21,10 +21,19 @@ std::string_view field(std::string_view header, std::size_t first, std::size_t s
   return all.substr(0, all.find('\0'));
 }
 
-std::optional<std::size_t> octal(std::string_view text) {
+/// A number of a header: octal digits or, as GNU tar writes large ones, 0x80 and the number in base 256.
+std::optional<std::size_t> field_number(std::string_view header, std::size_t offset, std::size_t bytes) {
+  std::size_t value = 0;
+  if (header[offset] == '\x80') {
+    for (const char c : header.substr(offset + 1, bytes - 1)) {
+      if (value >> 56 != 0) return {};
+      value = value << 8 | static_cast<unsigned char>(c);
+    }
+    return value;
+  }
+  const std::string_view text = field(header, offset, bytes);
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
-  std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data() + first, text.data() + text.size(), value, 8);
   if (error != std::errc{}) return {};
   return value;
@@ -38,6 +47,39 @@ std::size_t checksum(std::string_view header) {
   return sum;
 }
 
+/// What an extended header says about the file of the next header. Its fields are too small for it.
+struct Extended {
+  std::optional<std::string_view> name;
+  std::optional<std::size_t> size;
+};
+
+/// Reads a pax header: records as in "20 path=runs/0.json\n", each of which begins with its length.
+/// @return  whether all have this form
+bool read_pax(std::string_view records, Extended& next) {
+  while (!records.empty()) {
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(records.data(), records.data() + records.size(), length);
+    const auto digits = static_cast<std::size_t>(end - records.data());
+    if (error != std::errc{} || length < digits + 2 || length > records.size() || records[digits] != ' ') return false;
+    const std::string_view record = records.substr(digits + 1, length - digits - 2);  // without blank and line end
+    if (record.starts_with("path=")) next.name = record.substr(5);
+    if (record.starts_with("size=")) {
+      const std::optional<std::int64_t> size = parse_whole(record.substr(5));
+      if (!size || *size < 0) return false;
+      next.size = static_cast<std::size_t>(*size);
+    }
+    records.remove_prefix(length);
+  }
+  return true;
+}
+
+/// The name in a header. GNU tar, which writes "ustar " there, has no prefix.
+std::string name_in(std::string_view header) {
+  const bool prefixed = header[kMagic + 5] == '\0';
+  const std::string_view prefix = prefixed ? field(header, kPrefix, kPrefixSize) : "";
+  return fmt::format("{}{}{}", prefix, prefix.empty() ? "" : "/", field(header, kName, kNameSize));
+}
+
 }  // namespace
 
 bool is_tar(std::string_view head) { return head.size() >= kBlock && head.substr(kMagic, 5) == "ustar"; }
@@ -45,20 +87,25 @@ bool is_tar(std::string_view head) { return head.size() >= kBlock && head.substr
 std::vector<TarFile> tar_files(const Input& archive) {
   const std::string_view all = archive.bytes();
   std::vector<TarFile> files;
+  Extended next;
   for (std::size_t at = 0;;) {
     if (at + kBlock > all.size())
       refuse("{}:byte {}: the archive ends early; expected a complete tar archive", archive.path(), at);
     if (all[at] == '\0') return files;
     const std::string_view header = all.substr(at, kBlock);
-    if (octal(field(header, kChecksum, kChecksumSize)) != checksum(header))
+    if (field_number(header, kChecksum, kChecksumSize) != checksum(header))
       refuse("{}:byte {}: a header with a wrong checksum; expected a complete tar archive", archive.path(), at);
-    const std::optional<std::size_t> size = octal(field(header, kSize, kSizeSize));
+    const char kind = header[kKind];
+    const bool extends = kind == 'x' || kind == 'g' || kind == 'L' || kind == 'K';
+    const std::optional<std::size_t> size = !extends && next.size ? next.size : field_number(header, kSize, kSizeSize);
     if (!size || *size > all.size() - at - kBlock)
       refuse("{}:byte {}: the archive ends early; expected a complete tar archive", archive.path(), at);
-    if (header[kKind] == '0' || header[kKind] == '\0') {
-      const std::string_view prefix = field(header, kPrefix, kPrefixSize), name = field(header, kName, kNameSize);
-      files.push_back({fmt::format("{}{}{}", prefix, prefix.empty() ? "" : "/", name), all.substr(at + kBlock, *size)});
-    }
+    const std::string_view content = all.substr(at + kBlock, *size);
+    if (kind == 'L') next.name = content.substr(0, content.find('\0'));
+    if (kind == 'x' && !read_pax(content, next))
+      refuse("{}:byte {}: a damaged pax header; expected a complete tar archive", archive.path(), at);
+    if (kind == '0' || kind == '\0') files.push_back({next.name ? std::string{*next.name} : name_in(header), content});
+    if (!extends) next = {};
     at += kBlock + (*size + kBlock - 1) / kBlock * kBlock;
   }
 }

@@ -1,4 +1,4 @@
-// Files of a tar archive (ustar, as tar writes it), in the order of the archive.
+// Files of a tar archive (ustar, pax or GNU tar), in the order of the archive.
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ bool is_tar(std::string_view head);
 /// The regular files. Folders, links and headers of extensions are left out.
 /// @param archive  decompressed; must outlive the result
 /// @throws InputError  "x.tar:byte 512: a header with a wrong checksum; expected a complete tar archive"
+/// @throws InputError  "x.tar:byte 512: a damaged pax header; expected a complete tar archive"
 std::vector<TarFile> tar_files(const Input& archive);
 
 }  // namespace tidepool

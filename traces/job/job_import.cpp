@@ -32,26 +32,6 @@ bool is_of(const Input& input, std::string_view format) {
   }
 }
 
-/// Calls each(input) for every file of this format in a folder (without its subfolders) or in a tar archive, by name.
-/// @param expected  for messages: what the path should be
-template <class Each>
-void for_each_file(const std::string& path, std::string_view format, std::string_view expected, const Each& each) {
-  const auto offer = [&](const Input& input) {
-    if (is_of(input, format)) each(input);
-  };
-  if (std::filesystem::is_directory(path)) {
-    std::error_code error;
-    const std::vector<std::string> files = files_in(path, error);
-    if (error) refuse("{}: cannot be read: {}; expected {}", path, error.message(), expected);
-    for (const std::string& file : files) offer(read_input(file));
-    return;
-  }
-  const Input archive = read_input(path);
-  std::vector<TarFile> files = tar_files(archive);
-  std::sort(files.begin(), files.end(), [](const TarFile& a, const TarFile& b) { return a.name < b.name; });
-  for (const TarFile& file : files) offer(decompressed(Input{fmt::format("{}:{}", path, file.name), file.bytes}));
-}
-
 /// The first number in a file's name.
 std::optional<std::int64_t> number_in(const std::string& file) {
   const std::string name = std::filesystem::path{file}.filename().string();
@@ -60,12 +40,34 @@ std::optional<std::int64_t> number_in(const std::string& file) {
   return parse_whole(name.substr(first, name.find_first_not_of("0123456789", first) - first));
 }
 
+/// Calls each(input, number_in(name)) for every file of this format in a folder (without its subfolders) or in a tar
+/// archive, by name.
+/// @param expected  for messages: what the path should be
+template <class Each>
+void for_each_file(const std::string& path, std::string_view format, std::string_view expected, const Each& each) {
+  const auto offer = [&](const Input& input, const std::string& name) {
+    if (is_of(input, format)) each(input, number_in(name));
+  };
+  if (std::filesystem::is_directory(path)) {
+    std::error_code error;
+    const std::vector<std::string> files = files_in(path, error);
+    if (error) refuse("{}: cannot be read: {}; expected {}", path, error.message(), expected);
+    for (const std::string& file : files) offer(read_input(file), file);
+    return;
+  }
+  const Input archive = read_input(path);
+  std::vector<TarFile> files = tar_files(archive);
+  std::sort(files.begin(), files.end(), [](const TarFile& a, const TarFile& b) { return a.name < b.name; });
+  for (const TarFile& file : files)
+    offer(decompressed(Input{fmt::format("{}:{}", path, file.name), file.bytes}), file.name);
+}
+
 /// Sorts the profiles by rank. @throws InputError  if they are not those of ranks 0 to n - 1
 void sort_by_rank(const std::string& path, std::vector<RankProfile>& profiles) {
   const bool recorded =
       std::all_of(profiles.begin(), profiles.end(), [](const RankProfile& each) { return each.kineto.rank; });
   for (RankProfile& each : profiles) {
-    if (!recorded) each.kineto.rank = number_in(each.file);
+    if (!recorded) each.kineto.rank = each.number;
     if (!each.kineto.rank || *each.kineto.rank < 0 || *each.kineto.rank >= kMostRanks)
       refuse("{}: no number of a rank, in \"distributedInfo\" or in the file's name; expected one", each.file);
   }
@@ -220,8 +222,8 @@ bool holds_several_files(const std::string& path) {
 
 std::vector<RankProfile> read_rank_profiles(const std::string& path) {
   std::vector<RankProfile> profiles;
-  for_each_file(path, "kineto", "a folder of profiles", [&](const Input& input) {
-    profiles.push_back({input.path(), parse_kineto(input)});
+  for_each_file(path, "kineto", "a folder of profiles", [&](const Input& input, auto number) {
+    profiles.push_back({.file = input.path(), .kineto = parse_kineto(input), .number = number});
   });
   if (profiles.empty()) refuse("{}: no Kineto file; expected one for each rank", path);
   return profiles;
@@ -231,8 +233,7 @@ void add_operands(const std::string& path, std::vector<RankProfile>& profiles, c
   sort_by_rank(path, profiles);
   std::size_t found = 0;
   for_each_file(with, "torch-et", "a folder or a tar archive with the execution trace of each rank",
-                [&](const Input& input) {
-                  const std::optional<std::int64_t> rank = number_in(input.path());
+                [&](const Input& input, std::optional<std::int64_t> rank) {
                   if (!rank || *rank >= static_cast<std::int64_t>(profiles.size()) ||
                       profiles[static_cast<std::size_t>(*rank)].operands)
                     refuse("{}: an execution trace of {}; expected one of each rank, 0 to {}", input.path(),

@@ -1,6 +1,7 @@
 // A job from the profiles of its ranks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct RankProfile {
   std::string file;  ///< for messages
   Kineto kineto;
   std::optional<KinetoOperands> operands = {};  ///< the buffers that its activities use
+  std::optional<std::int64_t> number = {};      ///< the first number in the file's name
 };
 
 /// Whether a path is a folder or a tar archive (compressed or not), which may hold the profiles of several ranks.
