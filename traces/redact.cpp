@@ -1,5 +1,7 @@
 #include "traces/redact.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <unordered_map>
 #include <utility>
@@ -12,25 +14,88 @@ bool is_separator(char c) { return c == '/' || c == '\\'; }
 
 bool in_path(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || is_separator(c) || c == '.' || c == '_' || c == '-' ||
-         c == '~' || c == '+' || c == '@' || static_cast<unsigned char>(c) >= 0x80;
+         c == '~' || c == '+' || c == '@' || c == '%' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// Whether a word is an absolute path ("/a/b", "~/a", "C:\\a"), or a relative path of a file with an extension. Other
-/// words with slashes are kept, such as names of operators ("model/dense/MatMul").
-bool leads_somewhere(std::string_view word) {
-  const std::size_t last = word.find_last_of("/\\");
-  if (last == std::string_view::npos || word.size() == 1) return false;
-  const bool drive = word.size() > 2 && is_letter(word[0]) && word[1] == ':' && is_separator(word[2]);
-  const bool file = word.find('.', last + 2) != std::string_view::npos;
-  return drive || is_separator(word[0]) || word[0] == '~' || file;
+/// The end of the word that begins at `begin`, with the drive of a path of Windows.
+std::size_t word_end(std::string_view text, std::size_t begin) {
+  const bool drive = begin + 2 < text.size() && is_letter(text[begin]) && text[begin + 1] == ':' &&
+                     is_separator(text[begin + 2]) && (begin == 0 || !in_path(text[begin - 1]));
+  std::size_t end = drive ? begin + 2 : begin;
+  while (end < text.size() && in_path(text[end])) ++end;
+  return end;
 }
 
-/// Whether a word is a mail address or a user on a host: "name@host.org".
-bool names_somebody(std::string_view word) {
+/// Whether a word begins a path from a root, from the folder of a user or from the current folder, perhaps behind the
+/// letter of an option: "/a/b", "C:\\a", "~ada/a", "../a", "-I/a", "@/a".
+bool is_rooted(std::string_view word) {
+  constexpr std::string_view kSeparators = "/\\";
+  if (word.find_first_of(kSeparators) == std::string_view::npos ||
+      word.find_first_not_of(kSeparators) == std::string_view::npos)
+    return false;
+  const bool drive = word[1] == ':', digit = std::isdigit(static_cast<unsigned char>(word[1])) != 0;
+  return drive || is_separator(word[0]) || word[0] == '~' ||
+         (!digit && (word[0] == '.' || word[0] == '-' || word[0] == '+' || word[0] == '@'));
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.find_last_of("/\\") + 1); }
+
+/// Whether the last part of a path is the folder of a user: "/home/ada", "C:\\Users\\ada".
+bool ends_at_home(std::string_view path) {
+  path.remove_suffix(last_part(path).size());
+  const std::size_t end = path.find_last_not_of("/\\") + 1;  // 0 if nothing is before the last part
+  std::string parent{last_part(path.substr(0, end))};
+  for (char& c : parent) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::array<std::string_view, 7> kHomes{
+      "home", "homes", "users", "user", "u", "scratch", "documents and settings"};
+  return std::find(kHomes.begin(), kHomes.end(), parent) != kHomes.end();
+}
+
+bool has_extension(std::string_view name) { return name.find('.', 1) != std::string_view::npos; }
+
+/// The end of a rooted path, whose first word ends at `end`. Names of folders may hold blanks and other characters. So
+/// a path in quotes goes on to the closing one. Any other path goes on, until it has reached a file with an extension,
+/// if a separator that does not begin another path follows soon.
+std::size_t path_end(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kSoon = 40;
+  if (const char quote = begin > 0 ? text[begin - 1] : ' '; quote == '"' || quote == '\'' || quote == '`') {
+    const std::size_t close = text.find_first_of(std::string{quote, '\n'}, end);
+    if (close != std::string_view::npos && text[close] == quote) return close;
+  }
+  while (true) {
+    const std::string_view path = text.substr(begin, end - begin);
+    if (has_extension(last_part(path)) && !ends_at_home(path)) return end;
+    const std::size_t next = text.substr(end, kSoon).find_first_of("/\\\n");
+    if (next == std::string_view::npos || text[end + next] == '\n') return end;
+    std::size_t word = end + next;
+    while (word > end && in_path(text[word - 1])) --word;
+    const bool own = word == end + next
+                         ? std::string_view{" \t\"'`=:,;([{<|"}.find(text[word - 1]) != std::string_view::npos
+                         : is_rooted(text.substr(word, word_end(text, word) - word));
+    if (own) return end;
+    end = word_end(text, end + next);
+  }
+}
+
+/// Whether a word is a relative path of a file with an extension. Other words with slashes are kept, such as names of
+/// operators ("model/dense/MatMul").
+bool is_file(std::string_view word) {
+  const std::string_view name = last_part(word);
+  return name.size() < word.size() && has_extension(name);
+}
+
+/// Whether the word in [begin, end) is a user: a mail address, "name@host.org", "name@host:/a" or "~name". The last is
+/// not a destructor ("A::~A()").
+bool names_somebody(std::string_view text, std::size_t begin, std::size_t end) {
+  const std::string_view word = text.substr(begin, end - begin);
+  const auto next = [&](std::size_t i) { return end + i < text.size() ? text[end + i] : ' '; };
+  if (word.size() > 1 && word[0] == '~')
+    return is_letter(word[1]) && next(0) != '(' && (begin == 0 || text[begin - 1] != ':');
   const std::size_t at = word.find('@');
-  return at != std::string_view::npos && at > 0 && word.find('.', at) != std::string_view::npos;
+  if (at == std::string_view::npos || at == 0) return false;
+  return word.find('.', at) != std::string_view::npos || (next(0) == ':' && (is_separator(next(1)) || next(1) == '~'));
 }
 
 }  // namespace
@@ -38,21 +103,23 @@ bool names_somebody(std::string_view word) {
 std::string redacted(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const bool drive = i + 2 < text.size() && is_letter(text[i]) && text[i + 1] == ':' && is_separator(text[i + 2]) &&
-                       (i == 0 || !in_path(text[i - 1]));
-    std::size_t end = drive ? i + 2 : i;
-    while (end < text.size() && in_path(text[end])) ++end;
-    const std::string_view word = text.substr(i, end - i);
-    if (word.empty()) {
+    std::size_t end = word_end(text, i);
+    if (end == i) {
       out += text[i++];
       continue;
     }
-    if (leads_somewhere(word))
-      out += word.substr(word.find_last_of("/\\") + 1);
-    else if (names_somebody(word))
+    const std::string_view word = text.substr(i, end - i);
+    if (is_rooted(word)) {
+      end = path_end(text, i, end);
+      const std::string_view path = text.substr(i, end - i);
+      out += ends_at_home(path) && !last_part(path).empty() ? "..." : last_part(path);
+    } else if (is_file(word)) {
+      out += last_part(word);
+    } else if (names_somebody(text, i, end)) {
       out += "...";
-    else
+    } else {
       out += word;
+    }
     i = end;
   }
   return out;

@@ -23,10 +23,39 @@ TEST_CASE("redaction removes the folders of paths and the addresses of people") 
   CHECK(redacted("/home/\xc3\xa4/x") == "x");
 }
 
+TEST_CASE("redaction removes the names of users from paths of every form") {
+  for (const char* path :
+       {"/home/ada", "/Users/ada", "C:\\Users\\ada", "c:/users/ada", "\\\\host\\users\\ada", "C:\\\\Users\\\\ada",
+        "C:\\Documents and Settings\\ada", "/export/home/ada.lovelace", "/scratch//ada", "~ada"})
+    CHECK(redacted(path) == "...");
+  CHECK(redacted("file:///home/ada") == "file:...");
+  CHECK(redacted("\"/home/ada lovelace\" is full") == "\"...\" is full");
+  CHECK(redacted("HOME=/home/ada:/root") == "HOME=...:root");
+  CHECK(redacted("/home/ada/") == "");
+  CHECK(redacted("~ada/net") == "net");
+  CHECK(redacted("cd ~ada; ls") == "cd ...; ls");
+  CHECK(redacted("ada@box:/data/x ada@box:~/x") == "...:x ...:x");
+  CHECK(redacted("-I/home/ada/include") == "include");
+  CHECK(redacted("-I/home/ada -L~/lib @../ada/args") == "... lib args");
+}
+
+TEST_CASE("redaction knows folders with blanks and other characters") {
+  CHECK(redacted("/home/ada lovelace/net/train.py(12): step") == "train.py(12): step");
+  CHECK(redacted("/home/ada k. lovelace/net/out") == "out");
+  CHECK(redacted("/mnt/My Disk/ada lovelace/net/train.py") == "train.py");
+  CHECK(redacted("at C:\\Program Files (x86)\\ada\\x.dll, or so") == "at x.dll, or so");
+  CHECK(redacted("/home/O'Brien/net/train.py") == "train.py");
+  CHECK(redacted("file:///home/ada%20lovelace/net") == "file:net");
+  CHECK(redacted("open('/data/ada & co/b.py', 'r')") == "open('b.py', 'r')");
+  CHECK(redacted("/opt/x and /opt/y and a / b") == "x and y and a / b");
+  CHECK(redacted("/opt/x\na/b") == "x\na/b");
+}
+
 TEST_CASE("names of operators and kernels are not redacted") {
-  for (const char* name : {"aten::add.out", "model/dense/MatMul", "void at::native::f<float>(float*, int)", "x @ w",
-                           "a / b", "kernel@sm_90", "1.5/2", "", "/", "encoder.layer.0.attention", "ProfilerStep#3",
-                           "autograd::engine::evaluate_function: AddBackward0"})
+  for (const char* name :
+       {"aten::add.out", "model/dense/MatMul", "void at::native::f<float>(float*, int)", "x @ w", "a / b",
+        "void A::~A()", "a // b", "x ~ y", "-1/2", "50%", "user/embedding", "kernel@sm_90", "1.5/2", "", "/",
+        "encoder.layer.0.attention", "ProfilerStep#3", "autograd::engine::evaluate_function: AddBackward0"})
     CHECK(redacted(name) == name);
 }
 
