@@ -75,6 +75,16 @@ TEST_CASE("the times of an RMM log may pass midnight") {
   CHECK(logged("1634567890.000000", "1634654290.000000") == to_text(86'400'000_ms) + ", 0 ns late");  // one day apart
 }
 
+TEST_CASE("rows of an RMM log that were logged late do not make the time that it spans longer") {
+  const Trace trace = read(
+      "1,10:00:10.000000,allocate,0x100,1,0\n"
+      "2,10:00:08.000000,allocate,0x200,1,0\n"
+      "2,10:00:09.000000,allocate,0x300,1,0\n"
+      "1,10:00:11.000000,free,0x100,1,0\n");
+  CHECK(trace.data().meta.at("logged") == "1 s");
+  CHECK(trace.data().losses.clock_residual_ns == 2'000'000'000);
+}
+
 TEST_CASE("an RMM log that is cut off in its last row is read up to that row") {
   const Trace trace = read(
       "1,10:00:00.000000,allocate,0x100,8,0\n"

@@ -181,20 +181,21 @@ class RmmImport {
     events_.push_back(event);
   }
 
-  /// Adds the time since the row before to the time that the log spans. A time of day that is more than half a day
-  /// earlier is of the next day; other steps backwards, of threads that logged late, count as no time, and the largest
-  /// is noted as a loss.
+  /// Adds the time since the latest row before to the time that the log spans. A time of day that is more than half a
+  /// day earlier is of the next day. Other rows before the latest one, of threads that logged late, add no time. The
+  /// largest delay is noted as a loss.
   void clock(const Time& time) {
-    if (last_ && last_->of_day != time.of_day)
+    if (latest_ && latest_->of_day != time.of_day)
       lines_.refuse("a time {}; the rows before have times {}", time.of_day ? "of day" : "since 1970",
                     time.of_day ? "since 1970" : "of day");
-    std::int64_t step = last_ ? time.nanoseconds - last_->nanoseconds : 0;
+    std::int64_t step = latest_ ? time.nanoseconds - latest_->nanoseconds : 0;
     if (time.of_day && step < -kDay / 2) step += kDay;
     if (time.of_day && step > kDay / 2) step -= kDay;  // the thread logged late, on the day before
-    if (step < 0) losses_.clock_residual_ns = std::max(losses_.clock_residual_ns, -step);
-    tidepool::add(times_, std::max<std::int64_t>(step, 0), "times", lines_);
-    logged_ += std::max<std::int64_t>(step, 0);
-    last_ = time;
+    losses_.clock_residual_ns = std::max(losses_.clock_residual_ns, -step);
+    if (step < 0) return;
+    tidepool::add(times_, step, "times", lines_);
+    logged_ += step;
+    latest_ = time;
   }
 
   StreamId stream(std::string_view name) {
@@ -226,7 +227,7 @@ class RmmImport {
   std::vector<LoggedBlock> events_;
   std::unordered_map<std::string, StreamId> streams_;
   std::vector<std::string> stream_names_;
-  std::optional<Time> last_;
+  std::optional<Time> latest_;
   std::int64_t logged_ = 0;  // ns, see clock()
   std::int64_t failures_ = 0;
   std::vector<std::size_t> marks_;  // events with which iterations begin
