@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "traces/digits.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -72,7 +73,8 @@ template <std::size_t N>
 std::string scaled_text(double value, const std::array<const char*, N>& units, double step) {
   std::size_t unit = 0;
   while ((value >= step || value <= -step) && unit + 1 < N) value /= step, ++unit;
-  return unit == 0 ? fmt::format("{:.0f} {}", value, units[unit]) : fmt::format("{:.4g} {}", value, units[unit]);
+  return unit == 0 ? fmt::format("{:.0f} {}", value, units[unit])
+                   : fmt::format("{} {}", with_digits(value, 4), units[unit]);
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ Nanos parse_nanos(std::string_view text);
 /// in 12.5GB/s"
 BytesPerSecond parse_rate(std::string_view text);
 
-/// For people: "647.7 MiB", "83.97 ms", four significant digits. parse_bytes() reads such sizes.
+/// For people: "647.7 MiB", "83.97 ms", "14400 s": four significant digits, or a whole number of the largest unit.
+/// parse_bytes() reads such sizes.
 std::string to_text(Bytes size);
 std::string to_text(Nanos time);
 

@@ -1,13 +1,12 @@
 #include "simulator/sweep/frontier.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "simulator/run_spec.hpp"
+#include "traces/digits.hpp"
 
 namespace tidepool {
 namespace {
@@ -83,7 +82,7 @@ std::vector<Line> best_pools(const Frontier& frontier) {
 std::string fraction_text(Bytes capacity, Bytes ideal_peak) {
   if (capacity == kNoLimit) return "none";
   if (ideal_peak == Bytes{}) return to_text(capacity);
-  return fmt::format("{:.3g}x", static_cast<double>(capacity.count()) / static_cast<double>(ideal_peak.count()));
+  return with_digits(static_cast<double>(capacity.count()) / static_cast<double>(ideal_peak.count()), 3) + "x";
 }
 
 }  // namespace tidepool

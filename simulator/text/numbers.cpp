@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
+#include "traces/digits.hpp"
+
 namespace tidepool {
 
 std::string grouped(std::int64_t number) {
@@ -13,10 +17,10 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string short_number(double number) {
-  if (number >= 1e9) return fmt::format("{:.3g} G", number / 1e9);
-  if (number >= 1e6) return fmt::format("{:.3g} M", number / 1e6);
-  if (number >= 1e3) return fmt::format("{:.3g} k", number / 1e3);
-  return fmt::format("{:.3g}", number);
+  constexpr std::array kUnits{"", " k", " M", " G"};
+  std::size_t unit = 0;
+  while (number >= 999.5 && unit + 1 < kUnits.size()) number /= 1e3, ++unit;  // 999.5 is "1 k"
+  return with_digits(number, 3) + kUnits[unit];
 }
 
 }  // namespace tidepool

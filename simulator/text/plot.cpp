@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "simulator/run_spec.hpp"
+#include "traces/digits.hpp"
 
 namespace tidepool {
 namespace {
@@ -121,7 +122,7 @@ std::string memory_axis(const Scale& scale) {
     const std::size_t column = scale.column(at);
     ticks[column] = '+';
     const double size = static_cast<double>(at.count()) / divisor;
-    const std::string label = size < 999.5 ? fmt::format("{:.3g}", size) : fmt::format("{:.0f}", size);
+    const std::string label = with_digits(size, 3);
     labels.replace(kMargin + 1 + column - label.size() / 2, label.size(), label);
   }
   labels.erase(labels.find_last_not_of(' ') + 1);

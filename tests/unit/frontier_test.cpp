@@ -128,6 +128,13 @@ TEST_CASE("the median represents runs that differ in their seeds; a run that end
   CHECK(at_median({oom, ok2, oom}).outcome == Outcome::kOutOfMemory);
 }
 
+TEST_CASE("a capacity is a fraction of the peak, without exponents") {
+  CHECK(fraction_text(123_MiB, 10_MiB) == "12.3x");
+  CHECK(fraction_text(Bytes{16'400'000}, Bytes{1'000}) == "16400x");
+  CHECK(fraction_text(Bytes{9'996}, Bytes{10}) == "1000x");
+  CHECK(fraction_text(kNoLimit, 10_MiB) == "none");
+}
+
 TEST_CASE("nothing is plotted if no run with a limit ended well") {
   Frontier frontier;
   arrange(std::vector<Point>{{"none", "ideal", false, kNoLimit, Outcome::kOk, 0},

@@ -17,10 +17,18 @@ TEST_CASE("sizes are read with decimals, and with one letter for powers of 1024"
 }
 
 TEST_CASE("a size that is printed can be read back") {
-  for (const Bytes size : {0_B, 1023_B, 4_KiB, 459_MiB + 300_KiB, 16_GiB}) {
+  for (const Bytes size : {0_B, 1023_B, 4_KiB, 459_MiB + 300_KiB, 16_GiB, Bytes{2'000'000'000'000'000'000}}) {
     const Bytes back = parse_bytes(to_text(size));
     CHECK(to_text(back) == to_text(size));
   }
+}
+
+TEST_CASE("large sizes and times are printed without exponents") {
+  CHECK(to_text(Bytes{2'000'000'000'000'000'000}) == "1818989 TiB");
+  CHECK(to_text(Nanos{14'400'000'000'000}) == "14400 s");
+  CHECK(to_text(Nanos{-14'400'000'000'000}) == "-14400 s");
+  CHECK(to_text(Nanos{9'999'600'000'000}) == "10000 s");
+  CHECK(to_text(Nanos{999'990'000}) == "1000 ms");
 }
 
 TEST_CASE("text that is not a size is refused") {
