@@ -104,7 +104,7 @@ BytesPerSecond parse_rate(std::string_view text) {
   if (error != std::errc{} || scale == 0 || !(rate >= 1) || rate > 9e18)
     throw InputError{fmt::format(
         "'{}' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as in 12.5GB/s", text)};
-  return BytesPerSecond{static_cast<std::int64_t>(rate)};
+  return BytesPerSecond{static_cast<std::int64_t>(std::round(rate))};
 }
 
 std::string to_text(Bytes size) {

@@ -67,7 +67,7 @@ Bytes parse_bytes(std::string_view text);
 /// @throws InputError  "'10' is not a duration; expected a whole number and ns, us, ms or s, as in 10us"
 Nanos parse_nanos(std::string_view text);
 
-/// Reads "12.5GB/s" (10^9) or "15GiB/s" (2^30); a decimal fraction is allowed.
+/// Reads "12.5GB/s" (10^9) or "15GiB/s" (2^30); a decimal fraction is allowed. Rounded to a whole number of B/s.
 /// @throws InputError  "'12.5' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as
 /// in 12.5GB/s"
 BytesPerSecond parse_rate(std::string_view text);

@@ -31,6 +31,12 @@ TEST_CASE("large sizes and times are printed without exponents") {
   CHECK(to_text(Nanos{999'990'000}) == "1000 ms");
 }
 
+TEST_CASE("rates are rounded to whole bytes per second") {
+  CHECK(parse_rate("1001MB/s") == BytesPerSecond{1'001'000'000});
+  CHECK(parse_rate("1.001GB/s") == BytesPerSecond{1'001'000'000});  // as a double, 1000999999.9999999
+  CHECK(parse_rate("0.0011kB/s") == BytesPerSecond{1});
+}
+
 TEST_CASE("text that is not a size is refused") {
   for (const char* text : {"", "1xb", "7", "-1GiB", "-0.5GiB", "1.5B", "4KiB ", "1  GiB", "1e3MiB", "infGiB", "nanGiB",
                            "0x1.8GiB", "9000000T", "9223372036854775808B", "GiB"})
