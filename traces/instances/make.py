@@ -4,9 +4,9 @@
     make.py [--program build/tidepool] [--policy 'tide(effort=2000)'] [--again | --bounds] [NAME...]
 
 An instance is a row of instances.json. A row that exists is left alone, so the same command goes on where it was
-interrupted; with --again, a row is replaced if the new plan takes less time. With --bounds, a row that exists keeps its
-plan, and gets a better bound if one is found. Rows that are missing are always made. If NAMEs are given, all this holds
-for their rows only. Ends with the table for README.md.
+interrupted; with --again, a row is replaced if the new plan takes less time, but keeps its bound if this is better.
+With --bounds, a row that exists keeps its plan, and gets a better bound if one is found. Rows that are missing are
+always made. If NAMEs are given, all this holds for their rows only. Ends with the table for README.md.
 """
 import argparse
 import gzip
@@ -84,10 +84,9 @@ def best_bound(program, trace, share, machine):
     return {"bound_ns": best["makespan_ns"], "bound": best["name"]}
 
 
-def better_bound(program, row, step, share, link, folder):
-    """The row, with a better bound if there is one now."""
-    bound = best_bound(program, trace_of(program, step, folder), share, write_machine(link, folder))
-    return {**row, **bound} if bound["bound_ns"] > row["bound_ns"] else row
+def with_bound(row, other):
+    """The row, with the bound of another row of the same instance if this is better."""
+    return {**row, **{key: other[key] for key in ("bound_ns", "bound")}} if other["bound_ns"] > row["bound_ns"] else row
 
 
 def make_row(program, policy, step, share, link, folder):
@@ -147,7 +146,9 @@ def main():
         name = f"{step}-{share}-{link}"
         if asked.bounds and name in rows and (not asked.names or name in asked.names):
             with tempfile.TemporaryDirectory() as folder:
-                rows[name] = better_bound(asked.program, rows[name], step, share, link, pathlib.Path(folder))
+                trace = trace_of(asked.program, step, pathlib.Path(folder))
+                machine = write_machine(link, pathlib.Path(folder))
+                rows[name] = with_bound(rows[name], best_bound(asked.program, trace, share, machine))
             store()
         if (asked.names and name not in asked.names) or (name in rows and not asked.again):
             continue
@@ -157,7 +158,7 @@ def main():
             print(f"{name}: {row['time_ns']} ns, not below {rows[name]['time_ns']} ns", flush=True)
             continue
         write_lines(HERE / "plans" / f"{name}.jsonl.gz", plan)
-        rows[name] = row
+        row = rows[name] = with_bound(row, rows.get(name, row))
         store()
         print(f"{name}: {row['time_ns']} ns, {row['time_ns'] / row['bound_ns'] - 1:.2%} above the bound", flush=True)
     print("\n".join(table([rows[each] for each in order if each in rows])))
