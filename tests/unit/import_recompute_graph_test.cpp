@@ -62,6 +62,17 @@ TEST_CASE("a graph of Moccasin has costs in us, memory in bytes and nothing fixe
   CHECK(find_importer(Input{"t.json", checkmate("")}, "auto").name == "checkmate");
 }
 
+TEST_CASE("an op without a phase begins none") {
+  const Trace trace = read_checkmate(Input{"t.json", checkmate("", R"({"op":"a","cost":1,"mem_kib":1,"inputs":[]},
+{"op":"b","phase":"bwd","cost":1,"mem_kib":1,"inputs":[]},{"op":"c","cost":1,"mem_kib":1,"inputs":[]},
+{"op":"d","phase":"bwd","cost":1,"mem_kib":1,"inputs":[]},
+{"op":"e","phase":"fwd","cost":1,"mem_kib":1,"inputs":[]})")});
+  std::vector<std::string> marks;
+  for (const Mark& mark : trace.data().marks) marks.emplace_back(trace.text(mark.name));
+  CHECK(marks == std::vector<std::string>{"backward", "forward"});
+  CHECK(trace.ops()[2].phase == Phase::kUnknown);
+}
+
 TEST_CASE("a stored schedule matches if its cost and its peak are those of its replay") {
   // a runs twice, so the cost is 3 + 2 + 0 + 3 + 4. While c runs, 5 fixed + 10 + 1 + 30 KiB are live.
   const std::vector<ReplayedSchedule> good = audited(checkmate(stored(12, 41)));

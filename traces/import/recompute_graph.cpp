@@ -264,12 +264,14 @@ Trace to_trace(const RecomputeGraph& graph) {
     for (const std::uint32_t input : graph.ops[i].inputs) last[input] = i;
   }
   std::vector<BufferId> outputs;
-  Phase phase = Phase::kUnknown;
+  Phase phase = Phase::kUnknown;  // the last one that the file says
   std::vector<TraceBuilder::Touch> touches;
   for (std::uint32_t i = 0; i < graph.ops.size(); ++i) {
     const GraphOp& op = graph.ops[i];
-    if (op.phase != phase) builder.mark(MarkKind::kPhase, op.phase == Phase::kBackward ? "backward" : "forward");
-    phase = op.phase;
+    if (op.phase != phase && op.phase != Phase::kUnknown) {
+      builder.mark(MarkKind::kPhase, op.phase == Phase::kBackward ? "backward" : "forward");
+      phase = op.phase;
+    }
     const StringId name = builder.text(op.name);
     outputs.push_back(builder.alloc({.size = op.output, .name = name, .kind = BufferKind::kActivation}));
     touches.clear();
