@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/import/kineto_waits.hpp"
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
@@ -99,6 +100,25 @@ TEST_CASE("a kernel whose launch was lost follows the op before it on its stream
   CHECK(ops(trace) == Names{"a", "b", "c"});
   CHECK(trace.op(OpId{1}).launch == Nanos{-1});
   CHECK(trace.data().losses.dropped_records == 1);
+}
+
+TEST_CASE("a kernel whose launch was lost is in no range, whatever the thread of the range is called") {
+  std::string named = range("cpu_op", "aten::mm", 1, 90, R"("Sequence number": 3)");
+  named.replace(named.find("\"tid\": 1"), 8, "\"tid\": \"abc\"");
+  const std::string launched = kernel("a", 10, 50, 1);
+  const Trace trace = read(named + "," + launched.substr(launched.find("},{") + 2));
+  REQUIRE(ops(trace) == Names{"a"});
+  CHECK(trace.op(OpId{0}).phase == Phase::kUnknown);
+}
+
+TEST_CASE("a wait is not taken for one of the thread that launched an op if this thread is not known") {
+  KinetoWaits waits;
+  waits.issued(1, {0, 8}, OpId{0}, 15_us);
+  waits.issued({}, {0, 7}, OpId{1}, 10_us);
+  waits.event_wait(-1);
+  CHECK(waits.before({}, {0, 7}, 20_us).empty());
+  CHECK(waits.waited_for({KinetoWaitKind::kStream, 0, -1, 0_us, 20_us}) ==
+        KinetoWaits::Stream{0, 8});  // that which ended last
 }
 
 TEST_CASE("copies, memsets and collectives are recognised by the names that old and new profilers give them") {

@@ -178,7 +178,7 @@ class KinetoImport {
     streams_.assign(happenings_.size(), {});
     for (std::size_t i = happenings_.size(); i-- > 0;) {
       const KinetoHappening& happening = happenings_[i];
-      KinetoMoment moment{.thread = -1, .time = happening.time};
+      KinetoMoment moment{.thread = {}, .time = happening.time};
       if (happening.what == What::kLaunch && launch_[happening.index] != kNoLifetime) {
         const KinetoActivity& activity = file_.activities[happening.index];
         const KinetoLaunch& launch = file_.launches[launch_[happening.index]];
@@ -314,7 +314,8 @@ class KinetoImport {
   void follow(std::size_t index, const KinetoContext& context) {
     const KinetoActivity& activity = file_.activities[index];
     const KinetoWaits::Stream stream{activity.device, activity.stream};
-    const std::int64_t thread = launch_[index] == kNoLifetime ? -1 : file_.launches[launch_[index]].thread;
+    std::optional<std::int64_t> thread;
+    if (launch_[index] != kNoLifetime) thread = file_.launches[launch_[index]].thread;
     const OpId op = builder_.last_op();
     for (const OpId before : issued_.before(thread, stream, activity.start)) builder_.order(before, op);
     issued_.issued(thread, stream, op, activity.start + std::max(activity.duration, Nanos{}));

@@ -28,7 +28,7 @@ Phase phase_inside(Phase around, std::string_view name, bool differentiated);
 
 /// A moment on a thread of the host.
 struct KinetoMoment {
-  std::int64_t thread = 0;
+  std::optional<std::int64_t> thread;  ///< none = not known: no range is around the moment
   Nanos time;
 };
 

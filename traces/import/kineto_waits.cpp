@@ -26,9 +26,9 @@ std::vector<KinetoWaits::Stream> KinetoWaits::ended_by(Nanos time) const {
   return ended;
 }
 
-std::vector<OpId> KinetoWaits::before(std::int64_t thread, Stream stream, Nanos start) {
+std::vector<OpId> KinetoWaits::before(std::optional<std::int64_t> thread, Stream stream, Nanos start) {
   std::vector<OpId> found;
-  if (waiting_.erase(thread) == 0) return found;
+  if (!thread || waiting_.erase(*thread) == 0) return found;
   for (const auto& [other, ops] : ops_) {
     if (other == stream) continue;
     auto last =
@@ -43,10 +43,10 @@ std::vector<OpId> KinetoWaits::before(std::int64_t thread, Stream stream, Nanos 
   return found;
 }
 
-void KinetoWaits::issued(std::int64_t thread, Stream stream, OpId op, Nanos end) {
+void KinetoWaits::issued(std::optional<std::int64_t> thread, Stream stream, OpId op, Nanos end) {
   std::vector<Issued>& ops = ops_[stream];
   ops.push_back({op, ops.empty() ? end : std::max(end, ops.back().end)});
-  stream_of_[thread] = stream;
+  if (thread) stream_of_[*thread] = stream;
 }
 
 }  // namespace tidepool

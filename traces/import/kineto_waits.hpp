@@ -32,10 +32,12 @@ class KinetoWaits {
   /// `thread` launches an activity on `stream`. Returns the ops that the activity waits for. There are none unless
   /// event_wait() was called for the thread since its last launch. Otherwise they are, for every other stream, the last
   /// op that had ended when the activity started, unless `stream` waits for that op already.
-  std::vector<OpId> before(std::int64_t thread, Stream stream, Nanos start);
+  /// @param thread  none = not known
+  std::vector<OpId> before(std::optional<std::int64_t> thread, Stream stream, Nanos start);
 
   /// A thread launched an op on a stream; the op ended at `end`.
-  void issued(std::int64_t thread, Stream stream, OpId op, Nanos end);
+  /// @param thread  none = not known
+  void issued(std::optional<std::int64_t> thread, Stream stream, OpId op, Nanos end);
   /// The op that was issued last to a stream, and the latest end of the stream's ops. There must be one.
   OpId last(Stream stream) const { return ops_.at(stream).back().op; }
   Nanos last_end(Stream stream) const { return ops_.at(stream).back().end; }

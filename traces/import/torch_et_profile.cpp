@@ -97,7 +97,7 @@ std::vector<std::size_t> nodes_of_activities(const ExecutionTrace& file, const E
   std::vector<KinetoMoment> moments;
   for (const KinetoActivity& activity : profile.activities) {
     const auto found = launches.find(activity.correlation);
-    moments.push_back(found == launches.end() ? KinetoMoment{-1, {}}
+    moments.push_back(found == launches.end() ? KinetoMoment{}
                                               : KinetoMoment{found->second->thread, found->second->time});
   }
   std::vector<std::size_t> out;
