@@ -3,6 +3,7 @@
 #include "simulator/packing/lifetime_instance.hpp"
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool::lifetimes_test {
 
@@ -54,6 +55,10 @@ TEST_CASE("an alignment for all items is combined with those of the table") {
     CHECK(std::string{error.what()} ==
           "buffer 0: alignments of 2305843009213693951 B and 512 B have no common multiple below 2^61 B");
   }
+}
+
+TEST_CASE("a table is known by its header, also after blank lines") {
+  CHECK(find_importer(Input{"t", "\n \r\nid,lower,upper,size\n"}, "auto").name == "csv");
 }
 
 }  // namespace tidepool::lifetimes_test

@@ -79,7 +79,8 @@ const Importer& find_importer(const Input& input, const std::string& format) {
       if (importer.name == format) return importer;
     throw InputError{unknown_name("format", format, known_names())};
   }
-  const std::string_view head = input.bytes().substr(0, kSniffBytes);
+  std::string_view head = input.bytes().substr(0, kSniffBytes);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));  // readers of texts skip blank lines
   const Importer* best = nullptr;
   std::pair<int, bool> best_rank{0, true};
   for (const Importer& importer : all_importers()) {
