@@ -243,7 +243,7 @@ TEST_CASE("a malformed record of a snapshot is refused, and the message names it
         "t.log: snapshot: no 'segments'; expected the dict that torch.cuda.memory._dump_snapshot writes");
   CHECK(complaint(read_torch_snapshot, Pickled::none().pickle()) == "t.log: snapshot: expected a dict");
   CHECK(complaint(read_torch_snapshot, std::string{"\x80\x04NNR."}) ==
-        "t.log: byte 4: opcode REDUCE ('R') would run code; a snapshot needs none");
+        "t.log: byte 4: opcode REDUCE ('R') needs more than plain values; a snapshot holds only these");
   CHECK(said(nothing, Pickled::list({event("alloc", 1, 1), Pickled::dict({{"action", Pickled::text("alloc")}})})) ==
         "t.log: device 0, trace entry 1: no 'addr'; expected a whole number");
   CHECK(said(nothing, Pickled::list({Pickled::dict({})})) ==

@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// Opcodes that make or call objects; snapshots do not need them.
+/// Opcodes that make or call objects, or take values from outside of the pickle; snapshots do not need them.
 constexpr std::array<std::pair<unsigned char, std::string_view>, 15> kRefused{{{'c', "GLOBAL"},
                                                                                {0x93, "STACK_GLOBAL"},
                                                                                {'R', "REDUCE"},
@@ -205,10 +205,10 @@ class PickleMachine {
     for (const auto& [refused, name] : kRefused) {
       if (refused != opcode) continue;
       const bool prints = opcode > 0x20 && opcode < 0x7f;
-      refuse("opcode {} ({}) would run code; a snapshot needs none", name,
+      refuse("opcode {} ({}) needs more than plain values; a snapshot holds only these", name,
              prints ? fmt::format("'{}'", static_cast<char>(opcode)) : fmt::format("0x{:02x}", opcode));
     }
-    refuse("unknown opcode 0x{:02x}", opcode);
+    refuse("opcode 0x{:02x}, which this tidepool does not read", opcode);
   }
 
   unsigned char byte(std::size_t position) const { return static_cast<unsigned char>(bytes_[position]); }

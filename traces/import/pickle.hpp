@@ -18,8 +18,9 @@ class Pickle {
  public:
   enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
 
-  /// @throws InputError  "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none",
-  ///                     "byte 812: unknown opcode 0xff", "byte 812: the pickle ends within BININT; ..."
+  /// @throws InputError  "byte 812: opcode REDUCE ('R') needs more than plain values; a snapshot holds only these",
+  ///                     "byte 812: opcode 0xff, which this tidepool does not read",
+  ///                     "byte 812: the pickle ends within BININT; ..."
   explicit Pickle(std::string_view bytes);
 
   PickleId root() const { return root_; }

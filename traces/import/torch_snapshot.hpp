@@ -93,7 +93,7 @@ struct TorchSnapshot {
 /// Reads a pickled snapshot of any schema since 2023. Nothing in it is executed.
 /// @param bytes  the pickle, decompressed
 /// @throws InputError  without file name, as in "device 0, trace entry 17: no 'addr'; expected a whole number" or
-///                     "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none"
+///                     "byte 812: opcode REDUCE ('R') needs more than plain values; a snapshot holds only these"
 TorchSnapshot parse_torch_snapshot(std::string_view bytes);
 
 /// The selection of a snapshot's content for to_trace.
