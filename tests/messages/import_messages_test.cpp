@@ -45,7 +45,10 @@ TEST_CASE("messages about DTR logs") {
   const auto mutate = [](const std::string& positions) {
     return R"({"INSTRUCTION":"MUTATE","NAME":"add_","ARGS":["x1"],"MUTATE":[)" + positions + R"(],"TIME":"1"})";
   };
-  CHECK(said(made + release + "\n" + release) == "t.log:4: release of 'x1', which has no reference left");
+  CHECK(said(made + release + "\n" + release) == "t.log:4: releases 'x1', which has been released");
+  const std::string copy = R"({"INSTRUCTION":"COPY","DST":"b","SRC":"x1"})" + std::string{"\n"};
+  CHECK(said(made + copy + release + "\n" + release) == "t.log:5: releases 'x1', which has been released");
+  CHECK(said(made + copy + release + "\n" + mutate("0")) == "t.log:5: reads 'x1', which has been released");
   CHECK(said(made + release + "\n" + mutate("0")) == "t.log:4: reads 'x1', which has been released");
   CHECK(said(made + mutate("1")) == "t.log:3: \"MUTATE\" names argument 1; there are 1");
   CHECK(said(made + mutate("0,0")) == "t.log:3: \"MUTATE\" names argument 0 twice");

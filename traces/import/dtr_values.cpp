@@ -13,7 +13,8 @@ constexpr ValueId kNoValue = std::numeric_limits<ValueId>::max();
 
 class Binding {
  public:
-  Binding(const DtrLog& log, const Lines& lines) : log_{log}, lines_{lines}, bound_(log.names.size(), kNoValue) {}
+  Binding(const DtrLog& log, const Lines& lines)
+      : log_{log}, lines_{lines}, bound_(log.names.size(), kNoValue), released_(log.names.size()) {}
 
   DtrValues run() {
     for (now_ = 0; now_ < log_.instructions.size(); ++now_) {
@@ -43,7 +44,9 @@ class Binding {
         copy_from(next);
         break;
       case Kind::kRelease:  // a name that was never bound was released before the log began
-        if (bound_[next.name] != kNoValue) release(next.name, bound_[next.name]);
+        if (bound_[next.name] == kNoValue) break;
+        release(value_of(next.name, "releases"));
+        released_[next.name] = true;
         break;
       case Kind::kBackward:
         break;
@@ -75,14 +78,14 @@ class Binding {
     }
     for (std::uint32_t i = next.mutated.first; i < next.mutated.last; ++i) {
       const std::uint32_t name = log_.args[next.args.first + log_.mutated[i]];
-      release(name, std::exchange(bound_[name], found_.first_made[now_] + (i - next.mutated.first)));
+      release(std::exchange(bound_[name], found_.first_made[now_] + (i - next.mutated.first)));
     }
   }
 
   void copy_from(const DtrInstruction& next) {
     const ValueId old = value_of(next.name, "overwrites");
     if (old == bound_[next.source]) return;
-    release(next.name, old);
+    release(old);
     bound_[next.name] = get(next.source);
   }
 
@@ -101,11 +104,9 @@ class Binding {
     return value;
   }
 
-  void release(std::uint32_t name, ValueId value) {
-    DtrValue& root = root_of(value);
-    if (root.root_refs == 0) refuse("release of {}, which has no reference left", show(name));
+  void release(ValueId value) {
     --found_.values[value].refs;
-    if (--root.root_refs == 0) found_.deaths.push_back({now_, found_.root(value)});
+    if (--root_of(value).root_refs == 0) found_.deaths.push_back({now_, found_.root(value)});
   }
 
   ValueId add_value(std::uint32_t name, std::int64_t size, ValueId root) {
@@ -179,7 +180,7 @@ class Binding {
   ValueId value_of(std::uint32_t name, std::string_view verb) {
     const ValueId value = bound_[name];
     if (value == kNoValue) refuse("{} {}, which no line before made", verb, show(name));
-    if (root_of(value).root_refs == 0) refuse("{} {}, which has been released", verb, show(name));
+    if (released_[name]) refuse("{} {}, which has been released", verb, show(name));
     return value;
   }
 
@@ -199,6 +200,7 @@ class Binding {
   DtrValues found_;
   std::size_t now_ = 0;                       // instruction
   std::vector<ValueId> bound_;                // by name
+  std::vector<bool> released_;                // by name
   std::vector<std::uint32_t> by_appearance_;  // names in the order in which they were first bound
   Total copied_;
 };
