@@ -60,6 +60,18 @@ TEST_CASE("a trace of several chunks is read back unchanged") {
   CHECK(read(to_trace_file(trace)).data() == trace.data());
 }
 
+TEST_CASE("a text that does not fit a trace file with its length is refused") {
+  TraceBuilder build;
+  build.run({.name = build.text(std::string(file::kMostRaw, 'a'))}, {});
+  try {
+    to_trace_file(build.finish());
+    FAIL("no message");
+  } catch (const InputError& error) {
+    CHECK_THAT(error.what(),
+               ContainsSubstring(": takes 67108868 bytes with its length; a trace file holds at most 67108864"));
+  }
+}
+
 TEST_CASE("a prefix of a trace file is refused, or gives a shorter trace that says so") {
   const Trace trace = random_trace(3, 20);
   const std::string bytes = to_trace_file(trace);

@@ -116,8 +116,8 @@ void TraceFileWriter::texts(Section section, const std::vector<std::string>& tex
          ++count)
       columns.put(texts[first].size()), bytes += texts[first++];
     if (lengths.size() + bytes.size() > file::kMostRaw)
-      throw InputError{fmt::format("{} {}: has {} bytes; a trace file holds at most {}", name(section), first - 1,
-                                   bytes.size(), file::kMostRaw)};
+      throw InputError{fmt::format("{} {}: takes {} bytes with its length; a trace file holds at most {}",
+                                   name(section), first - 1, lengths.size() + bytes.size(), file::kMostRaw)};
     frame(section, count, lengths + bytes);
   }
 }
