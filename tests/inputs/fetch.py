@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 GIT_LFS = b"version https://git-lfs"
@@ -32,7 +33,7 @@ class Missing(Exception):
     """A file that could not be fetched; the text says why."""
 
 
-FAILURES = (Missing, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile)
+FAILURES = (Missing, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
 def decompressed(name, content):
@@ -67,7 +68,8 @@ def git(clone, *arguments):
     ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True,
                          env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
     if ran.returncode != 0:
-        raise Missing(ran.stderr.decode(errors="replace").strip().splitlines()[-1])
+        said = ran.stderr.decode(errors="replace").strip().splitlines()
+        raise Missing(said[-1] if said else f"git ended with {ran.returncode}")
     return ran.stdout
 
 
@@ -96,10 +98,10 @@ def content_of(clone, commit, entry):
 def write(path, content):
     """Writes the whole file or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        whole = pathlib.Path(scratch) / path.name
+        whole.write_bytes(content)
+        os.replace(whole, path)
 
 
 def is_there(path, entry):
@@ -127,7 +129,7 @@ def fetch_source(source, base, folder):
         try:
             if wanted:
                 fetch_commit(f"{base}/{repository}", commit, clone)
-        except Missing as error:
+        except FAILURES as error:
             missing += [(entry, error) for entry in wanted]
             wanted = []
         for entry in wanted:

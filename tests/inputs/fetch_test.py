@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 import zipfile
+from unittest import mock
 
 import fetch
 
@@ -122,6 +123,32 @@ class Fetch(unittest.TestCase):
             self.assertTrue(line.startswith(f"missing  {name}: no/such "), line)
             self.assertIn("repository", line)
         self.assertEqual(lines[6], f"2 of 6 public files are in {self.folder}")
+
+    def test_a_damaged_file_does_not_keep_others_from_being_fetched(self):
+        self.folder.mkdir()
+        header = 10  # bytes; no block of compressed data begins with 0xff
+        (self.folder / "a.gz").write_bytes(gzip.compress(b"1")[:header] + b"\xff" * 20)
+        code, lines = self.fetch([self.source({"a": b"1", "b": b"2"}, [entry("a.gz", "a", b"1"), entry("b", "b", b"2")])])
+        self.assertEqual((code, lines[0]), (1, "fetched  b"))
+        self.assertRegex(lines[1], r"^missing  a\.gz: someone/logs \w{12} a: Error -3 while decompressing data: ")
+
+    def test_every_file_is_missing_without_git(self):
+        source = self.source({"a": b"1"}, [entry("a", "a", b"1")])
+        with mock.patch.dict(os.environ, {"PATH": str(self.place)}):
+            code, lines = self.fetch([source])
+        self.assertEqual((code, lines), (1, [f"missing  a: someone/logs {source['commit'][:12]} a: [Errno 2] No such file or "
+                                             "directory: 'git'", f"0 of 1 public files are in {self.folder}"]))
+
+    def test_a_git_that_fails_without_a_message_is_named_with_its_exit_code(self):
+        with mock.patch.object(subprocess, "run", return_value=subprocess.CompletedProcess([], 128, b"", b"\n")):
+            with self.assertRaisesRegex(fetch.Missing, "^git ended with 128$"):
+                fetch.git(".", "fetch")
+
+    def test_a_file_that_cannot_be_written_leaves_nothing_behind(self):
+        (self.folder / "a").mkdir(parents=True)
+        with self.assertRaises(OSError):
+            fetch.write(self.folder / "a", b"1")
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "a"])
 
     def test_it_says_why_a_file_is_not_public(self):
         elsewhere = [{"files": ["table/*.csv"], "why": "computed"}]
