@@ -74,6 +74,8 @@ if(Python3_Interpreter_FOUND)
   endif()
   add_test(NAME "public inputs are fetched at fixed commits and checked"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/inputs -p "*_test.py")
+  add_test(NAME "results of nightly runs are read from their logs"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/nightly -p "*_test.py")
   add_test(NAME "published instances are checked without the program"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/instances -p "*_test.py")
   add_test(NAME "scripts name the rows of sweeps"

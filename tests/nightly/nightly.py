@@ -42,15 +42,15 @@ class Part:
 def fuzz_result(log, code):
     counted = re.findall(r"stat::number_of_executed_units:\s+(\d+)", log) or re.findall(r"^#(\d+)", log, re.MULTILINE)
     saved = re.findall(r"Test unit written to (\S+)", log)
-    findings = saved or ([f"exit code {code}: {last_line(log)}"] if code != 0 else [])
-    return int(counted[-1]) if counted else 0, findings, ""
+    return int(counted[-1]) if counted else 0, or_exit_code(saved, log, code), ""
 
 
 def json_result(log, code):
     try:
         last = json.loads(log.strip().splitlines()[-1])
-        return last["runs"], last["findings"], "; ".join(last.get("took", []))
-    except (IndexError, KeyError, ValueError):
+        findings = ["; ".join(map(str.strip, finding.splitlines())) for finding in last["findings"]]
+        return last["runs"], or_exit_code(findings, log, code), "; ".join(last.get("took", []))
+    except (IndexError, KeyError, TypeError, ValueError):
         return 0, [f"exit code {code}: {last_line(log)}"], ""
 
 
@@ -58,22 +58,28 @@ def steps_result(log, code):
     ended = re.findall(r"^tiny steps.* (\d+) to (\d+): (\d+) solved, \d+ findings$", log, re.MULTILINE)
     if not ended:
         return 0, [f"exit code {code}: {last_line(log)}"], ""
-    return (sum(int(last) - int(first) + 1 for first, last, _ in ended), re.findall(r"^seed \d+: .*$", log, re.MULTILINE),
+    findings = re.findall(r"^seed \d+: .*$", log, re.MULTILINE)
+    return (sum(int(last) - int(first) + 1 for first, last, _ in ended), or_exit_code(findings, log, code),
             f"{sum(int(solved) for _, _, solved in ended)} solved exactly")
 
 
 def tests_result(log, code):
     passed = re.search(r"All tests passed \(.* assertions? in (\d+) test cases?\)", log)
     counted = re.search(r"test cases:\s+(\d+)", log)
-    reports = re.findall(r"^(?:WARNING: ThreadSanitizer|ERROR: AddressSanitizer|.*runtime error): .*$", log, re.MULTILINE)
+    reports = re.findall(r"^(?:==\d+==)?((?:WARNING: ThreadSanitizer|ERROR: (?:Address|Leak)Sanitizer|.*runtime error): .*)$",
+                         log, re.MULTILINE)
     failed = re.findall(r"^\S+: FAILED:$", log, re.MULTILINE)
-    findings = reports + failed or ([f"exit code {code}: {last_line(log)}"] if code != 0 else [])
-    return int((passed or counted or [0, 0])[1]), findings, ""
+    return int((passed or counted or [0, 0])[1]), or_exit_code(reports + failed, log, code), ""
 
 
 def wheel_result(log, code):
     skipped = re.findall(r"skipped '(.*)'", log)
-    return 0 if skipped else 1, [f"exit code {code}: {last_line(log)}"] if code != 0 else [], "; ".join(skipped)
+    return 0 if skipped else 1, or_exit_code([], log, code), "; ".join(skipped)
+
+
+def or_exit_code(findings, log, code):
+    """The findings; if there are none and the part has failed, its exit code."""
+    return findings or ([f"exit code {code}: {last_line(log)}"] if code != 0 else [])
 
 
 def last_line(log):

@@ -1,0 +1,44 @@
+"""Tests of nightly.py: each finding in the log of a part gets to the page, and a part that fails is never clean."""
+import pathlib
+import tempfile
+import unittest
+
+import nightly
+import page
+
+
+class Results(unittest.TestCase):
+    def test_a_crash_after_one_of_two_tests_has_ended_is_a_finding(self):
+        log = "tiny steps 1 to 200000: 190000 solved, 0 findings\nSegmentation fault\n"
+        self.assertEqual(nightly.steps_result(log, 0), (200000, [], "190000 solved exactly"))
+        self.assertEqual(nightly.steps_result(log, 139),
+                         (200000, ["exit code 139: Segmentation fault"], "190000 solved exactly"))
+
+    def test_the_reports_of_sanitizers_are_findings(self):
+        log = ("==123==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n"
+               "==123==ERROR: LeakSanitizer: detected memory leaks\n"
+               "WARNING: ThreadSanitizer: data race (pid=123)\n"
+               "a.cpp:1:2: runtime error: signed integer overflow\n"
+               "==123==ABORTING\n")
+        self.assertEqual(nightly.tests_result(log, 1)[1],
+                         ["ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+                          "ERROR: LeakSanitizer: detected memory leaks", "WARNING: ThreadSanitizer: data race (pid=123)",
+                          "a.cpp:1:2: runtime error: signed integer overflow"])
+
+    def test_a_log_without_a_result_in_its_last_line_is_a_finding(self):
+        for last in ("5", "[]", "{}", "null", "Killed", '{"runs": 1, "findings": 2}'):
+            self.assertEqual(nightly.json_result(f"begin\n{last}\n", 1), (0, [f"exit code 1: {last}"], ""))
+
+    def test_a_finding_of_several_lines_is_whole_after_the_next_part(self):
+        runs, findings, _ = nightly.json_result('{"runs": 7, "findings": ["killed: 1 row differs\\n  a\\n  b"]}', 1)
+        self.assertEqual((runs, findings), (7, ["killed: 1 row differs; a; b"]))
+        row = {"what": "w", "commit": "c", "minutes": 1, "runs": runs, "said": ""}
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "page.md"
+            page.put(path, {**row, "part": "kills", "findings": findings})
+            page.put(path, {**row, "part": "steps", "findings": []})
+            self.assertEqual(path.read_text().split(page.OPEN)[1], "- kills: killed: 1 row differs; a; b\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
