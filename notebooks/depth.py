@@ -43,10 +43,10 @@ def measure(arguments, trace, planner):
         begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         (run,) = call([arguments.program, "simulate", trace, "--policy", planner, "--pool", arguments.pool,
                        "--capacity", arguments.capacity, "--machine", arguments.machine, "--json"])
+        if run["outcome"] != "ok":
+            return None
         share = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used) / (time.monotonic() - begin)
         seconds.append(run["plan_ns"] / 1e9 * min(share, 1))
-    if run["outcome"] != "ok":
-        return None
     return {"seconds": min(seconds), "plans": run["cost_evaluations"], "overhead": run["overhead_ratio"] - 1, "gap": run.get("gap", math.nan)}
 
 

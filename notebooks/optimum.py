@@ -75,7 +75,8 @@ def by_policy(found):
                       "within 1 %": sum(value <= CLOSE for value in gaps),
                       "median gap": 100 * statistics.median(gaps) if gaps else None,
                       "over the limit": sum(run["outcome"] == "search_limit" for _, _, run in mine),
-                      "median search s": statistics.median(seconds), "longest": max(seconds)})
+                      "median search s": statistics.median(seconds) if seconds else None,
+                      "longest": max(seconds, default=None)})
     return sorted(lines, key=lambda line: (-line["within 1 %"], -line["ends well"]))
 
 

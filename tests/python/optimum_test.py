@@ -1,4 +1,8 @@
-"""The points of notebooks/optimum.py: finished runs are kept, and a search ends at its limit."""
+"""The points of notebooks/optimum.py: finished runs are kept, and a search ends at its limit. Runs that fail have rows there
+and in notebooks/depth.py."""
+import argparse
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -12,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ["TIDEPOOL"]
 sys.path.append(str(ROOT / "notebooks"))  # last: the folder also has the sources of the package tidepool
 
+import depth  # noqa: E402
+from optimum import by_policy, print_table  # noqa: E402
 from optimum_points import INSTANCES, Rows, bound_of, measured, points_of_instances, points_of_traces, run_of  # noqa: E402
 import sweep_rows  # noqa: E402
 from sweep_rows import run_within  # noqa: E402
@@ -61,6 +67,19 @@ class Optimum(unittest.TestCase):
     def test_an_error_of_the_program_ends_the_script(self):
         with self.assertRaisesRegex(SystemExit, "no policy"):
             run_of(PROGRAM, self.points[0], "no-such-policy", 60)
+
+    def test_a_policy_without_a_point_that_has_a_plan_is_a_row_without_times(self):
+        rows = by_policy({self.points[0]: ({"feasible": False}, {"dtr": {"outcome": "infeasible", "search_s": 0.1}})})
+        self.assertEqual([(row["policy"], row["points"], row["median search s"], row["longest"]) for row in rows],
+                         [("dtr", 0, None, None)])
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            print_table(rows)
+        self.assertEqual(printed.getvalue().splitlines()[1].split(), ["dtr", "0", "0", "0", "-", "0", "-", "-"])
+
+    def test_a_planner_that_ends_in_an_error_has_no_search_time_at_a_depth(self):
+        asked = argparse.Namespace(program="p", pool="best-fit", capacity="0.6x", machine="m", repetitions=3)
+        with mock.patch.object(depth, "call", return_value=[{"outcome": "error"}]):
+            self.assertIsNone(depth.measure(asked, "step.tide", "mine"))
 
     def test_instances_have_the_time_of_the_published_plan_on_their_link(self):
         points = points_of_instances(self.folder.name)
