@@ -131,7 +131,7 @@ TEST_CASE("tide with addresses is near the bound on GPT-2 at half its peak, and 
   }
 }
 
-TEST_CASE("if the best plan without addresses cannot get any, tide with addresses is at most 3 % slower") {
+TEST_CASE("if no addresses suit the best plan that counts bytes only, tide with addresses is at most 3 % slower") {
   struct Point {
     const char *trace, *machine;
     int percent;  ///< of the peak

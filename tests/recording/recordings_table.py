@@ -81,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--program", default="build/tidepool")
-    parser.add_argument("--policies", help="separated by commas; all but those that take minutes unless given")
+    parser.add_argument("--policies", help="separated by commas; unless given, all that swap or recompute")
     parser.add_argument("--folder", help="where the traces are kept")
     parser.add_argument("--verbose", action="store_true", help="each overhead that is not within one point of the others, "
                         "and that of the dry recording without buffers and orders of operands that only a device has")

@@ -158,7 +158,7 @@ TEST_CASE("a module names a buffer rather than an earlier op's line, and that li
   CHECK(names.of(second).text == "model.py:88");
 }
 
-TEST_CASE("the op that a buffer is for is the same in the list of all buffers, also if no use is recorded") {
+TEST_CASE("ops_they_are_for() and op_it_is_for() name the same op for each buffer, also if no use is recorded") {
   TraceBuilder build;
   const BufferId written = build.alloc({.size = 8_B}), workspace = build.alloc({.size = 8_B});
   build.run({.name = build.text("sgemm")}, {{written, Access::kWrite}});

@@ -42,7 +42,7 @@ TEST_CASE("without modules, a layer ends where a later op reads one of its outpu
                                             {2, 4, 4, 6, LayerKind::kProduct}});
 }
 
-TEST_CASE("an activation in place has the convolution as its origin, and a branch counts up to its last reader") {
+TEST_CASE("content that an activation updates in place has the convolution as origin, a branch its last reader") {
   // a = conv(image) | a = relu(a) in place | b = pool(a) | c = a + b; backward reads b, then a (of conv and relu).
   TraceBuilder build;
   const BufferId image = build.existing({.size = 10_B});

@@ -50,7 +50,7 @@ TEST_CASE("a coarser level covers exactly the area of the finer one") {
   CHECK(below.size() < finest.size());
 }
 
-TEST_CASE("tiles that would be less than a pixel apart become one tile, which has the kind of the larger one") {
+TEST_CASE("tiles that overlap, and low ones that touch, become one tile, which has the kind of the larger one") {
   // The first two tiles share a cell of 10 ns and overlap in address. The third is adjacent to them and has less than
   // 4 B. The last is beyond a hole.
   const std::vector<Tile> tiles{
