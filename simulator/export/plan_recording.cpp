@@ -175,9 +175,12 @@ class PlanRecorder {
     recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, StreamId{0}, ""});
   }
 
+  /// Begins an iteration 1 ns after what is before it and 1 ns before what follows.
   void iteration_begins(std::uint32_t number) {
-    if (!recording_.ranges.empty()) recording_.ranges.back().end = now_;
-    recording_.ranges.push_back({"ProfilerStep#" + std::to_string(number), now_, now_});
+    const Nanos at = issued();
+    if (!recording_.ranges.empty()) recording_.ranges.back().end = at;
+    recording_.ranges.push_back({"ProfilerStep#" + std::to_string(number), at, at});
+    issued();
   }
 
   const Trace& trace_;
@@ -197,7 +200,7 @@ class PlanRecorder {
     std::uint32_t out = 0, in = 0;
   } pieces_;  // number of pieces that each direction of the link had before the current action
   StreamId h2d_, d2h_;
-  Nanos now_;
+  Nanos now_{-1};  // of the last command; the first iteration begins at 0
   Recording recording_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "traces/builder.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool::export_test {
@@ -177,6 +179,82 @@ TEST_CASE("a trace exported as a database of Nsight Systems is the same when it 
   CHECK(trace.data().orders == original.data().orders);
   CHECK(summarize(trace).iterations == 2);
   CHECK(trace.data().meta.at("device") == "A GPU");
+}
+
+TEST_CASE(
+    "an allocation right behind the mark of an iteration stays in the iteration when it is exported and imported") {
+  TraceBuilder build;
+  for (int step = 0; step < 2; ++step) {
+    build.mark(MarkKind::kIteration, std::to_string(step));
+    const BufferId buffer = build.alloc({.size = 8_B, .address = 0x1000});
+    build.run({.duration = 5_ns}, {});
+    build.free(buffer);
+  }
+  const Trace original = build.finish();
+  for (const auto& [form, read] : std::map<std::string, Read>{{"sqlite", read_nsys}, {"chrome", read_kineto}}) {
+    CAPTURE(form);
+    const Trace second = one_iteration(back(read, form, original), 1);
+    REQUIRE(second.buffers().size() == 1);
+    CHECK_FALSE(second.buffers()[0].born_before);
+    CHECK_FALSE(second.buffers()[0].outlives);
+  }
+}
+
+TEST_CASE("an op at the time 0 behind the mark of an iteration keeps its time when it is exported") {
+  TraceBuilder build;
+  build.mark(MarkKind::kIteration, "0");
+  build.run({.start = 0_ns, .launch = 0_ns, .duration = 5_ns}, {});
+  const Recording recording = recording_of(build.finish());
+  REQUIRE(recording.ops.size() == 1);
+  CHECK(recording.ops[0].launch == 0_ns);
+  REQUIRE(recording.ranges.size() == 1);
+  CHECK(recording.ranges[0].start == 0_ns);
+}
+
+TEST_CASE("a trace with ranges has the same marks however often it is exported as a database and imported again") {
+  const auto marks = [](const Trace& trace) {
+    std::vector<std::tuple<std::uint32_t, MarkKind, std::string>> found;
+    for (const Mark& mark : trace.data().marks) found.emplace_back(mark.step, mark.kind, trace.text(mark.name));
+    return found;
+  };
+  TraceBuilder build;
+  const auto run = [&] { build.run({.duration = 5_ns}, {}); };
+  for (const char* step : {"0", "1"}) {
+    build.mark(MarkKind::kIteration, step);
+    build.mark(MarkKind::kRangeBegin, "forward");
+    run();
+    build.mark(MarkKind::kRangeEnd, "forward");
+    run();
+  }
+  const Trace first = back(read_nsys, "sqlite", build.finish());
+  const Trace second = back(read_nsys, "sqlite", first), third = back(read_nsys, "sqlite", second);
+  CHECK(summarize(first).iterations == 2);
+  CHECK(marks(first).size() == 10);  // of each iteration: the iteration, and two ends of two ranges
+  CHECK(marks(second) == marks(first));
+  CHECK(marks(third) == marks(first));
+}
+
+TEST_CASE("lanes without a number in their name get numbers that no other lane has") {
+  const auto numbers = [](const std::vector<std::string>& lanes) {
+    Recording recording;
+    recording.lanes = lanes;
+    return lane_numbers(recording);
+  };
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(numbers({"7", "1:7", "default", "8"}) == Numbers{7, 7, 2, 8});
+  CHECK(numbers({"2", "b", "c"}) == Numbers{2, 1, 3});
+  CHECK(numbers({"7", "0:7", "-1", "copy:7"}) == Numbers{7, 1, 2, 3});
+}
+
+TEST_CASE("a timeline names each stream in the process of its device") {
+  TraceBuilder build{{"0:7", "1:7", "unused"}};
+  for (const char* stream : {"0:7", "1:7", "0:7"}) build.run({.stream = build.stream(stream), .duration = 5_ns}, {});
+  const nlohmann::json timeline = nlohmann::json::parse(written("chrome", build.finish()));
+  std::map<std::pair<int, int>, std::string> names, expected{{{0, 7}, "stream 0:7"}, {{1, 7}, "stream 1:7"}};
+  for (const nlohmann::json& event : timeline["traceEvents"])
+    if (event["name"] == "thread_name")
+      names[{event["pid"].get<int>(), event["tid"].get<int>()}] = event["args"]["name"].get<std::string>();
+  CHECK(names == expected);
 }
 
 TEST_CASE("a trace exported as a timeline is read as output of torch.profiler, with the same ops and addresses") {

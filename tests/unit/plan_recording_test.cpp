@@ -1,6 +1,7 @@
 // A simulated run, exported like a recorded one.
 #include "simulator/export/plan_recording.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "traces/export/recording.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/iteration.hpp"
 
 namespace tidepool::plan_recording_test {
 
@@ -108,6 +110,24 @@ TEST_CASE("a recording has the simulation's times of copies that slow each other
   CHECK(ends(1'000'000, 1'000'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1010_ns}});
   CHECK(ends(500'000, 500'000) == Ends{{"d2h", 2010_ns}, {"h2d", 2010_ns}});
   CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w is in by 1010 ns
+}
+
+TEST_CASE("allocations of an iteration of a plan are in this iteration of its exported database") {
+  const Trace trace = tests::chain_trace(3);
+  PlanFile file;
+  file.trace_hash = trace.hash();
+  file.spec = {
+      .pool = "best-fit", .policy = "none", .capacity = kNoLimit, .machine = tests::byte_per_nano(), .iterations = 2};
+  file.plan = simulate(trace, file.spec, true).realised;
+  const Trace again = read_nsys(Input{"plan", find_exporter("sqlite").write_recording(recording_of(trace, file))});
+  for (std::size_t i = 0; i < 2; ++i) {
+    CAPTURE(i);
+    const auto allocations = [](const Trace& in) {
+      return std::count_if(in.steps().begin(), in.steps().end(),
+                           [](const Step& step) { return step.kind == StepKind::kAlloc; });
+    };
+    CHECK(allocations(one_iteration(again, i)) == allocations(trace) + (i == 0 ? 1 : 0));  // x_0 is allocated once
+  }
 }
 
 TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of this allocator") {

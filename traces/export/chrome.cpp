@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
@@ -23,7 +28,7 @@ std::string quoted(const std::string& text) { return json_text(nlohmann::json(te
 
 class ChromeWriter {
  public:
-  explicit ChromeWriter(const Recording& recording) : recording_{recording} {}
+  explicit ChromeWriter(const Recording& recording) : recording_{recording}, lanes_{lane_numbers(recording)} {}
 
   std::string run() {
     put("{{\"schemaVersion\": 1, \"displayTimeUnit\": \"ns\", \"deviceProperties\": [");
@@ -32,9 +37,11 @@ class ChromeWriter {
     put("], \"traceEvents\": [\n{{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": {}, \"tid\": 0, \"args\": "
         "{{\"name\": \"host\"}}}}",
         kHost);
-    for (std::size_t i = 0; i < recording_.lanes.size(); ++i)
-      put(",\n{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 0, \"tid\": {}, \"args\": {{\"name\": {}}}}}",
-          lane_number(recording_, StreamId{i}), quoted("stream " + recording_.lanes[i]));
+    std::set<std::pair<std::uint16_t, StreamId>> used;
+    for (const RecordedOp& op : recording_.ops) used.emplace(op.device, op.stream);
+    for (const auto& [on, lane] : used)
+      put(",\n{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": {}, \"tid\": {}, \"args\": {{\"name\": {}}}}}", on,
+          lanes_[lane.index()], quoted("stream " + recording_.lanes[lane.index()]));
     for (const RecordedRange& range : recording_.ranges)
       put(",\n{{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": {}, \"pid\": {}, \"tid\": 1, \"ts\": {}, "
           "\"dur\": {}, "
@@ -59,7 +66,7 @@ class ChromeWriter {
     const char* category = op.kind == OpKind::kCopy     ? "gpu_memcpy"
                            : op.kind == OpKind::kMemset ? "gpu_memset"
                                                         : "kernel";
-    const std::int64_t lane = lane_number(recording_, op.stream);
+    const std::int64_t lane = lanes_[op.stream.index()];
     put(",\n{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": {}, \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}, "
         "\"args\": "
         "{{\"device\": {}, \"stream\": {}, \"correlation\": {}}}}}",
@@ -97,6 +104,7 @@ class ChromeWriter {
   }
 
   const Recording& recording_;
+  const std::vector<std::int64_t> lanes_;  // numbers
   fmt::memory_buffer out_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "traces/lines.hpp"
@@ -32,10 +33,10 @@ class Recorder {
       if (buffer.born_before) recording_.existing.push_back(event(RecordedAction::kAlloc, buffer));
     std::size_t mark = 0;
     for (std::size_t i = 0; i < data.steps.size(); ++i) {
-      for (; mark < data.marks.size() && data.marks[mark].step <= i; ++mark) pass(data.marks[mark]);
+      for (; mark < data.marks.size() && data.marks[mark].step <= i; ++mark) pass(mark);
       step(data.steps[i]);
     }
-    for (; mark < data.marks.size(); ++mark) pass(data.marks[mark]);
+    for (; mark < data.marks.size(); ++mark) pass(mark);
     now_ += Nanos{1};
     for (const std::size_t open : open_) recording_.ranges[open].end = now_;
     if (iteration_) recording_.ranges[*iteration_].end = now_;
@@ -52,6 +53,7 @@ class Recorder {
     if (step.kind == StepKind::kRun) return run(trace_.op(OpId{step.id}));
     if (step.kind == StepKind::kForget) return;
     now_ += Nanos{1};
+    at_mark_ = false;
     recording_.memory.push_back(event(step.kind == StepKind::kAlloc ? RecordedAction::kAlloc : RecordedAction::kFree,
                                       trace_.buffer(BufferId{step.id})));
   }
@@ -60,21 +62,25 @@ class Recorder {
     RecordedOp made{std::string{trace_.text(op.name)}, op.kind, op.stream, devices_[op.stream.index()], {}, {}, {}};
     Nanos& free = free_[op.stream.index()];
     made.duration = op.duration;
-    const Nanos after = now_ + Nanos{1};
+    const Nanos after = at_mark_ ? now_ : now_ + Nanos{1};
     made.launch = std::max(op.launch >= Nanos{} ? op.launch : op.start >= Nanos{} ? op.start : free, after);
     made.start = op.start >= Nanos{} ? op.start : std::max(free, made.launch);
     free = made.start + made.duration;
     now_ = made.launch;
+    at_mark_ = false;
     recording_.ops.push_back(std::move(made));
   }
 
-  void pass(const Mark& mark) {
+  void pass(std::size_t index) {
+    const Mark& mark = trace_.data().marks[index];
     const std::string name{trace_.text(mark.name)};
     const Nanos at = now_ + Nanos{1};
     if (mark.kind == MarkKind::kIteration) {
       if (iteration_) recording_.ranges[*iteration_].end = at;
+      iteration_.reset();
+      if (has_range(index)) return;
       iteration_ = recording_.ranges.size();
-      recording_.ranges.push_back({is_number(name) ? "ProfilerStep#" + name : name, at, at});
+      recording_.ranges.push_back({iteration_name(name), at, at});
     } else if (mark.kind == MarkKind::kRangeBegin) {
       open_.push_back(recording_.ranges.size());
       recording_.ranges.push_back({name, at, at});
@@ -85,17 +91,31 @@ class Recorder {
       recording_.ranges[*same].end = at;
       open_.erase(std::next(same).base());
     }
+    now_ = at;
+    at_mark_ = true;
   }
 
-  static bool is_number(const std::string& name) { return parse_whole(name).has_value(); }
+  static std::string iteration_name(const std::string& name) {
+    return parse_whole(name) ? "ProfilerStep#" + name : name;
+  }
+
+  /// Whether the mark of an iteration was read from a range, which begins at the next mark: the range stands for both.
+  bool has_range(std::size_t index) const {
+    const std::vector<Mark>& marks = trace_.data().marks;
+    if (index + 1 == marks.size()) return false;
+    const Mark &iteration = marks[index], &next = marks[index + 1];
+    return next.kind == MarkKind::kRangeBegin && next.step == iteration.step &&
+           trace_.text(next.name) == iteration_name(std::string{trace_.text(iteration.name)});
+  }
 
   const Trace& trace_;
   Recording recording_;
-  Nanos now_{-1};
+  Nanos now_{-1};                         // of the last step or mark
+  bool at_mark_ = false;                  // whether that is a mark: an op may be launched at its time
   std::vector<Nanos> free_;               // by stream
   std::vector<std::uint16_t> devices_;    // by stream: as its name says, or that of the buffers allocated for it
   std::vector<std::size_t> open_;         // ranges that have not ended
-  std::optional<std::size_t> iteration_;  // range of the current iteration
+  std::optional<std::size_t> iteration_;  // range of the current iteration, if only its mark tells of it
 };
 
 }  // namespace
@@ -114,12 +134,27 @@ std::vector<RecordedBlock> live_at_end(const Recording& recording) {
   return blocks;
 }
 
-std::int64_t lane_number(const Recording& recording, StreamId lane) {
-  const std::string_view name = recording.lanes[lane.index()];
-  const std::size_t colon = name.find(':');
-  const std::optional<std::int64_t> number =
-      parse_whole(colon == std::string_view::npos ? name : name.substr(colon + 1));
-  return number && *number >= 0 ? *number : static_cast<std::int64_t>(lane.index());
+std::vector<std::int64_t> lane_numbers(const Recording& recording) {
+  constexpr std::int64_t kNone = -1;
+  std::vector<std::int64_t> numbers(recording.lanes.size(), kNone);
+  std::set<std::pair<std::int64_t, std::int64_t>> named;  // device, number
+  std::set<std::int64_t> taken;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string_view name = recording.lanes[i];
+    const std::size_t colon = name.find(':');
+    const bool bare = colon == std::string_view::npos;
+    const std::optional<std::int64_t> device = bare ? 0 : parse_whole(name.substr(0, colon));
+    const std::optional<std::int64_t> number = parse_whole(bare ? name : name.substr(colon + 1));
+    if (!device || !number || *number < 0 || !named.emplace(*device, *number).second) continue;
+    numbers[i] = *number;
+    taken.insert(*number);
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] != kNone) continue;
+    numbers[i] = static_cast<std::int64_t>(i);
+    while (!taken.insert(numbers[i]).second) ++numbers[i];
+  }
+  return numbers;
 }
 
 void require_addresses(const Recording& recording) {

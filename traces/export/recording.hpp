@@ -51,16 +51,19 @@ struct Recording {
 };
 
 /// The recording in a trace. Missing times are made up and keep the order: an op starts when its stream is free, is
-/// launched when it starts, and memory is allocated and freed 1 ns after the step before. A recorded launch that is not
-/// later than the step before is moved to 1 ns after that.
+/// launched when it starts, and memory is allocated and freed 1 ns after the step or mark before. A mark is 1 ns after
+/// the step or mark before. A recorded launch that is not later than the step before is moved to 1 ns after that, and
+/// one before the mark that precedes it to this mark. An iteration becomes a range, unless a range of the same name
+/// begins at the next mark: then it was read from this range.
 Recording recording_of(const Trace& trace);
 
 /// Blocks that are live at the end, by device and address: existing and allocated ones, without those that were freed.
 /// Addresses must be known.
 std::vector<RecordedBlock> live_at_end(const Recording& recording);
 
-/// The number of a lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane.
-std::int64_t lane_number(const Recording& recording, StreamId lane);
+/// The number of each lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane or
+/// the next number that no lane has. Two lanes of a device have different numbers.
+std::vector<std::int64_t> lane_numbers(const Recording& recording);
 
 /// @throws InputError  "2 of the allocations and frees have no address, which this form needs; ...", if some lack
 ///                     theirs

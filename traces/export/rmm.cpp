@@ -13,6 +13,7 @@ namespace {
 /// One row for each allocation and free. A buffer that existed before and is never freed has no row in such a log.
 std::string to_rmm(const Recording& recording) {
   require_addresses(recording);
+  const std::vector<std::int64_t> lanes = lane_numbers(recording);
   fmt::memory_buffer out;
   fmt::format_to(std::back_inserter(out), "Thread,Time,Action,Pointer,Size,Stream\n");
   for (const RecordedBlock& event : recording.memory) {
@@ -26,7 +27,7 @@ std::string to_rmm(const Recording& recording) {
     fmt::format_to(std::back_inserter(out), "1,{:02}:{:02}:{:02}.{:06},{},{:#x},{},{}\n", seconds / 3600,
                    seconds / 60 % 60, seconds % 60, of_day % 1'000'000,
                    event.action == RecordedAction::kAlloc ? "allocate" : "free", event.address, event.size.count(),
-                   lane_number(recording, event.stream));
+                   lanes[event.stream.index()]);
   }
   return fmt::to_string(out);
 }

@@ -78,7 +78,8 @@ class Insert {
 
 class DatabaseWriter {
  public:
-  explicit DatabaseWriter(const Recording& recording) : recording_{recording}, database_{open(), sqlite3_close} {
+  explicit DatabaseWriter(const Recording& recording)
+      : recording_{recording}, lanes_{lane_numbers(recording)}, database_{open(), sqlite3_close} {
     execute(kTables);
   }
 
@@ -126,7 +127,7 @@ class DatabaseWriter {
     return entry->second;
   }
 
-  std::int64_t lane(StreamId stream) const { return lane_number(recording_, stream); }
+  std::int64_t lane(StreamId stream) const { return lanes_[stream.index()]; }
 
   void write_ops() {
     Insert strings{database_.get(), "StringIds", 2}, kernels{database_.get(), "CUPTI_ACTIVITY_KIND_KERNEL", 9},
@@ -190,6 +191,7 @@ class DatabaseWriter {
   }
 
   const Recording& recording_;
+  const std::vector<std::int64_t> lanes_;  // numbers
   std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_;
   std::map<std::string, std::int64_t> strings_;
   std::optional<Insert> calls_;

@@ -44,7 +44,7 @@ struct DeviceHistory {
 class SnapshotWriter {
  public:
   explicit SnapshotWriter(const Recording& recording)
-      : recording_{recording}, live_{live_at_end(recording)}, devices_(1) {
+      : recording_{recording}, lanes_{lane_numbers(recording)}, live_{live_at_end(recording)}, devices_(1) {
     for (const RecordedBlock& block : recording.existing) history(block);
     for (const RecordedBlock& event : recording.memory) history(event).events.push_back(&event);
     for (const RecordedBlock& block : live_) history(block).live.push_back(&block);
@@ -112,7 +112,7 @@ class SnapshotWriter {
       out_.entry("address", segment.address);
       out_.entry("total_size", segment.size);
       for (const char* key : {"allocated_size", "active_size", "requested_size"}) out_.entry(key, allocated);
-      out_.entry("stream", lane_number(recording_, segment.stream));
+      out_.entry("stream", lanes_[segment.stream.index()]);
       out_.entry("segment_type", "large");
       out_.text("segment_pool_id");
       out_.pair(0, 0);
@@ -162,7 +162,7 @@ class SnapshotWriter {
     out_.entry("action", action);
     out_.entry("addr", event.address);
     out_.entry("size", event.size.count());
-    out_.entry("stream", lane_number(recording_, event.stream));
+    out_.entry("stream", lanes_[event.stream.index()]);
     out_.entry("time_us", std::max(event.time.count() / 1000, 0L));
     out_.text("frames");
     out_.begin_list();
@@ -178,6 +178,7 @@ class SnapshotWriter {
   }
 
   const Recording& recording_;
+  const std::vector<std::int64_t> lanes_;  // numbers
   std::vector<RecordedBlock> live_;  // at the end, by device and address
   std::vector<DeviceHistory> devices_;
   PickleWriter out_;
