@@ -1,6 +1,8 @@
 #include "simulator/export/plan_recording.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/order/ordered_step.hpp"
+#include "simulator/pools/caching_pool.hpp"
 #include "traces/error.hpp"
 #include "traces/export/exporter.hpp"
 
@@ -28,6 +31,10 @@ class PlanRecorder {
     recording_.lanes.insert(recording_.lanes.end(), {"h2d", "d2h"});
     recording_.meta = {{"source", "simulated"}, {"pool", file.spec.pool.text}, {"policy", file.spec.policy.text},
                        {"time", "simulated"},   {"trace", file.trace_hash},    {"device", file.spec.machine.name}};
+    const Spec& pool = file.spec.pool;
+    const bool expandable = pool.name == "pytorch-expandable";
+    if (!expandable && pool.name != "pytorch") return;
+    recording_.meta["allocator_conf"] = caching_conf({pool.name, caching_options(), pool.options}, expandable);
   }
 
   Recording run() {
@@ -53,8 +60,8 @@ class PlanRecorder {
       case Verb::kRelease:
         return segment(action, action.subject == 0 ? RecordedAction::kSegmentFree : RecordedAction::kSegmentUnmap);
       case Verb::kScratch:
-        scratch_.push_back({action.offset, action.size});
-        return memory(RecordedAction::kAlloc, scratch_.back(), VersionId{action.subject});
+        scratch_.push_back({{action.offset, action.size}, VersionId{action.subject}});
+        return memory(RecordedAction::kAlloc, scratch_.back().place, scratch_.back().version);
       case Verb::kRun:
         return run(OpId{action.subject});
       case Verb::kNext:
@@ -83,13 +90,18 @@ class PlanRecorder {
     bool operator==(const Place&) const = default;
   };
 
+  struct Scratch {
+    Place place;
+    VersionId version;
+  };
+
   void run(OpId id) {
     const Op& op = trace_.op(id);
     const Nanos end = timeline_.done(op.stream);
     recording_.ops.push_back(
         {std::string{trace_.text(op.name)}, op.kind, op.stream, 0, issued(), end - op.duration, op.duration});
-    for (const Place& place : std::exchange(scratch_, {}))
-      memory(RecordedAction::kFree, place, trace_.made(id).front());
+    for (const Scratch& scratch : std::exchange(scratch_, {}))
+      memory(RecordedAction::kFree, scratch.place, scratch.version);
     // An update in place takes over the place of the old version: nothing is allocated or freed.
     for (const VersionId made : trace_.made(id)) {
       const VersionId parent = trace_.version(made).parent;
@@ -169,10 +181,22 @@ class PlanRecorder {
     const Buffer& buffer = trace_.buffer(trace_.version(v).buffer);
     recording_.memory.push_back({action, now_, place.offset == kNoAddress ? -1 : kSimulatedBase + place.offset.count(),
                                  trace_.size(v), 0, buffer.stream, std::string{trace_.text(buffer.name)}});
+    if (action != RecordedAction::kAlloc) return;
+    for (const std::size_t segment : std::exchange(unclaimed_, {})) {
+      recording_.memory[segment].stream = buffer.stream;
+      reserved_for_[Bytes{recording_.memory[segment].address - kSimulatedBase}] = buffer.stream;
+    }
   }
 
+  /// Memory that is reserved is for the stream of the request that follows; memory that is given back was for the
+  /// stream of the segment or pages at its address.
   void segment(const Action& action, RecordedAction kind) {
-    recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, StreamId{0}, ""});
+    StreamId stream{0};
+    if (action.verb == Verb::kReserve)
+      unclaimed_.push_back(recording_.memory.size());
+    else if (const auto above = reserved_for_.upper_bound(action.offset); above != reserved_for_.begin())
+      stream = std::prev(above)->second;
+    recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, stream, ""});
   }
 
   /// Begins an iteration 1 ns after what is before it and 1 ns before what follows.
@@ -189,7 +213,9 @@ class PlanRecorder {
   std::vector<VersionState> states_;
   Timeline timeline_;
   std::vector<std::optional<Place>> places_;  // by version: the last recorded place
-  std::vector<Place> scratch_;                // scratch places of the next run
+  std::vector<Scratch> scratch_;              // scratch places of the next run
+  std::map<Bytes, StreamId> reserved_for_;    // by address of a segment or pages: the stream that they are for
+  std::vector<std::size_t> unclaimed_;        // segments and pages, as indices in the recording, of the next request
   struct DisturbedCopy {
     std::size_t op;  // index in the recording
     Direction direction;

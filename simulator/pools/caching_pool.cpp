@@ -1,6 +1,7 @@
 #include "simulator/pools/caching_pool.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <charconv>
@@ -109,6 +110,19 @@ CachingConfig caching_config(const std::string& owner, const Options& options, b
   if (config.garbage_collection_threshold < 0 || config.garbage_collection_threshold >= 1)
     reader.refuse("garbage_collection_threshold", "0 or more and less than 1");
   return config;
+}
+
+std::string caching_conf(const Options& options, bool expandable) {
+  std::vector<std::string> settings;
+  if (expandable) settings.emplace_back("expandable_segments:True");
+  for (const OptionInfo& option : caching_options()) {
+    const std::string& value = options.word(option.name);
+    if (value == option.default_value) continue;
+    settings.push_back(option.unit == "bytes"
+                           ? fmt::format("{}_mb:{}", option.name, options.bytes(option.name) / kMebibyte)
+                           : fmt::format("{}:{}", option.name, value));
+  }
+  return fmt::format("{}", fmt::join(settings, ","));
 }
 
 }  // namespace tidepool

@@ -20,6 +20,10 @@ std::vector<OptionInfo> caching_options();
 ///                     value for ">" also replaced the value of the last size.
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
 
+/// The caching_options() that differ from their defaults as text for PYTORCH_CUDA_ALLOC_CONF, as in
+/// "expandable_segments:True,max_split_size_mb:64".
+std::string caching_conf(const Options& options, bool expandable);
+
 /// A request of one stream does not get a block of another stream. Every use of a block by another stream counts as
 /// recorded (torch.Tensor.record_stream); without times (`tidepool pack`), such blocks are free at once. The garbage
 /// collector's threshold is a share of the capacity; in PyTorch it is a share of the memory fraction, which the user

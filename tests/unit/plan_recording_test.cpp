@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "simulator/audit/snapshot_audit.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -19,6 +22,7 @@
 #include "traces/export/recording.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/import/torch_snapshot.hpp"
 #include "traces/iteration.hpp"
 
 namespace tidepool::plan_recording_test {
@@ -112,6 +116,33 @@ TEST_CASE("a recording has the simulation's times of copies that slow each other
   CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w is in by 1010 ns
 }
 
+TEST_CASE("a scratch place is freed with the size of the output that it was allocated for") {
+  // op0 makes a and b. a is dropped, and op0 runs again while b is resident.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 4096_B}), b = build.alloc({.size = 512_B});
+  const std::vector<VersionId> made = build.run({.duration = 10_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
+  build.run({.duration = 10_ns}, {{a}, {b}});
+  const Trace trace = build.finish();
+  PlanFile file;
+  file.trace_hash = trace.hash();
+  file.spec = {
+      .pool = "best-fit(alignment=1B)", .policy = "none", .capacity = kNoLimit, .machine = tests::byte_per_nano()};
+  file.plan = tests::PlanWriter{trace}
+                  .alloc(made[0], 0_B)
+                  .alloc(made[1], 4096_B)
+                  .run(OpId{0})
+                  .drop(made[0])
+                  .alloc(made[0], 0_B)
+                  .scratch(made[1], 8192_B)
+                  .run(OpId{0})
+                  .run(OpId{1})
+                  .plan();
+  std::vector<std::pair<RecordedAction, Bytes>> scratch;
+  for (const RecordedBlock& event : recording_of(trace, file).memory)
+    if (event.address == kSimulatedBase + 8192) scratch.emplace_back(event.action, event.size);
+  CHECK(scratch == std::vector{std::pair{RecordedAction::kAlloc, 512_B}, std::pair{RecordedAction::kFree, 512_B}});
+}
+
 TEST_CASE("allocations of an iteration of a plan are in this iteration of its exported database") {
   const Trace trace = tests::chain_trace(3);
   PlanFile file;
@@ -130,6 +161,66 @@ TEST_CASE("allocations of an iteration of a plan are in this iteration of its ex
   }
 }
 
+TEST_CASE("an exported snapshot has the mapped pages of each stream, and the audit agrees with all its addresses") {
+  TraceBuilder build{{"7", "8"}};
+  const auto use = [&](const char* on, Bytes size) {
+    const StreamId stream = build.stream(on);
+    const BufferId buffer = build.alloc({.size = size, .stream = stream});
+    build.run({.stream = stream, .duration = 10_ns}, {{buffer, Access::kWrite}});
+    return buffer;
+  };
+  use("7", 30_MiB);
+  use("8", 5_MiB);
+  use("8", 400_B);
+  build.free(use("7", 50_MiB));
+  const Trace trace = build.finish();
+  for (const char* pool : {"pytorch", "pytorch-expandable", "pytorch-expandable(large_segment_size=32MiB)"}) {
+    CAPTURE(pool);
+    const Recording recording = recording_of(trace, plan_of(trace, pool, "none", kNoLimit));
+    const TorchSnapshot snapshot = parse_torch_snapshot(find_exporter("torch-snapshot").write_recording(recording));
+    const DeviceAudit audit = audit_snapshot(snapshot, recorded_config(snapshot.settings)).total();
+    CHECK(audit.exact());
+    CHECK(audit.matched == 4);
+    std::vector<std::tuple<std::int64_t, Bytes, bool, bool>> segments;  // stream, size, small, expandable
+    for (const SnapshotSegment& segment : snapshot.segments)
+      segments.emplace_back(segment.stream, segment.size, segment.small, segment.expandable);
+    std::sort(segments.begin(), segments.end());
+    using Segments = decltype(segments);
+    if (pool == std::string{"pytorch"}) {
+      CHECK(snapshot.settings.conf == "");
+      CHECK(segments == Segments{{7, 30_MiB, false, false},
+                                 {7, 50_MiB, false, false},
+                                 {8, 2_MiB, true, false},
+                                 {8, 20_MiB, false, false}});
+    } else if (pool == std::string{"pytorch-expandable"}) {
+      CHECK(snapshot.settings.conf == "expandable_segments:True");
+      CHECK(segments == Segments{{7, 80_MiB, false, true}, {8, 2_MiB, true, true}, {8, 20_MiB, false, true}});
+    } else {
+      CHECK(snapshot.settings.conf == "expandable_segments:True,large_segment_size_mb:32");
+      CHECK(segments == Segments{{7, 96_MiB, false, true}, {8, 2_MiB, true, true}, {8, 32_MiB, false, true}});
+    }
+  }
+}
+
+TEST_CASE("an exported snapshot has the pages that are mapped at the end, not those that were unmapped") {
+  Recording recording;
+  recording.lanes = {"0"};
+  const auto pages = [&](RecordedAction action, std::int64_t address, Bytes size) {
+    recording.memory.push_back({action, {}, address, size, 0, StreamId{0}, ""});
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  pages(RecordedAction::kSegmentMap, 40 * kMiB, 20_MiB);
+  pages(RecordedAction::kSegmentMap, 0, 40_MiB);  // with the 20 MiB above: one segment
+  pages(RecordedAction::kSegmentUnmap, 20 * kMiB, 20_MiB);
+  pages(RecordedAction::kSegmentMap, 60 * kMiB, 20_MiB);
+  const TorchSnapshot snapshot = parse_torch_snapshot(find_exporter("torch-snapshot").write_recording(recording));
+  REQUIRE(snapshot.segments.size() == 2);
+  CHECK(snapshot.segments[0].address == 0);
+  CHECK(snapshot.segments[0].size == 20_MiB);
+  CHECK(snapshot.segments[1].address == 40 * kMiB);
+  CHECK(snapshot.segments[1].size == 40_MiB);
+}
+
 TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of this allocator") {
   const ScratchFolder scratch;
   const std::string trace = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/resnet50.tide";
@@ -139,9 +230,10 @@ TEST_CASE("the audit of PyTorch's allocator agrees with every address of an expo
     CHECK(result.code == 0);
     return result.out;
   };
-  for (const char* policy : {"none", "dtr"}) {
-    CAPTURE(policy);
-    run({"simulate", trace, "--pool", "pytorch", "--policy", policy, "--capacity",
+  for (const auto& [pool, policy] : {std::pair{"pytorch", "none"}, std::pair{"pytorch", "dtr"},
+                                     std::pair{"pytorch-expandable", "none"}, std::pair{"pytorch-expandable", "dtr"}}) {
+    CAPTURE(pool, policy);
+    run({"simulate", trace, "--pool", pool, "--policy", policy, "--capacity",
          policy == std::string{"none"} ? "none" : "0.8x", "--plan-out", scratch.file("run.plan"), "--json"});
     run({"export", scratch.file("run.plan"), "--trace", trace, "--to", "torch-snapshot", "-o",
          scratch.file("run.pickle")});

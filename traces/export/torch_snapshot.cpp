@@ -1,5 +1,6 @@
 // The allocations of a run as PyTorch's allocator would have recorded them, for https://pytorch.org/memory_viz.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,11 +12,69 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // the size of PyTorch's segments for small blocks
+constexpr std::int64_t kSmallSegment = std::int64_t{2} << 20;  // of PyTorch: segments and pages for small blocks
+constexpr std::int64_t kFarApart = kSmallSegment;
 
 struct Segment {
   std::int64_t address = 0, size = 0;
   StreamId stream;
+  bool small = false, expandable = false;
+
+  std::int64_t end() const { return address + size; }
+};
+
+/// The memory that is reserved at the moment, by address. Pages are joined with adjacent ones of their stream and kind.
+class ReservedMemory {
+ public:
+  void follow(const RecordedBlock& event) {
+    switch (event.action) {
+      case RecordedAction::kSegmentAlloc:
+      case RecordedAction::kSegmentMap:
+        return add({event.address, event.size.count(), event.stream, event.size.count() <= kSmallSegment,
+                    event.action == RecordedAction::kSegmentMap});
+      case RecordedAction::kSegmentFree:
+      case RecordedAction::kSegmentUnmap:
+        return take(event.address, event.address + event.size.count());
+      default:
+        return;
+    }
+  }
+
+  const std::map<std::int64_t, Segment>& segments() const { return segments_; }
+
+ private:
+  void add(Segment added) {
+    auto next = segments_.lower_bound(added.address);
+    if (next != segments_.end() && joins(added, next->second)) {
+      added.size += next->second.size;
+      next = segments_.erase(next);
+    }
+    if (next != segments_.begin() && joins(std::prev(next)->second, added))
+      std::prev(next)->second.size += added.size;
+    else
+      segments_.insert_or_assign(added.address, added);
+  }
+
+  static bool joins(const Segment& low, const Segment& high) {
+    return low.expandable && high.expandable && low.end() == high.address && low.stream == high.stream &&
+           low.small == high.small;
+  }
+
+  void take(std::int64_t first, std::int64_t end) {
+    auto piece = segments_.upper_bound(first);
+    if (piece != segments_.begin() && std::prev(piece)->second.end() > first) --piece;
+    while (piece != segments_.end() && piece->first < end) {
+      Segment below = piece->second, above = below;
+      piece = segments_.erase(piece);
+      below.size = first - below.address;
+      above.size = above.end() - end;
+      above.address = end;
+      if (below.size > 0) segments_[below.address] = below;
+      if (above.size > 0) segments_[above.address] = above;
+    }
+  }
+
+  std::map<std::int64_t, Segment> segments_;
 };
 
 const char* word_of(RecordedAction action) {
@@ -62,8 +121,10 @@ class SnapshotWriter {
     out_.end_list();
     out_.text("allocator_settings");
     out_.begin_dict();
-    const auto conf = recording_.meta.find("allocator_conf");
-    out_.entry("PYTORCH_CUDA_ALLOC_CONF", conf == recording_.meta.end() ? "" : conf->second);
+    const auto found = recording_.meta.find("allocator_conf");
+    const std::string conf = found == recording_.meta.end() ? "" : found->second;
+    out_.entry("PYTORCH_CUDA_ALLOC_CONF", conf);
+    out_.entry("expandable_segments", conf.find("expandable_segments:True") != std::string::npos);
     out_.end_dict();
     out_.end_dict();
     return out_.finish();
@@ -78,22 +139,19 @@ class SnapshotWriter {
   /// Segments that are reserved at the end. A live block at most kFarApart behind the end of a segment extends it; any
   /// other block outside of all segments begins a new one.
   static std::vector<Segment> segments(const DeviceHistory& device) {
-    std::map<std::int64_t, Segment> reserved;  // by address
-    for (const RecordedBlock* event : device.events) {
-      if (event->action == RecordedAction::kSegmentAlloc)
-        reserved.insert_or_assign(event->address, Segment{event->address, event->size.count(), event->stream});
-      if (event->action == RecordedAction::kSegmentFree) reserved.erase(event->address);
-    }
+    ReservedMemory reserved;
+    for (const RecordedBlock* event : device.events) reserved.follow(*event);
     std::vector<Segment> all;
-    auto next = reserved.begin();
+    auto next = reserved.segments().begin();
+    const auto last = reserved.segments().end();
     for (const RecordedBlock* block : device.live) {
-      while (next != reserved.end() && next->first <= block->address) all.push_back((next++)->second);
+      while (next != last && next->first <= block->address) all.push_back((next++)->second);
       const std::int64_t end = block->address + block->size.count();
-      if (all.empty() || block->address - (all.back().address + all.back().size) > kFarApart)
+      if (all.empty() || block->address - all.back().end() > kFarApart)
         all.push_back({block->address, 0, block->stream});
       all.back().size = std::max(all.back().size, end - all.back().address);
     }
-    for (; next != reserved.end(); ++next) all.push_back(next->second);
+    for (; next != last; ++next) all.push_back(next->second);
     return all;
   }
 
@@ -101,7 +159,7 @@ class SnapshotWriter {
     const DeviceHistory& device = devices_[number];
     auto block = device.live.begin();
     for (const Segment& segment : segments(device)) {
-      const std::int64_t end = segment.address + segment.size;
+      const std::int64_t end = segment.end();
       const auto inside = [&](const auto& at) {
         return at != device.live.end() && (*at)->address < std::max(end, segment.address + 1);
       };
@@ -113,10 +171,10 @@ class SnapshotWriter {
       out_.entry("total_size", segment.size);
       for (const char* key : {"allocated_size", "active_size", "requested_size"}) out_.entry(key, allocated);
       out_.entry("stream", lanes_[segment.stream.index()]);
-      out_.entry("segment_type", "large");
+      out_.entry("segment_type", segment.small ? "small" : "large");
       out_.text("segment_pool_id");
       out_.pair(0, 0);
-      out_.entry("is_expandable", false);
+      out_.entry("is_expandable", segment.expandable);
       write_no_frames();
       out_.text("blocks");
       out_.begin_list();
@@ -179,7 +237,7 @@ class SnapshotWriter {
 
   const Recording& recording_;
   const std::vector<std::int64_t> lanes_;  // numbers
-  std::vector<RecordedBlock> live_;  // at the end, by device and address
+  std::vector<RecordedBlock> live_;        // at the end, by device and address
   std::vector<DeviceHistory> devices_;
   PickleWriter out_;
 };
