@@ -102,7 +102,7 @@ void print_json(const Packing& packing, const std::string& pool, Bytes capacity)
     object["message"] = packing.message;
   }
   if (capacity != kNoLimit) object["capacity_bytes"] = capacity.count();
-  for (const Count& count : packing.counts) object["counts"][std::string{count.name}] = count.value;
+  for (const Count& count : packing.count_sums()) object["counts"][std::string{count.name}] = count.value;
   fmt::print("{}\n", json_text(object));
 }
 
@@ -118,7 +118,7 @@ void print_text(const Packing& packing, const std::string& pool) {
                         packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")
           : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
   fmt::print("{:<20}  {}; {} in {}{}\n", pool, place, counted(packing.events, "event"), to_text(packing.wall), rate);
-  for (const Count& count : packing.counts) fmt::print("{:<20}  {} {}\n", "", grouped(count.value), count.name);
+  for (const Count& count : packing.count_sums()) fmt::print("{:<20}  {} {}\n", "", grouped(count.value), count.name);
 }
 
 void write_layout(const std::string& path, const Packing& packing, const std::string& pool) {

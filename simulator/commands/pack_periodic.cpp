@@ -68,7 +68,7 @@ void print_json(const std::string& path, const Trace& trace, const std::vector<S
       object["replay"] = {
           {"served", result.replay.served}, {"misses", result.replay.misses}, {"overlaps", result.replay.overlaps}};
     for (const SteadyLoop& loop : loops) object["loops"].push_back(to_json(loop));
-    for (const Count& count : result.packing.counts) object["counts"][std::string{count.name}] = count.value;
+    for (const Count& count : result.packing.count_sums()) object["counts"][std::string{count.name}] = count.value;
     fmt::print("{}\n", json_text(object));
   }
 }

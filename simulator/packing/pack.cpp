@@ -101,6 +101,20 @@ double Packing::gap() const {
   return static_cast<double>(height.count()) / static_cast<double>(lower_bound.count()) - 1;
 }
 
+std::vector<Count> Packing::count_sums() const {
+  std::vector<Count> sums;
+  for (const std::vector<Count>& of_device : counts)
+    for (const Count& count : of_device) {
+      const auto known =
+          std::find_if(sums.begin(), sums.end(), [&](const Count& other) { return other.name == count.name; });
+      if (known == sums.end())
+        sums.push_back(count);
+      else
+        known->value += count.value;
+    }
+  return sums;
+}
+
 Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, const PackingLimits& limits,
              std::span<const Bytes> segments) {
   Packing packing;
@@ -108,7 +122,9 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
   packing.proof = "load";
   packing.buffers = static_cast<std::int64_t>(trace.buffers().size());
   std::vector<Block> places(trace.buffers().size());
-  for (std::uint32_t device = 0, devices = device_count(trace); device < devices; ++device) {
+  const std::uint32_t devices = device_count(trace);
+  if (!info.plan) packing.counts.resize(devices);
+  for (std::uint32_t device = 0; device < devices; ++device) {
     const auto which = static_cast<std::uint16_t>(device);
     if (info.plan) {
       const Bytes alignment = planner_alignment(trace, options);
@@ -131,7 +147,7 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     const std::size_t done = place_all(trace, events, *pool, places, extent);
     packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
     packing.events += static_cast<std::int64_t>(done);
-    packing.counts = pool->counts();
+    packing.counts[device] = pool->counts();
     const bool has_segments = memory.most_reserved() > Bytes{};
     packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : extent.top;
     packing.placed += extent.placed;

@@ -27,12 +27,14 @@ struct Packing {
   std::string proof;        ///< proof of the lower bound: "load", ...
   Nanos wall;               ///< wall time in the pool or planner
 
-  std::vector<Count> counts;        ///< Pool::counts(), of the last device
-  std::vector<LayoutFile> layouts;  ///< of a planner for a trace: one for each device with buffers
-  std::vector<Bytes> offsets;       ///< of a planner for an instance, by item
+  std::vector<std::vector<Count>> counts;  ///< of a pool: Pool::counts() by device, none for one without buffers
+  std::vector<LayoutFile> layouts;         ///< of a planner for a trace: one for each device with buffers
+  std::vector<Bytes> offsets;              ///< of a planner for an instance, by item
 
   /// Height over the lower bound, less 1; 0 if there is nothing to place.
   double gap() const;
+  /// The sums of `counts` over the devices.
+  std::vector<Count> count_sums() const;
   /// Whether it is proved that no placement of these lifetimes is lower.
   bool optimal() const { return outcome == Outcome::kOk && addresses && height == lower_bound; }
 };

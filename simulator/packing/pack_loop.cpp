@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/planned_pool.hpp"
@@ -35,6 +34,22 @@ void add(Packing& sum, Packing part) {
   sum.message = std::move(part.message);
 }
 
+std::optional<std::int64_t> count_named(const std::vector<Count>& counts, std::string_view name) {
+  for (const Count& count : counts)
+    if (count.name == name) return count.value;
+  return {};
+}
+
+/// Whether a pool found an iteration on each device with buffers, as long as that of the device's loop.
+bool finds_loops(const Packing& packing, std::span<const SteadyLoop> loops) {
+  for (std::size_t device = 0; device < loops.size(); ++device) {
+    const std::vector<Count>& counts = packing.counts[device];
+    if (!counts.empty() && (loops[device].length == 0 || count_named(counts, "period_events") != loops[device].length))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view to_text(LoopCount count) {
@@ -62,13 +77,11 @@ LoopPacking pack_loop(const Trace& trace, std::span<const SteadyLoop> loops, con
   if (!pool.plan) {
     result.packing = pack(trace, pool, options, limits, segments);
     result.bytes = result.packing.height;
-    std::map<std::string_view, std::int64_t> counts;
-    for (const Count& count : result.packing.counts) counts.emplace(count.name, count.value);
-    if (counts.contains("period_events")) result.period = counts["period_events"];
-    if (result.period && result.period == loops.front().length) {
-      result.bytes = Bytes{counts["counted_bytes"]};
-      result.count = LoopCount::kCounted;
-    }
+    const std::vector<Count> sums = result.packing.count_sums();
+    result.period = count_named(sums, "period_events");
+    if (!result.period || !finds_loops(result.packing, loops)) return result;
+    result.bytes = Bytes{count_named(sums, "counted_bytes").value_or(0)};
+    result.count = LoopCount::kCounted;
     return result;
   }
   result.count = LoopCount::kPlanned;

@@ -16,8 +16,8 @@ namespace tidepool {
 /// The origin of LoopPacking::bytes.
 enum class LoopCount : std::uint8_t {
   kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
-  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if the pool found an
-              ///< iteration as long as that of the first device's loop
+  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if the pool found, on each
+              ///< device with buffers, an iteration as long as that of the device's loop
   kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
 };
 std::string_view to_text(LoopCount count);
@@ -26,8 +26,8 @@ struct LoopPacking {
   Packing packing;  ///< of the circle for a planner, else of the whole recording
   Bytes bytes;
   LoopCount count = LoopCount::kReserved;
-  std::optional<std::int64_t> period;  ///< events of the iteration that the pool found by itself, 0: it found none;
-                                       ///< nothing: the pool looks for none
+  std::optional<std::int64_t> period;  ///< events of the iteration that the pool found by itself, sums over the
+                                       ///< devices, 0: it found none; nothing: the pool looks for none
   LoopReplay replay;                   ///< of a planner's layout over all recorded iterations, sums over the devices
 };
 

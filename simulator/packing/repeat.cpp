@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,15 @@
 namespace tidepool {
 
 Trace repeat_lifetimes(const Trace& trace, int times) {
-  constexpr std::size_t kMost = 50'000'000;
+  constexpr std::int64_t kMost = 50'000'000;
   const std::span<const Buffer> buffers = trace.buffers();
-  if (times < 1 || static_cast<std::size_t>(times) > kMost / (buffers.size() + 1))
+  const std::int64_t staying = std::count_if(
+      buffers.begin(), buffers.end(), [](const Buffer& buffer) { return buffer.born_before && buffer.outlives; });
+  const std::int64_t made = staying + times * (static_cast<std::int64_t>(buffers.size()) - staying);
+  if (times < 1 || times > kMost || made > kMost)
     throw InputError{
-        fmt::format("--iterations: '{}' makes {} buffers; expected at least 1 iteration and at most {} buffers", times,
-                    static_cast<std::int64_t>(times) * static_cast<std::int64_t>(buffers.size()), kMost)};
+        fmt::format("--iterations: '{}' makes {} buffers; expected 1 to {} iterations and at most {} buffers", times,
+                    made, kMost, kMost)};
   TraceBuilder builder{trace.data().streams};
   std::vector<BufferId> now(buffers.size());
   const auto spec = [&](std::size_t id) { return copied(builder, trace, BufferId{id}); };

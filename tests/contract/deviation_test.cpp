@@ -64,7 +64,7 @@ Served serve(const Trace& planned, const Trace& step) {
   write_file(path, layout_text(pack_with(planned, "tide-pool(effort=1)").layouts.at(0)));
   Served served;
   served.packing = pack_with(step, "layout(fallback=64MiB,file=" + path + ")");
-  for (const Count& count : served.packing.counts) {
+  for (const Count& count : served.packing.count_sums()) {
     if (count.name == "planned") served.planned = count.value;
     if (count.name == "fallback") served.fallback = count.value;
     if (count.name == "beyond") served.beyond = count.value;

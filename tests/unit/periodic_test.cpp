@@ -1,9 +1,11 @@
 #include "simulator/packing/periodic.hpp"
 
+#include "simulator/packing/pack_loop.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/planner.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
+#include "tests/refusal.hpp"
 #include "traces/builder.hpp"
 
 namespace tidepool::periodic_test {
@@ -138,6 +140,63 @@ TEST_CASE("a repeated step is a loop of its own length") {
     CHECK(replay.misses == 0);
     CHECK(replay.overlaps == 0);
   }
+}
+
+TEST_CASE("too many iterations, or buffers of all iterations, are refused with their numbers") {
+  TraceBuilder build;
+  for (int i = 0; i < 10; ++i) build.existing({.size = 1_B});  // stay
+  build.free(build.alloc({.size = 1_B}));
+  const Trace step = build.finish();
+  const auto complaint = [&](int times) { return tests::refusal([&] { repeat_lifetimes(step, times); }); };
+  CHECK(complaint(49'999'991) ==
+        "--iterations: '49999991' makes 50000001 buffers; expected 1 to 50000000 iterations and at most 50000000 "
+        "buffers");
+  CHECK(complaint(0) ==
+        "--iterations: '0' makes 10 buffers; expected 1 to 50000000 iterations and at most 50000000 buffers");
+  CHECK(repeat_lifetimes(step, 3).buffers().size() == 13);
+  CHECK_THAT(tests::refusal([] { repeat_lifetimes(TraceBuilder{}.finish(), 50'000'001); }),
+             ContainsSubstring("--iterations: '50000001' makes 0 buffers; "));
+}
+
+namespace {
+
+LoopPacking by_smartpool(const Trace& trace) {
+  const PoolInfo& info = find_pool("smartpool");
+  return pack_loop(trace, find_loops(trace), info, Options{info.name, info.options, {}}, {}, {});
+}
+
+/// 13 iterations, each of which allocates and frees 60 blocks of 1, 2, ... times `least`. SmartPool needs 60 times
+/// `least` for them.
+void add_loop(TraceBuilder& build, Bytes least, std::uint16_t device) {
+  for (int i = 0; i < 13; ++i)
+    for (int block = 1; block <= 60; ++block) build.free(build.alloc({.size = least * block, .device = device}));
+}
+
+}  // namespace
+
+TEST_CASE("bytes as SmartPool's authors count them are added up over the devices") {
+  TraceBuilder build;
+  add_loop(build, 1_KiB, 0);
+  add_loop(build, 1_B, 2);
+  const LoopPacking packing = by_smartpool(build.finish());
+  CHECK(packing.count == LoopCount::kCounted);
+  CHECK(packing.bytes == 60_KiB + 60_B);
+  CHECK(packing.period == 120 + 120);
+}
+
+TEST_CASE("bytes as SmartPool's authors count them are no result if it finds no iteration on a device") {
+  TraceBuilder build;
+  build.free(build.alloc({.size = 100_B}));
+  LoopPacking packing = by_smartpool(build.finish());
+  CHECK(packing.count == LoopCount::kReserved);
+  CHECK(packing.bytes == packing.packing.height);
+  CHECK(packing.period == 0);
+  TraceBuilder two;
+  add_loop(two, 1_KiB, 0);
+  two.free(two.alloc({.size = 100_B, .device = 1}));
+  packing = by_smartpool(two.finish());
+  CHECK(packing.count == LoopCount::kReserved);
+  CHECK(packing.bytes == packing.packing.height);
 }
 
 }  // namespace tidepool::periodic_test
