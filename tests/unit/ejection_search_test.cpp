@@ -34,6 +34,18 @@ TEST_CASE("a piece that fits in no hole takes the place of one that fits elsewhe
   CHECK(tests::fault_of(instance, in_bytes(instance, problem, offsets)).empty());
 }
 
+TEST_CASE("a small piece beside one of 2^55 B is in the way") {
+  // Above the piece of 2^55 B, that of 1 B leaves holes of 1 B below and above it: one of 2 B fits if it moves.
+  constexpr std::int64_t kLarge = std::int64_t{1} << 55;
+  Instance instance;
+  for (const Bytes size : {Bytes{kLarge}, 1_B, 2_B}) instance.add(size, 0, 1);
+  const PackingProblem problem = reduce(instance, Sections{instance});
+  EjectionSearch search{problem};
+  std::vector<std::int64_t> offsets{0, kLarge + 1, -1};
+  REQUIRE(search.run(offsets, kLarge + 3, [](std::uint64_t work) { return work > 1'000'000; }));
+  CHECK(tests::fault_of(instance, in_bytes(instance, problem, offsets)).empty());
+}
+
 TEST_CASE("a search fails at once if a piece, or the end of its fixed place, exceeds the capacity") {
   Instance instance;
   instance.add(5_B, 0, 1);

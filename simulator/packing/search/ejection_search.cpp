@@ -97,7 +97,8 @@ std::int64_t EjectionSearch::cheapest(const PackingProblem::Piece& piece, std::i
         fixed -= problem_->pieces[by_top_[left].piece].fixed >= 0 ? 1 : 0;
       }
       if (fixed > 0) continue;
-      if (entered == left) worth = 0;
+      // Rounding must not make a place with obstacles look free.
+      worth = entered == left ? 0 : std::max(worth, std::numeric_limits<double>::min());
       if (worth > least) continue;
       if (worth < least) equal = 0;
       least = worth;
