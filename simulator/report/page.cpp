@@ -134,7 +134,10 @@ Json describe(const Frontier& frontier) {
     return Json{{"policy", line.policy}, {"pool", line.pool}, {"addresses", line.addresses}, {"cells", cells_of(line)}};
   };
   for (const Line& line : frontier.lines) lines.push_back(line_of(line));
-  for (const Line& line : best_pools(frontier)) best.push_back(line_of(line));
+  for (const Line& line : best_pools(frontier)) {
+    Json& json = best.emplace_back(line_of(line));
+    for (const Cell& cell : line.cells) json["pools"].push_back(cell.pool);
+  }
   for (const Line& line : frontier.bounds) bounds.push_back({{"with", line.policy}, {"cells", cells_of(line)}});
   return {{"trace", frontier.trace},
           {"machine", frontier.machine},

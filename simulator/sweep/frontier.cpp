@@ -1,5 +1,7 @@
 #include "simulator/sweep/frontier.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -31,6 +33,14 @@ void arrange_bounds(std::span<const Point> points, Frontier& frontier) {
   }
 }
 
+/// The pools of the cells, each once, in the order of the capacities.
+std::string pools_of(const Line& line) {
+  std::vector<std::string> pools;
+  for (const Cell& cell : line.cells)
+    if (cell.tried && std::find(pools.begin(), pools.end(), cell.pool) == pools.end()) pools.push_back(cell.pool);
+  return fmt::format("{}", fmt::join(pools, ", "));
+}
+
 }  // namespace
 
 bool Cell::better_than(const Cell& other) const {
@@ -54,7 +64,8 @@ void arrange(std::span<const Point> points, Frontier& frontier) {
       seeds.emplace_back(capacities.size());
     }
     const auto capacity = std::lower_bound(capacities.begin(), capacities.end(), point.capacity) - capacities.begin();
-    seeds[found->second][static_cast<std::size_t>(capacity)].push_back({true, point.outcome, point.overhead});
+    seeds[found->second][static_cast<std::size_t>(capacity)].push_back(
+        {true, point.outcome, point.overhead, point.pool});
   }
   for (std::size_t i = 0; i < frontier.lines.size(); ++i)
     for (std::vector<Cell>& cells : seeds[i]) frontier.lines[i].cells.push_back(median(std::move(cells)));
@@ -76,6 +87,7 @@ std::vector<Line> best_pools(const Frontier& frontier) {
     for (std::size_t i = 0; i < line.cells.size(); ++i)
       if (line.cells[i].better_than(known->cells[i])) known->cells[i] = line.cells[i];
   }
+  for (Line& line : best) line.pool = pools_of(line);
   return best;
 }
 

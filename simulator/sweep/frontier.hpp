@@ -29,13 +29,15 @@ struct Cell {
   bool tried = false;
   Outcome outcome = Outcome::kOk;
   double overhead = 0;
+  std::string pool = {};  ///< that the runs had; "" for a bound
   /// Whether this cell has less overhead than `other`, or a better outcome.
   bool better_than(const Cell& other) const;
 };
 
-/// One pool and policy.
+/// One pool and policy; of best_pools(), one policy.
 struct Line {
-  std::string policy, pool;
+  std::string policy;
+  std::string pool;  ///< of best_pools(): the pools of the cells, each once, as in "pytorch, best-fit"
   bool addresses = true;
   std::vector<Cell> cells;  ///< by capacity
 };

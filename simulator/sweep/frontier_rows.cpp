@@ -77,10 +77,10 @@ std::vector<Frontier> frontiers_of(std::span<const Row> rows) {
   };
   std::vector<Group> groups;
   for (const Row& row : rows) {
-    const std::string key =
-        fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", text_at(row, "trace_hash"), text_at(row, "machine_hash"),
-                    text_at(row, "assume"), std::get<std::int64_t>(at(row, "iterations")),
-                    value_text(at(row, "steady")), value_text(at(row, "count_search")), text_at(row, "version"));
+    const std::string key = fmt::format(
+        "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", text_at(row, "trace_hash"), text_at(row, "machine_hash"),
+        text_at(row, "assume"), value_text(at(row, "overhead_limit")), std::get<std::int64_t>(at(row, "iterations")),
+        value_text(at(row, "steady")), value_text(at(row, "count_search")), text_at(row, "version"));
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.key == key; });
     if (group == groups.end()) {
       groups.push_back({key, {}, {}});

@@ -13,8 +13,8 @@ namespace tidepool {
 /// The point of a run. @param policy, pool  as the user wrote them, with their options
 Point point_of(const Row& row, const std::string& policy, const std::string& pool);
 
-/// A frontier for each trace on each machine (and for each value of assume, iterations, steady, count_search and
-/// version), in the order of the rows.
+/// A frontier for each trace on each machine (and for each value of assume, overhead_limit, iterations, steady,
+/// count_search and version), in the order of the rows.
 std::vector<Frontier> frontiers_of(std::span<const Row> rows);
 
 /// The pool and the policies of a row with their options, as a user writes them: "pytorch(segments=expandable)".

@@ -153,4 +153,21 @@ TEST_CASE("overheads that would flatten the rest of the plot are named, not draw
   CHECK(drawn.find("1000 % |") == std::string::npos);
 }
 
+TEST_CASE("the best pools of a policy are named with the capacities at which they are best") {
+  Frontier frontier;
+  arrange(std::vector<Point>{{"p", "first", true, 1_MiB, Outcome::kOk, 0.5},
+                             {"p", "first", true, 2_MiB, Outcome::kOk, 0.1},
+                             {"p", "second", true, 1_MiB, Outcome::kOk, 0.2},
+                             {"p", "second", true, 2_MiB, Outcome::kOk, 0.1},
+                             {"q", "second", true, 2_MiB, Outcome::kOutOfMemory, 0}},
+          frontier);
+  const std::vector<Line> best = best_pools(frontier);
+  REQUIRE(best.size() == 2);
+  CHECK(best[0].pool == "second, first");
+  CHECK(best[0].cells[0].pool == "second");
+  CHECK(best[0].cells[0].overhead == 0.2);
+  CHECK(best[0].cells[1].pool == "first");
+  CHECK(best[1].pool == "second");
+}
+
 }  // namespace tidepool::frontier_test

@@ -66,14 +66,24 @@ TEST_CASE("a table of a report is read back unchanged, and takes no more bytes t
   CHECK(block(blocks.html(), 2).empty());
 }
 
+namespace {
+
+/// The JSON object of a report's page.
+Json content_of(const ReportContent& content) {
+  const std::string page = report_page(content);
+  const std::size_t begin = page.find("id=\"content\">") + 13;
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+}  // namespace
+
 TEST_CASE("no data of a report can end its script element") {
   const NamedTrace trace{"</script><b>.tide", tests::chain_trace(3)};
   ReportContent content{
       .command = "tidepool report '</script>'", .trace = &trace, .ideal_peak = {}, .runs = {}, .frontiers = {}};
   const std::string page = report_page(content);
   CHECK(page == report_page(content));
-  const std::size_t begin = page.find("id=\"content\">") + 13, end = page.find("</script>", begin);
-  const Json json = Json::parse(page.substr(begin, end - begin));
+  const Json json = content_of(content);
   CHECK(json["trace"]["name"] == "</script><b>.tide");
   CHECK(json["command"] == "tidepool report '</script>'");
   CHECK(page.find("http://") == page.find("http://www.w3.org"));  // SVG's namespace, which is not loaded
@@ -97,6 +107,36 @@ TEST_CASE("a row's pool and policies are written with the options of each") {
         "pytorch(roundup=[256:1,>:4]) | autoswap+coop(partition=off)");
   CHECK(names("best-fit", "tide", "tide(with=swap,effort=1)") == "best-fit | tide(with=swap,effort=1)");
   CHECK(names("best-fit", "dtr+dtr-eq", "dtr-eq(a=b c)") == "best-fit | dtr+dtr-eq(a=b c)");
+}
+
+TEST_CASE("runs with different overhead limits are in different frontiers") {
+  const NamedTrace trace{"t", tests::chain_trace(3)};
+  std::vector<Row> rows;
+  for (const double limit : {10.0, 2.0}) {
+    const RunSpec spec{.capacity = 1_GiB, .overhead_limit = limit};
+    Result result;
+    result.outcome = limit > 5 ? Outcome::kOk : Outcome::kTimeLimit;
+    rows.push_back(make_row(trace, 1_KiB, spec, result, {}));
+  }
+  const std::vector<Frontier> frontiers = frontiers_of(rows);
+  REQUIRE(frontiers.size() == 2);
+  CHECK(frontiers[0].lines.at(0).cells.at(0).outcome == Outcome::kOk);
+  CHECK(frontiers[1].lines.at(0).cells.at(0).outcome == Outcome::kTimeLimit);
+}
+
+TEST_CASE("a report names the pool of each best run") {
+  Frontier frontier{"t", "m", 1_MiB, 1_ms, {}, {}};
+  arrange(std::vector<Point>{{"p", "first", true, 1_MiB, Outcome::kOk, 0.5},
+                             {"p", "first", true, 2_MiB, Outcome::kOk, 0.1},
+                             {"p", "second", true, 1_MiB, Outcome::kOk, 0.2}},
+          frontier);
+  const Json best = content_of({.command = "",
+                                .trace = nullptr,
+                                .ideal_peak = {},
+                                .runs = {},
+                                .frontiers = {frontier}})["frontiers"][0]["best_pools"][0];
+  CHECK(best["pool"] == "second, first");
+  CHECK(best["pools"] == Json{"second", "first"});
 }
 
 }  // namespace tidepool::report_data_test

@@ -22,8 +22,8 @@ function rankLines(lines, columns, good) {
 }
 
 function frontierFigure(frontier, allPools) {
-  const lines = (allPools ? frontier.lines : frontier.best_pools).map(line => ({...line,
-      name: allPools ? `${line.policy} on ${line.pool}` : line.policy}));
+  const lines = allPools ? frontier.lines.map(line => ({...line, name: `${line.policy} on ${line.pool}`, pools: line.cells.map(() => line.pool)}))
+      : frontier.best_pools.map(line => ({...line, name: line.policy}));
   const limited = frontier.capacities.map((c, i) => [c, i]).filter(([c]) => c !== null);
   const good = cell => typeof cell === 'number' && cell <= HIGHEST;
   const figure = h('figure', {class: 'frontier'});
@@ -91,7 +91,7 @@ function frontierFigure(frontier, allPools) {
       const cell = line.cells[i];
       if (!good(cell)) continue;
       const dot = h('svg:circle', {cx: x(capacity), cy: y(cell), r: 3.2});
-      dot.append(h('svg:title', {}, `${line.name}, ${line.pool}: ${percentText(cell)} at ${bytesText(capacity)}`));
+      dot.append(h('svg:title', {}, `${line.name}, ${line.pools[i]}: ${percentText(cell)} at ${bytesText(capacity)}`));
       group.append(dot);
     }
     svg.append(group);
@@ -142,7 +142,7 @@ function frontierTable(frontier, lines, limited) {
       limited.map(([capacity]) => h('th', {scope: 'col'}, bytesText(capacity))));
   const policies = lines.map(line => h('tr', {}, h('th', {scope: 'row'}, line.policy),
       h('td', {}, line.pool + (line.addresses ? '' : ' (counts bytes)')),
-      limited.map(([, i]) => h('td', {class: typeof line.cells[i] === 'number' ? '' : 'soft'}, cellText(line.cells[i])))));
+      limited.map(([, i]) => h('td', {class: typeof line.cells[i] === 'number' ? '' : 'soft', title: line.pools[i]}, cellText(line.cells[i])))));
   const bounds = frontier.bounds.map(bound => h('tr', {class: 'bound'}, h('th', {scope: 'row'}, 'bound'),
       h('td', {}, bound.with.replace(',', ', ')), limited.map(([, i]) => h('td', {}, boundText(bound.cells[i])))));
   return h('details', {}, h('summary', {}, 'The numbers'), h('div', {class: 'wide'},
