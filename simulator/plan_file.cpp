@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
@@ -228,13 +229,13 @@ nlohmann::ordered_json header(const PlanFile& file) {
   return json;
 }
 
-/// Reads a text that must be one number from 0 to 1e9 and nothing else.
+/// Reads a text that must be one finite number of at least 0 and nothing else.
 double read_number(std::string_view key, std::string_view text) {
   const std::string copy{text};
   char* end = nullptr;
   const double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0' || !(value >= 0) || value > 1e9)
-    throw InputError{fmt::format("'{}' is \"{}\"; expected a number from 0 to 1e9", key, copy)};
+  if (copy.empty() || *end != '\0' || !(value >= 0) || !std::isfinite(value))
+    throw InputError{fmt::format("'{}' is \"{}\"; expected a finite number of at least 0", key, copy)};
   return value;
 }
 

@@ -90,6 +90,14 @@ TEST_CASE("a plan file that is written is read back unchanged") {
   CHECK(plan_text(back) == plan_text(plain));
 }
 
+TEST_CASE("a plan file may have any overhead limit that a run may have") {
+  for (const double limit : {1.0, 2e9, 1.5e300}) {
+    PlanFile file;
+    file.spec.overhead_limit = limit;
+    CHECK(parse_plan(as_input(plan_text(file))).spec.overhead_limit == limit);
+  }
+}
+
 TEST_CASE("a plan file is written as a whole, and compressed if its name ends that way") {
   const Trace trace = small_trace();
   const PlanFile file = full_file(trace);
@@ -134,7 +142,9 @@ TEST_CASE("a wrong plan file is refused with the number of its line") {
   CHECK(replaced("\"seed\":\"18446744073709551615\"", "\"seed\":\"18446744073709551616\"") ==
         "run.plan:1: 'seed' is \"18446744073709551616\"; expected 0 to 18446744073709551615");
   CHECK(replaced("\"overhead_limit\":\"0.1\"", "\"overhead_limit\":\"much\"") ==
-        "run.plan:1: 'overhead_limit' is \"much\"; expected a number from 0 to 1e9");
+        "run.plan:1: 'overhead_limit' is \"much\"; expected a finite number of at least 0");
+  CHECK(replaced("\"overhead_limit\":\"0.1\"", "\"overhead_limit\":\"inf\"") ==
+        "run.plan:1: 'overhead_limit' is \"inf\"; expected a finite number of at least 0");
   CHECK(replaced("\"peak_bytes\":2,", "") == "run.plan:1: no 'peak_bytes'; it is required");
   CHECK(replaced("\"do\":\"alloc\"", "\"do\":\"malloc\"") ==
         "run.plan:3: 'do' is \"malloc\"; expected reserve, release, map, unmap, alloc, scratch, free, run, copy, "
