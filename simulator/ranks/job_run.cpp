@@ -50,16 +50,18 @@ void check_times(const std::string& path, const std::vector<RankProgram>& progra
     refuse("{}: all times add up to more than 73 years; expected a step", path);
 }
 
-/// The largest difference between the simulated and the recorded end of a collective, over all ranks.
-Nanos largest_difference(const LoadedJob& loaded, const JobTimes& times) {
-  Nanos largest;
+/// The largest difference between the simulated and the recorded end of a collective, over all ranks; none if no end is
+/// recorded.
+std::optional<Nanos> largest_difference(const LoadedJob& loaded, const JobTimes& times) {
+  std::optional<Nanos> largest;
   for (std::size_t i = 0; i < loaded.job.collectives.size(); ++i) {
     const JobCollective& collective = loaded.job.collectives[i];
     const std::vector<std::size_t>& ranks = loaded.job.groups[collective.group].ranks;
     for (std::size_t k = 0; k < ranks.size(); ++k) {
       const Op& op = loaded.traces[ranks[k]].op(collective.ops[k]);
+      if (op.start < Nanos{}) continue;
       const Nanos off = times.collectives[i].end - (loaded.job.ranks[ranks[k]].start + op.start + op.duration);
-      largest = std::max({largest, off, -off});
+      largest = std::max({largest.value_or(Nanos{}), off, -off});
     }
   }
   return largest;

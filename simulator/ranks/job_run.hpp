@@ -30,7 +30,7 @@ struct JobResult : ChangedJob {
   JobTimes times;
   JobPath path;
   JobWaits waits;
-  std::optional<Nanos> off;  ///< for a job without changes: the largest error of a collective's end
+  std::optional<Nanos> off;  ///< for a job without changes: the largest error of a collective's recorded end
   Nanos recorded;            ///< end of the last recorded op
 };
 

@@ -2,6 +2,7 @@
 #include "simulator/ranks/rendezvous.hpp"
 
 #include "simulator/ranks/job_path.hpp"
+#include "simulator/ranks/job_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/job_case.hpp"
 #include "tests/refusal.hpp"
@@ -142,6 +143,21 @@ TEST_CASE("a job has the same times on any number of threads, and its critical p
     CHECK(at == times.makespan);
     CHECK(path.parts.front().shares.before == job.job.ranks[path.parts.front().rank].start);
   }
+}
+
+TEST_CASE("only collectives with recorded times are compared with the recording") {
+  // A kernel of 5 ms, and a collective of 1 ms that ends at 6 ms; rank 0 may have recorded that it ends at 5 ms.
+  const auto rank = [](Nanos recorded) {
+    TraceBuilder build;
+    build.run({.duration = 5_ms}, {});
+    build.run({.kind = OpKind::kCollective, .start = recorded, .duration = 1_ms}, {});
+    return build.finish();
+  };
+  const auto off = [&](Nanos recorded) {
+    return run_job(job_of({rank(recorded), rank(Nanos{-1})}, {1_ms}, {0_ms, 0_ms}), "job.json", {}, 1).off;
+  };
+  CHECK_FALSE(off(Nanos{-1}));
+  CHECK(off(4_ms) == 1_ms);
 }
 
 }  // namespace tidepool::rendezvous_test
