@@ -26,13 +26,12 @@ Registry& registry() {
   return all;
 }
 
-template <class Info>
-void add(std::deque<Info>& infos, Info&& info, std::string_view built_for) {
+/// Whether a registration was built for this version, so that it may be read. Notes another version.
+bool is_readable(std::string_view built_for) {
   // An exception here would end the program: this code runs before main() or while a shared library is loaded.
-  if (built_for == TIDEPOOL_INTERFACE)
-    infos.push_back(std::move(info));
-  else
-    registry().foreign_version = built_for;
+  if (built_for == TIDEPOOL_INTERFACE) return true;
+  registry().foreign_version = built_for;
+  return false;
 }
 
 template <class Info>
@@ -66,14 +65,15 @@ void require_unique(const std::deque<Info>& infos, std::string_view what, const 
 }  // namespace
 
 RegisterPool::RegisterPool(PoolInfo info, std::string_view built_for) {
+  if (!is_readable(built_for)) return;
   if (info.plan && !info.make)
     info.make = [name = info.name, plan = info.plan](const Options& options) {
       return std::make_unique<PlannedPool>(name, plan(options), options);
     };
-  add(registry().pools, std::move(info), built_for);
+  registry().pools.push_back(std::move(info));
 }
 RegisterPolicy::RegisterPolicy(PolicyInfo info, std::string_view built_for) {
-  add(registry().policies, std::move(info), built_for);
+  if (is_readable(built_for)) registry().policies.push_back(std::move(info));
 }
 
 std::vector<const PoolInfo*> all_pools() { return sorted(registry().pools); }
@@ -110,14 +110,21 @@ void load_plugin(const std::string& path) {
   if (error || !boost::filesystem::is_regular_file(file))
     throw InputError{fmt::format("{}: no such file; expected a shared library with pools or policies", path)};
   // Never destroyed: while static objects are destroyed, registrations are still used and need the libraries' code.
-  static auto& loaded = *new std::map<boost::filesystem::path, boost::dll::shared_library>;
-  if (loaded.contains(file)) return;
+  struct Loaded {
+    boost::dll::shared_library library;
+    std::string refusal;  // "": its registrations are used
+  };
+  static auto& loaded = *new std::map<boost::filesystem::path, Loaded>;
+  if (const auto known = loaded.find(file); known != loaded.end()) {
+    if (!known->second.refusal.empty()) throw InputError{known->second.refusal};
+    return;
+  }
 
   Registry& all = registry();
   const std::size_t pools = all.pools.size(), policies = all.policies.size();
   all.foreign_version.clear();
   try {
-    loaded.emplace(file, boost::dll::shared_library{file, boost::dll::load_mode::rtld_now});
+    loaded.emplace(file, Loaded{boost::dll::shared_library{file, boost::dll::load_mode::rtld_now}, ""});
     if (!all.foreign_version.empty())
       throw InputError{fmt::format("{}: built against tidepool {}; this is tidepool {}", path, all.foreign_version,
                                    TIDEPOOL_INTERFACE)};
@@ -128,7 +135,8 @@ void load_plugin(const std::string& path) {
     require_unique(all.policies, "policy", path);
   } catch (const boost::system::system_error& failure) {
     throw InputError{fmt::format("{}: cannot be loaded: {}", path, failure.what())};
-  } catch (const InputError&) {
+  } catch (const InputError& refused) {
+    loaded[file].refusal = refused.what();
     while (all.pools.size() > pools) all.pools.pop_back();
     while (all.policies.size() > policies) all.policies.pop_back();
     throw;

@@ -1,6 +1,10 @@
 #include "simulator/registry.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
@@ -53,6 +57,39 @@ TEST_CASE("a registration that was built for another version is refused") {
   const std::size_t before = all_policies().size();
   RegisterPolicy{PolicyInfo{.name = "from-elsewhere", .summary = {}, .paper = {}, .options = {}, .make = {}}, "0.0.1"};
   CHECK(all_policies().size() == before);
+}
+
+namespace {
+
+/// Counts its copies.
+struct PlanOfElsewhere {
+  int* copies;
+  explicit PlanOfElsewhere(int& count) : copies{&count} {}
+  PlanOfElsewhere(const PlanOfElsewhere& other) : copies{other.copies} { ++*copies; }
+  PlanOfElsewhere& operator=(const PlanOfElsewhere&) = delete;
+  std::unique_ptr<Planner> operator()(const Options&) const { return nullptr; }
+};
+
+}  // namespace
+
+TEST_CASE("the planner of a registration that was built for another version is not read") {
+  const std::size_t before = all_pools().size();
+  int copies = 0;
+  PoolInfo info{.name = "from-elsewhere", .summary = {}, .paper = {}, .options = {}, .make = {}};
+  info.plan = PlanOfElsewhere{copies};
+  copies = 0;
+  RegisterPool{std::move(info), "0.0.1"};
+  CHECK(copies == 0);
+  CHECK(all_pools().size() == before);
+}
+
+TEST_CASE("a library that was refused as a plug-in is refused again") {
+  Dl_info library;
+  REQUIRE(dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &library) != 0);
+  const std::string path = library.dli_fname;
+  for (int i = 0; i < 2; ++i)
+    CHECK(refusal([&] { load_plugin(path); }) ==
+          path + ": registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy");
 }
 
 TEST_CASE("a file that is not a shared library is refused as a plug-in") {
