@@ -194,6 +194,12 @@ class Run {
         if (spans.kind[i] === SPAN.run) begins[spans.subject[i] - 1] = spans.begin[i];
       return begins;
     });
+    // The ops that ran, in the order in which they begin, and the times at which they begin. Streams mix the order.
+    this.opOrder = new Lazy(async () => {
+      const begins = await this.opBegins.load();
+      const ops = [...begins.keys()].filter(op => begins[op] >= 0).sort((a, b) => begins[a] - begins[b] || a - b);
+      return {ops, begins: Float64Array.from(ops, op => begins[op])};
+    });
   }
   get label() {
     const row = this.row;

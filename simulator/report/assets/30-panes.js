@@ -96,16 +96,20 @@ function cursorTime(run) {
   return op !== null && begins && begins[op] >= 0 ? begins[op] : null;
 }
 
-// The last op that has begun at a time; null if there is none.
+// The op that has begun last at a time; null if there is none.
 function opAt(run, time) {
-  const begins = run.opBegins.get();
-  if (!begins) return null;
-  let low = 0, high = begins.length;  // the first op that begins later, or never began
+  const order = run.opOrder.get();
+  return order?.ops[begunAt(order, time) - 1] ?? null;
+}
+
+// The number of ops that have begun at a time.
+function begunAt({begins}, time) {
+  let low = 0, high = begins.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (begins[middle] >= 0 && begins[middle] <= time) low = middle + 1; else high = middle;
+    if (begins[middle] <= time) low = middle + 1; else high = middle;
   }
-  return low > 0 ? low - 1 : null;
+  return low;
 }
 
 // The coarsest level that looks like the finest at this scale. While the user moves the window and frames are slow,

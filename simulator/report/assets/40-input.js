@@ -99,15 +99,16 @@ function key(pane, event) {
   }
 }
 
-// Moves the cursor from op to op.
+// Moves the cursor from op to op, in the order in which they begin.
 function stepCursor(pane, by) {
-  const begins = pane.run.opBegins.get();
-  if (!begins) return;
-  const time = state.cursor ? cursorTime(pane.run) ?? state.t0 : state.t0;
-  const op = Math.max(0, Math.min(begins.length - 1, (opAt(pane.run, time) ?? -1) + by));
-  state.cursor = {run: pane.run, time: Math.max(begins[op], pane.run.data.begin_ns)};
+  const order = pane.run.opOrder.get();
+  if (!order?.ops.length) return;
+  const {begins} = order, begun = begunAt(order, state.cursor ? cursorTime(pane.run) ?? state.t0 : state.t0);
+  const index = by > 0 ? begun : lowerBound(begins, begins[begun - 1]) - 1;
+  const time = begins[Math.max(0, Math.min(begins.length - 1, index))];
+  state.cursor = {run: pane.run, time: Math.max(time, pane.run.data.begin_ns)};
   const span = state.t1 - state.t0;
-  if (begins[op] < state.t0 || begins[op] > state.t1) setWindow(begins[op] - span / 2, begins[op] + span / 2);
+  if (time < state.t0 || time > state.t1) setWindow(time - span / 2, time + span / 2);
   redraw();
 }
 
