@@ -215,7 +215,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
     set("actions_per_second",
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
   // The bound holds for the mean of a whole cycle. The mean of a part of a cycle may be smaller than the bound.
-  if (!bound || (!result.cycle.settled && bound->makespan > makespan)) return row;
+  if (!bound || (!result.cycle.settled && bound->makespan > totals.makespan)) return row;
   set("bound_kind", bound->name);
   set("limited_by", std::string{to_text(bound->limited_by)});
   if (!bound->feasible) return row;

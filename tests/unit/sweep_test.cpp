@@ -145,6 +145,23 @@ TEST_CASE("a row that is written to the database is read back unchanged") {
   CHECK_FALSE(database.outcome("other"));
 }
 
+TEST_CASE("a bound above the mean of an unsettled run is left out, however long the search took") {
+  const NamedTrace trace{"t", random_trace(2, 60)};
+  const RunSpec spec{.steady = true, .count_search = true};
+  const auto kind = [&](Nanos bound, Nanos search) {
+    Result result;
+    result.baseline = 5_ns;
+    result.search = search;
+    result.totals.makespan = 10_ns;
+    result.cycle.settled = false;
+    return at(make_row(trace, 1_KiB, spec, result, Bound{.name = "some", .makespan = bound}), "bound_kind");
+  };
+  for (const Nanos search : {0_ns, 1_ms}) {
+    CHECK(kind(10_ns, search) == Value{std::string{"some"}});
+    CHECK(kind(11_ns, search) == Value{});
+  }
+}
+
 TEST_CASE("two runs have different keys if anything differs that may change the result") {
   const Trace trace = random_trace(1, 30), other = random_trace(2, 30);
   const RunSpec spec;
