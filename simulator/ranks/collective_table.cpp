@@ -44,7 +44,7 @@ const std::string& cell(const Lines& lines, const std::vector<std::string>& cell
 std::int64_t whole(const Lines& lines, const std::string& text, const char* name, std::int64_t least) {
   const std::optional<std::int64_t> number = parse_whole(text);
   if (!number || *number < least || *number > kMost)
-    lines.refuse("{} is '{}'; expected a whole number of at least {}", name, excerpt(text), least);
+    lines.refuse("{} is '{}'; expected a whole number from {} to 2^50", name, excerpt(text), least);
   return *number;
 }
 
@@ -52,7 +52,7 @@ Nanos nanos(const Lines& lines, const std::string& text) {
   char* end = nullptr;
   const double time = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(time > 0) || time > static_cast<double>(kMost))
-    lines.refuse("the time is '{}'; expected a number of ns above 0", excerpt(text));
+    lines.refuse("the time is '{}'; expected a number of ns above 0 and at most 2^50", excerpt(text));
   return Nanos{std::max(std::llround(time), 1LL)};
 }
 

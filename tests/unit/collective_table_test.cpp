@@ -39,9 +39,13 @@ TEST_CASE("a table of collectives is refused with the line and the reason") {
   CHECK(refusal([] { table("gpu,n_gpus,size_bytes,time_in_place_ns\n"); }) ==
         "t.csv: no rows; expected times of collectives");
   CHECK(refusal([] { table(kSmall + "a100,1,5,6\n"); }) ==
-        "t.csv:6: n_gpus is '1'; expected a whole number of at least 2");
+        "t.csv:6: n_gpus is '1'; expected a whole number from 2 to 2^50");
+  CHECK(refusal([] { table(kSmall + "a100,2,1125899906842625,6\n"); }) ==
+        "t.csv:6: size_bytes is '1125899906842625'; expected a whole number from 1 to 2^50");
   CHECK(refusal([] { table(kSmall + "a100,2,5,-6\n"); }) ==
-        "t.csv:6: the time is '-6'; expected a number of ns above 0");
+        "t.csv:6: the time is '-6'; expected a number of ns above 0 and at most 2^50");
+  CHECK(refusal([] { table(kSmall + "a100,2,5,1e16\n"); }) ==
+        "t.csv:6: the time is '1e16'; expected a number of ns above 0 and at most 2^50");
   CHECK(refusal([] { table(kSmall + "a100,2\n"); }) == "t.csv:6: 2 columns; expected at least 3");
   CHECK(refusal([] { table(kSmall + "a100,2,1000,7\n"); }) ==
         "t.csv:6: 1000 bytes on 2 devices a second time; expected each size once");
