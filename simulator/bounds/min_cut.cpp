@@ -129,6 +129,7 @@ MinCutPlan min_cut_plan(const RecomputeModel& model, Bytes capacity) {
   for (const InstantRange& stretch : stretches) {
     const MinCutPlan part = InstantSearch{model, capacity, promise, stretch}.run(kFewParts);
     best.flows += part.flows;
+    if (!part.feasible) return part;
     sum += part.bound;
   }
   if (sum > best.bound) best.bound = sum, best.stretches = static_cast<int>(stretches.size());

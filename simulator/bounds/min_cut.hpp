@@ -14,7 +14,8 @@ struct MinCutPlan {
   int stretches = 1;                 ///< number of windows of ops whose bounds add up to `bound`
   std::int32_t instant = 0;          ///< the op that has just run
   RecomputeCut::Choice choice = {};  ///< known if a plan exists and must run ops again
-  int flows = 0;                     ///< number of maximum flows with a price that were computed
+  int flows = 0;                     ///< number of maximum flows that were computed: with a price, or to show that no
+                                     ///< plan exists; 0 if what cannot be recomputed alone does not fit
 };
 
 /// Computes the cut at instants with a large knapsack bound: first over the whole step, then more closely around the

@@ -17,12 +17,15 @@
 namespace tidepool {
 namespace {
 
+std::string after_op(const Trace& trace, std::int32_t instant) {
+  const OpId op{static_cast<std::uint32_t>(instant)};
+  return fmt::format("after op {} ({})", instant, trace.text(trace.op(op).name));
+}
+
 std::string where(const RecomputeModel& model, StreamId stream, std::int32_t instant, std::int64_t cost) {
   const Trace& trace = model.trace();
-  const OpId op{static_cast<std::uint32_t>(instant)};
   return fmt::format(
-      "after op {} ({}), ops that take {} must run again{}", instant, trace.text(trace.op(op).name),
-      to_text(Nanos{cost}),
+      "{}, ops that take {} must run again{}", after_op(trace, instant), to_text(Nanos{cost}),
       trace.data().streams.size() > 1 ? fmt::format(" on stream {}", trace.data().streams[stream.index()]) : "");
 }
 
@@ -46,10 +49,9 @@ std::optional<Bound> min_cut(const BoundQuery& query) {
   const MinCutPlan plan = min_cut_plan(model, query.capacity);
   if (!plan.feasible && plan.flows == 0) return std::nullopt;  // the bound "working-set" says so
   if (!plan.feasible)
-    return Bound{
-        .feasible = false,
-        .proof = fmt::format("after op {}, the content that is needed later and cannot be recomputed does not fit",
-                             plan.instant)};
+    return Bound{.feasible = false,
+                 .proof = fmt::format("{}, the content that is needed later and cannot be recomputed does not fit",
+                                      after_op(query.trace, plan.instant))};
   if (plan.bound == 0 || !iterations_are_apart(query)) return std::nullopt;
   std::string proof = where(model, stream, plan.instant, plan.bound);
   if (plan.stretches > 1)

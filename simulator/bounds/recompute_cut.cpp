@@ -160,7 +160,7 @@ RecomputeCut::Answer RecomputeCut::bound(std::int64_t room, double price, std::i
   if (needed_bytes_ <= room) return answer;
   CutPoint left{0, needed_bytes_};  // it keeps too much
   CutPoint right = lasting_bytes_ <= room ? run_all_again() : fewest_bytes(room);
-  if (right.bytes > room) return {.feasible = false};
+  if (right.bytes > room) return {.feasible = false, .flows = 1};
   const std::int64_t highest = (std::int64_t{1} << 60) / std::max<std::int64_t>(1, all_bytes_);
   const double scale = std::ldexp(1.0, shift_);
   std::int64_t tried_left = 0, tried_right = highest + 1;

@@ -48,7 +48,7 @@ class RecomputeCut {
     std::int64_t bound = 0;  ///< ns: no plan recomputes less after the instant
     bool feasible = true;    ///< false: no plan exists at all
     double price = 0;        ///< ns per byte of the best cut
-    int flows = 0;           ///< number of flows with a price that were computed
+    int flows = 0;           ///< number of flows with a price that were computed; 1 if no plan exists
   };
   /// @param room        bytes of the capacity beside the instant's working set
   /// @param price       first price to try, in ns per byte; 0: unknown

@@ -175,6 +175,49 @@ TEST_CASE("bounds count no recomputation on streams other than the busiest one")
   }
 }
 
+TEST_CASE("content that may be absent is proved not to fit if neither it nor the inputs of its op do") {
+  // v (400 B) is made from x (400 B), which is freed then. Beside op g (500 B), v or x must stay, since v is read
+  // later: 900 B. There are so many other ops that no bound tries all plans.
+  for (const bool others : {false, true}) {
+    TraceBuilder build;
+    const auto use = [&](Bytes size, std::string_view name) {
+      const BufferId used = build.alloc({.size = size});
+      build.run({.name = build.text(name), .duration = 1_us}, {{used, Access::kWrite}});
+      build.free(used);
+    };
+    /// A version that is read once more, and an op beside it.
+    const auto idle = [&](std::vector<TraceBuilder::Touch> made_from, Bytes size, Nanos cost, Bytes beside,
+                          std::string_view name) {
+      const BufferId made = build.alloc({.size = size});
+      std::vector<TraceBuilder::Touch> touches = made_from;
+      touches.push_back({made, Access::kWrite});
+      build.run({.duration = cost}, touches);
+      for (const TraceBuilder::Touch& touch : made_from) build.free(touch.buffer);
+      use(beside, name);
+      build.run({.duration = 1_us}, {{made}});
+      build.free(made);
+    };
+    const BufferId x = build.existing({.size = 400_B});
+    // Two windows of the step in which more can be saved than beside g, one of them close to g, so that a search over
+    // the whole step does not look at g.
+    if (others) idle({}, 10_B, 20_us, 450_B, "p");
+    idle({{x}}, 400_B, 100_us, 500_B, "g");
+    for (int i = 0; i < 200; ++i) use(8_B, "small");
+    if (others) idle({}, 400_B, 200_us, 500_B, "q");
+    const Trace trace = build.finish();
+    const Machine machine;
+    BoundQuery query{.trace = trace, .machine = machine, .capacity = others ? 850_B : 899_B, .remat = true};
+    const Bound none = best_bound(query, BoundEffort::kAll).value();
+    CHECK_FALSE(none.feasible);
+    CHECK(none.name == "min-cut");
+    CHECK(none.proof == fmt::format("after op {} (g), the content that is needed later and cannot be recomputed does "
+                                    "not fit",
+                                    others ? 4 : 1));
+    query.capacity = 900_B;
+    CHECK(best_bound(query, BoundEffort::kAll)->feasible);
+  }
+}
+
 TEST_CASE("reruns for separate instants add up, but not in the knapsack") {
   // Two equal halves: a (100 B, made in 10 us) is idle while w (150 B) is used, and is then read. Of 200 B, 50 B are
   // left beside w.
