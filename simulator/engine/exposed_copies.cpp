@@ -22,7 +22,7 @@ class Lane {
   Lane(const Trace& trace, const Link& link, std::vector<Nanos>& exposed)
       : trace_{trace}, link_{link}, exposed_{exposed}, position_(trace.versions().size()) {}
 
-  void clear() { copies_.clear(); }
+  void begin_iteration() { begin_ = copies_.size(); }
   void add(VersionId v) {
     position_[v.index()] = copies_.size();
     copies_.push_back(v);
@@ -36,13 +36,18 @@ class Lane {
       waited -= part;
     }
   }
-  bool has(VersionId v) const { return position_[v.index()] < copies_.size() && copies_[position_[v.index()]] == v; }
+  /// Whether `v` has been copied in this iteration.
+  bool has(VersionId v) const {
+    const std::size_t i = position_[v.index()];
+    return i >= begin_ && i < copies_.size() && copies_[i] == v;
+  }
 
  private:
   const Trace& trace_;
   const Link& link_;
   std::vector<Nanos>& exposed_;
-  std::vector<VersionId> copies_;
+  std::vector<VersionId> copies_;      // also of earlier iterations, for which ops of this one may wait
+  std::size_t begin_ = 0;              // of this iteration, in copies_
   std::vector<std::size_t> position_;  // by version, of its last copy
 };
 
@@ -55,9 +60,9 @@ class Lanes {
         storage_{trace, storage, exposed},
         in_storage_(trace.versions().size()) {}
 
-  void clear() {
-    host_.clear();
-    storage_.clear();
+  void begin_iteration() {
+    host_.begin_iteration();
+    storage_.begin_iteration();
     exposed_.assign(in_storage_.size(), Nanos{});
   }
   void add(VersionId v, bool in_storage) {
@@ -84,8 +89,8 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
   Lanes in{trace, spec.machine.h2d, spec.machine.storage.read, exposed.in};
   Lanes out{trace, spec.machine.d2h, spec.machine.storage.write, exposed.out};
   const auto begin = [&] {
-    in.clear();
-    out.clear();
+    in.begin_iteration();
+    out.begin_iteration();
   };
   begin();
   Last left;  // of the copies out of places that were given up since the previous op

@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/machines.hpp"
+#include "tests/plan_writer.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
@@ -136,6 +137,27 @@ TEST_CASE("a wait exposes the copy that it waits for, and if it lasts longer tha
   CHECK(exposed.in[vc.index()] == 100_ns);
   CHECK(exposed.of(va) == 200_ns);
   CHECK(result.totals.stall.compute == 300_ns);
+}
+
+TEST_CASE("a wait for a copy that the iteration before issued exposes this copy") {
+  // After the last op, c and a (100 B each) are swapped out one after the other. In the second iteration, x is swapped
+  // out before op 0, which takes the places of a and c, so it waits 200 ns for their copies.
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 100_B});
+  const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
+  build.run({.duration = 10_ns}, {{x}});
+  const Trace trace = build.finish();
+  const VersionId va = trace.made(OpId{0})[0], vc = trace.made(OpId{0})[1], vx = trace.first_version(x);
+  tests::PlanWriter plan{trace};
+  plan.alloc(vx, 0_B).alloc(va, 100_B).alloc(vc, 200_B).run_to(OpId{1});
+  plan.swap_out(vc).swap_out(va).drop(vc).drop(va).next(1);
+  plan.swap_out(vx).alloc(va, 100_B).alloc(vc, 200_B).run_to(OpId{1});
+  const RunSpec spec{.pool = "ideal", .capacity = 300_B, .machine = kMachine};
+  const ExposedCopies exposed = exposed_copies(trace, spec, plan.plan());
+  CHECK(exposed.out[va.index()] == 100_ns);
+  CHECK(exposed.out[vc.index()] == 100_ns);
+  CHECK(exposed.out[vx.index()] == 0_ns);
 }
 
 TEST_CASE("an op's wait for an op of another stream exposes no copy") {
