@@ -106,6 +106,7 @@ bool Driver::carry_out(const Action& wish, bool may_lose) {
       return prefetch(v);
     case Verb::kAwait:
       if (!state(v).on_host) return false;
+      if (!before_.valid()) refuse_wish(wish, "no op follows");
       act(Verb::kAwait, v.value());
       return true;
     case Verb::kRun: {

@@ -1,4 +1,9 @@
 // Times, in closed form, of waiting for a copy that no op needs.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "simulator/policy.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -28,6 +33,18 @@ Trace a_twice(Nanos busy) {
   build.free(a);
   return build.finish();
 }
+
+/// Swaps version 0 out before op 1, and waits for its copies whenever a place is requested.
+class Awaits final : public Policy {
+ public:
+  bool anticipates() const override { return true; }
+  void before_run(const View&, OpId op, std::vector<Action>& out) override {
+    if (op == OpId{1}) out.push_back({Verb::kSwapOut, {}, 0, {}, {}});
+  }
+  void before_place(const View&, const Request&, std::vector<Action>& out) override {
+    out.push_back({Verb::kAwait, {}, 0, {}, {}});
+  }
+};
 
 Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpId{before}, subject.value(), {}, {}}; }
 
@@ -106,6 +123,23 @@ TEST_CASE("waiting for a version that is not on the host, or at the end, is refu
   late.alloc(a, 0_B).run(OpId{0}).swap_out(a).run_to(OpId{4}).await(a);
   CHECK_THROWS_WITH(replay(trace, kSpec, late.plan()), "await version 0 after the last op: no op follows");
   CHECK_THROWS_WITH(execute_on_host(trace, late.plan(), {}), "await version 0 after the last op: no op follows");
+}
+
+TEST_CASE("a policy cannot wait for a copy when outputs are brought back at the end, since no op follows") {
+  // op0 writes a (100 B) | op1 writes b (100 B), which takes the place of a and is freed. The output a returns then.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  const Trace trace = build.finish();
+  RunSpec spec = kSpec;
+  spec.capacity = 100_B;
+  std::vector<std::unique_ptr<Policy>> policies;
+  policies.push_back(std::make_unique<Awaits>());
+  CHECK_THROWS_WITH(simulate_under(trace, spec, std::move(policies), false),
+                    "await version 0 after the last op: no op follows");
 }
 
 }  // namespace tidepool::await_test
