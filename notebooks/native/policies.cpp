@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "notebooks/native/parts.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool::python {
@@ -69,6 +71,11 @@ class PythonPolicy final : public Policy {
       call([&] {
         const auto kept = std::make_shared<Trace>(trace);  // Python may keep it beyond the run
         draft = answer(object_.attr("plan")(py::cast(kept), spec.capacity.count()), {});
+        for (const Action& action : draft)
+          if (action.before.index() >= trace.ops().size())
+            throw PlanError{fmt::format("{}: expected an op of the step, as in before=0; the step has {}",
+                                        to_text(action), counted(static_cast<std::int64_t>(trace.ops().size()), "op"))};
+        std::ranges::stable_sort(draft, {}, &Action::before);
       });
     return draft;
   }
@@ -144,9 +151,23 @@ std::set<std::string>& python_policies() {
   return names;
 }
 
+/// Whether a chain of policies can name a policy so.
+bool can_be_named(const std::string& name) {
+  try {
+    const Spec one{name};
+    return one.name == name && PolicyChain{name + "+" + name}.policies == std::vector{one, one};
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 /// Registers `factory`, which returns a policy object, until the interpreter ends.
 void add_policy(const std::string& name, const std::string& kind, const std::string& summary, const std::string& paper,
                 py::function factory) {
+  if (!can_be_named(name))
+    throw InputError{fmt::format(
+        "policy '{}' could not be named in a chain; expected a name without + , = ( ) [ and without spaces at its ends",
+        name)};
   for (const PolicyInfo* known : all_policies())
     if (known->name == name)
       throw InputError{fmt::format("policy '{}' is known already; expected a name of its own", name)};

@@ -76,15 +76,16 @@ def report(inputs, output: str | os.PathLike = "report.html", **run) -> pathlib.
 
 
 def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
-    """Whether a recorded step, or a memory snapshot of PyTorch, fits a device.
+    """Whether a recorded step, a memory snapshot of PyTorch, or a job of several ranks fits a device.
 
     The keys of `tidepool fit --json`: fits, predicted_bytes, low_bytes, high_bytes, margin_bytes, peak_at, ...;
     `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit
-    although some memory is left for its tensors.
+    although some memory is left for its tensors. For a job of several ranks, these are fits, first_rank (which runs out
+    of memory first or, if all fit, takes most), ... and `ranks`, a table of one row for each rank.
     Options: pool, show.
     """
     answer, = answers("fit", path_of(job), device=device, **options)
-    return answer | {"holders": pandas.DataFrame(answer["holders"])}
+    return answer | {name: pandas.DataFrame(answer[name]) for name in ("holders", "ranks") if name in answer}
 
 
 def explain(trace: Trace | str | os.PathLike, at: int | None = None, **options) -> dict:

@@ -35,7 +35,8 @@ class Policy:
         plan(trace, capacity)        once, before the step
 
     Each but start returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
-    In plan(), every action names the op before which it is done: drop(version, before=op). The list is sorted by these ops.
+    In plan(), every action names the op before which it is done: drop(version, before=op). Actions before the same op are
+    done in the order of the list.
     """
 
 
@@ -58,7 +59,7 @@ def register(name: str, kind: str, paper: str = "none"):
 
     kind: swap, remat or hybrid; decides which lower bound holds for its results.
     Raises ValueError if the name belongs to a policy in Python of another kind, and InputError if it belongs to a
-    policy in C++.
+    policy in C++ or a chain of policies cannot name it.
     """
 
     def known(policy: type) -> type:

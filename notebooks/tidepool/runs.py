@@ -32,7 +32,8 @@ def flat(row: dict) -> dict:
 
 
 def axes(given: dict) -> dict[str, str]:
-    """Arguments as texts of the command line: lists become comma-separated, capacities in bytes get their unit."""
+    """Arguments as texts of the command line: lists become comma-separated, capacities in bytes get their unit. Those
+    that are None are left out."""
     known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
@@ -40,7 +41,7 @@ def axes(given: dict) -> dict[str, str]:
             raise TypeError(f"{name!r} is not an option of a run{f', did you mean {near[0]!r}?' if near else ''}; "
                             f"expected one of {', '.join(known)}")
     return {name: value if name == "first" else listed(value, size_text if name == "capacity" else str)
-            for name, value in given.items()}
+            for name, value in given.items() if value is not None}
 
 
 def listed(value, text=str) -> str:

@@ -127,6 +127,32 @@ class Package(unittest.TestCase):
         self.assertEqual(row.swap_out_bytes, self.trace.buffers.query("kind == 'activation'")["size"].max())
         self.assertEqual(len(asked), 1)
 
+    def test_the_plan_of_a_policy_is_followed_in_the_order_of_the_ops(self):
+        made = []
+
+        class Listed(tidepool.Policy):
+            def plan(self, trace, capacity):
+                return made
+
+        register = tidepool.register("listed", kind="swap")
+        register(Listed)
+        self.addCleanup(register, OutLargest)  # other tests may run all registered policies
+        run = lambda: next(tidepool.simulate(self.trace, policy="listed", capacity="none", pool="ideal",  # noqa: E731
+                                             first=True).itertuples())
+        made = [tidepool.swap_out(66, before=10), tidepool.swap_out(69, before=15), tidepool.swap_out(70, before=20)]
+        row = run()
+        made.reverse()
+        turned = run()
+        self.assertEqual(row.outcome, "ok")
+        self.assertLess(row.peak_bytes, self.trace.ideal_peak_bytes)
+        self.assertEqual((turned.peak_bytes, turned.makespan_ns), (row.peak_bytes, row.makespan_ns))
+        for before, named in ((None, "after the last op"), (92, "before op 92")):
+            made = [tidepool.swap_out(66, before=before)]
+            row = run()
+            self.assertEqual((row.outcome, row.message),
+                             ("error", f"policy listed: swap out version 66 {named}: expected an op of the step, as in "
+                                       "before=0; the step has 92 ops"))
+
     def test_a_policy_that_is_registered_again_replaces_the_old_one(self):
         @tidepool.register("changing", kind="swap")
         class First(tidepool.Policy):
@@ -211,6 +237,11 @@ class Package(unittest.TestCase):
         self.assertEqual(list(capacities), [half, int(self.trace.ideal_peak_bytes * 0.8)])
         self.assertEqual(set(tidepool.bound(self.trace, half)["capacity_bytes"]), {half})
 
+    def test_options_that_are_none_are_left_out(self):
+        given, = tidepool.simulate(self.trace, machine=None, policy=None, capacity="2x", first=None).itertuples()
+        usual, = tidepool.simulate(self.trace, capacity="2x").itertuples()
+        self.assertEqual((given.machine, given.policy, given.steady), (usual.machine, usual.policy, usual.steady))
+
     def test_bounds_are_those_of_the_program(self):
         rows = tidepool.bound(self.trace, ["0.4x", "0.7x"], with_="remat", steady=True)
         printed = self.program("bound", str(SAMPLE), "--capacity", "0.4x,0.7x", "--with", "remat", "--steady", "--json")
@@ -256,6 +287,19 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(tidepool.InputError, "--at: '92' is no op of the trace; expected a number from 0 to 91"):
             tidepool.explain(self.trace, at=92)
 
+    def test_fit_of_a_job_agrees_with_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            job = pathlib.Path(folder) / "job.json"
+            trace_hash = self.program("info", str(SAMPLE), "--json")[0]["trace_hash"]
+            ranks = [{"trace": str(SAMPLE), "trace_hash": trace_hash, "start_ns": 0}] * 2
+            job.write_text(json.dumps({"tidepool_job": 1, "clock_residual_ns": 0, "ranks": ranks, "groups": [],
+                                       "collectives": []}))
+            fits = tidepool.fit(job, "a100-40gb")
+            printed, = self.program("fit", str(job), "--device", "a100-40gb", "--json")
+        ranks = fits.pop("ranks")
+        self.assertEqual(ranks.to_dict("records"), printed.pop("ranks"))
+        self.assertEqual(fits, printed)
+
     def test_advice_is_that_of_the_program(self):
         changes = tidepool.advise(self.trace, "0.9x", plans="none")
         printed, = self.program("advise", str(SAMPLE), "--capacity", "0.9x", "--plans", "none", "--json")
@@ -284,6 +328,11 @@ class Package(unittest.TestCase):
             tidepool.simulate(self.trace, capacity=True)
         with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
             tidepool.register("lru", kind="swap")(OutLargest)
+        for name in ("a+b", "a=b", "a(b)", "[a", "a,b", " a", ""):
+            with self.assertRaises(tidepool.InputError) as refused:
+                tidepool.register(name, kind="swap")(OutLargest)
+            self.assertEqual(str(refused.exception), f"policy '{name}' could not be named in a chain; expected a name "
+                                                     "without + , = ( ) [ and without spaces at its ends")
 
 
 if __name__ == "__main__":
