@@ -53,18 +53,24 @@ std::string json_line(std::span<const std::string> names, std::span<const Value>
   return json_text(object) + "\n";
 }
 
+/// Number of characters of a text in UTF-8.
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 /// Columns as wide as their content, numbers to the right.
 std::string table(std::span<const std::string> names, std::span<const std::vector<Value>> rows) {
   std::vector<std::size_t> widths;
   std::vector<bool> numbers(names.size(), true);
-  for (const std::string& name : names) widths.push_back(name.size());
+  for (const std::string& name : names) widths.push_back(characters(name));
   const auto shown = [](const Value& value) {
     std::string text = std::holds_alternative<std::monostate>(value) ? "-" : value_text(value);
-    return text.size() > kWidest ? text.substr(0, kWidest - 3) + "..." : text;
+    return characters(text) > kWidest ? fmt::format("{:.{}}...", text, kWidest - 3) : text;
   };
   for (const std::vector<Value>& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], shown(row[i]).size());
+      widths[i] = std::max(widths[i], characters(shown(row[i])));
       if (std::holds_alternative<std::string>(row[i])) numbers[i] = false;
     }
   std::string text;

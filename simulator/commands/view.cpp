@@ -43,6 +43,7 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
   };
   const auto name = [&](OpId op) { return fmt::format("op {} ({})", op.value(), trace.text(trace.op(op).name)); };
   if (at) {
+    if (trace.ops().empty()) refuse("--at: the trace has no ops; expected --map without it");
     if (*at >= trace.ops().size())
       refuse("--at: '{}' is no op of the trace; expected a number from 0 to {}", *at, trace.ops().size() - 1);
     const std::optional<Nanos> moment = begin_of(history, OpId{*at});

@@ -154,6 +154,11 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   CHECK(said(odd, "csv") == "name,x,n,gone,empty\n\"a,\"\"b\",1.5,7,,\"\"\n");
   CHECK(said(odd, "jsonl") == "{\"name\":\"a,\\\"b\",\"x\":1.5,\"n\":7,\"gone\":null,\"empty\":\"\"}\n");
   CHECK(said("SELECT 'ab' AS t, 10 AS count UNION ALL SELECT 'c', 9", "table") == "t   count\nab     10\nc       9\n");
+  std::string accents, cut;  // a character of two bytes is as wide as one of one byte
+  for (int i = 0; i < 61; ++i) (i < 60 ? cut : accents) += "\xC3\xBC";
+  accents += cut;
+  CHECK(said("SELECT '" + cut + "' AS t, 1 AS n", "table") == "t" + std::string(61, ' ') + "n\n" + cut + "  1\n");
+  CHECK(said("SELECT '" + accents + "' AS t", "table") == "t\n" + cut.substr(0, 57 * 2) + "...\n");
   std::istringstream lines{said("runs", "jsonl")};
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).at("version") == build_version());

@@ -103,6 +103,11 @@ TEST_CASE("a map is refused where there are no addresses, and for ops that do no
   refused({"--pool", "ideal"}, "--map: the pool ideal gives no addresses; expected one that does");
   refused({"--at", "4"}, "--at: '4' is no op of the trace; expected a number from 0 to 3");
   refused({"--capacity", "256KiB", "--at", "3"}, "--at: op 3 does not run; expected one of the ops before it");
+  const std::string lifetimes = scratch.file("lifetimes.csv");
+  write_file(lifetimes, "id,lower,upper,size\na,0,2,100\n");
+  const ProgramResult no_ops = map_of(lifetimes, {"--at", "0"});
+  CHECK(no_ops.code == 2);
+  CHECK(no_ops.err == "tidepool: --at: the trace has no ops; expected --map without it\n");
   const ProgramResult without = run_program({"view", path, "--at", "1"});
   CHECK(without.code == 2);
   CHECK(without.err == "tidepool: --at: applies to --map, which is not given; expected both\n");
