@@ -36,6 +36,8 @@ Status cuStreamEndCapture(Stream stream, Graph* graph) {
 Status cuGraphInstantiateWithFlags(GraphExec* made, Graph graph, unsigned long long flags) {
   if (const Status status = ready(graph); status != kSuccess) return status;
   if (flags != 0) return kInvalid;
+  if (world().settings.graphs == 0) return kErrorOutOfMemory;
+  --world().settings.graphs;
   *made = new GraphExecTag{*graph, {}};
   world().execs.insert(*made);
   return kSuccess;

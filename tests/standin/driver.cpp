@@ -14,6 +14,7 @@
 //   hang     the number of a stream, from 1: this stream never advances; 0: none
 //   die      the number of a command, from 1: it fails, and so does every later call; 0: none
 //   large    number of allocations of 1 MiB or more that succeed, device and pinned memory together
+//   graphs   number of graphs for which there is memory
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command outside of graphs
 //   launch   ns that the host takes to launch a graph
@@ -100,7 +101,7 @@ Status cuInit(unsigned flags) {
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
       {"die", &Settings::die},         {"maps", &Settings::maps},     {"submit", &Settings::submit},
       {"upload", &Settings::upload},   {"gap", &Settings::gap},       {"tick", &Settings::tick},
-      {"large", &Settings::large},     {"launch", &Settings::launch}};
+      {"large", &Settings::large},     {"launch", &Settings::launch}, {"graphs", &Settings::graphs}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));

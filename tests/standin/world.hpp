@@ -63,7 +63,7 @@ struct GraphExecTag {
 struct Settings {
   std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
   std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, launch = 0, gap = 0, tick = 1;
-  std::uint64_t large = ~std::uint64_t{0};
+  std::uint64_t large = ~std::uint64_t{0}, graphs = ~std::uint64_t{0};
 };
 
 /// The current capture.

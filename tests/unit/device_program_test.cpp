@@ -130,6 +130,23 @@ TEST_CASE("the plans of every registered policy are right in any order of the de
   CHECK(ended >= (tests::kOptimised ? 60 : 10));
 }
 
+TEST_CASE("a device without memory for a graph is used again afterwards") {
+  const SmallStep step;
+  const DeviceProgram program = make_program(step.trace, step.swapped(), {.least_unit = 1_B});
+  const StandIn device{"seed=1,graphs=0"};
+  const Bytes free = device.gpu().free_memory();
+  const auto run = [&](bool graph) {
+    return cuda::run_program(device.gpu(), step.trace, step.swapped(), program, {.graph = graph});
+  };
+  const ExecutionReport refused = run(true);
+  CHECK(refused.outcome == ExecutionOutcome::kOutOfMemory);
+  CHECK_THAT(refused.message, ContainsSubstring(" commands were given: cuGraphInstantiateWithFlags: "
+                                                "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"));
+  CHECK_FALSE(device.gpu().abandoned());
+  CHECK(device.gpu().free_memory() == free);
+  CHECK(run(false).outcome == ExecutionOutcome::kOk);
+}
+
 TEST_CASE("a timed run takes as long as its critical path") {
   // A copy of 4096 B on the stand-in takes 10 us + 4096 / 12 ns = 10,341.33 ns. a must have been swapped out before op
   // 1 may write. Its swap-in waits for op 1, and op 2 waits for the swap-in. So both copies run alone.

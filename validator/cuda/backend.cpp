@@ -71,6 +71,7 @@ class Run {
   /// @return  false if the device hangs
   bool execute() {
     const Stream first = streams_[0].get();
+    busy_ = true;
     if (options_.graph) {
       driver_(driver_.capture_begin, first, kCaptureRelaxed);
       if (!submit_all()) return false;
@@ -78,10 +79,12 @@ class Run {
       driver_(driver_.capture_end, first, &graph);
       const Owned<Graph> owned{gpu_, driver_.graph_destroy, graph};
       GraphExec exec = nullptr;
+      busy_ = false;  // what was captured has not begun
       driver_(driver_.graph_instantiate, &exec, graph, 0ULL);
       graph_.emplace(gpu_, driver_.graph_exec_destroy, exec);
       // The time leaves out the graph's upload and the host's launch of it.
       driver_(driver_.graph_upload, exec, first);
+      busy_ = true;
       driver_(driver_.event_record, end_.get(), first);
       if (!wait_for(gpu_, end_.get(), patience_)) return false;
       if (options_.timed) spins_->spin(first, start_stamp(), kSubmission);
@@ -92,7 +95,8 @@ class Run {
       if (!submit_all()) return false;
     }
     driver_(driver_.event_record, end_.get(), first);
-    return wait_for(gpu_, end_.get(), patience_);
+    busy_ = !wait_for(gpu_, end_.get(), patience_);
+    return !busy_;
   }
 
   void collect(ExecutionReport& result) {
@@ -113,6 +117,8 @@ class Run {
                        to_text(patience_), fmt::join(busy, " and "), given_, program_.commands.size());
   }
   std::size_t given() const { return given_; }
+  /// Whether work or a capture may be under way.
+  bool busy() const { return busy_; }
 
  private:
   Nanos patience() const {
@@ -373,6 +379,7 @@ class Run {
   std::vector<std::size_t> submitted_;  ///< by stream
   std::optional<Spins> spins_;          ///< in a timed run
   std::size_t given_ = 0, next_copy_event_ = 0;
+  bool busy_ = false;
 };
 
 }  // namespace
@@ -395,12 +402,12 @@ ExecutionReport run_program(const Gpu& gpu, const Trace& trace, const Plan& plan
       gpu.abandon();
     }
   } catch (const Error& error) {
-    result.outcome =
-        error.status() == kErrorOutOfMemory ? ExecutionOutcome::kOutOfMemory : ExecutionOutcome::kDeviceError;
+    const bool no_memory = error.status() == kErrorOutOfMemory;
+    result.outcome = no_memory ? ExecutionOutcome::kOutOfMemory : ExecutionOutcome::kDeviceError;
     result.message =
         run ? fmt::format("after {} of {} commands were given: {}", run->given(), program.commands.size(), error.what())
             : error.what();
-    if (run) gpu.abandon();
+    if (run && (run->busy() || !no_memory)) gpu.abandon();
   }
   result.wall =
       Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count()};

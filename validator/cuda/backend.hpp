@@ -24,7 +24,7 @@ struct RunOptions {
 /// out this work, which would disturb the timing.
 /// A refusal or failure of the device is an outcome with the failed call, not an exception. Every wait has a time
 /// limit. After kStuck, and after a refusal or failure once the run has its memory, nothing of the device is released
-/// any more, so it should not be used again.
+/// any more, so it should not be used again. This does not hold if memory was short while no work was under way.
 /// @param trace    PlannedStep::trace() of the plan
 /// @param program  made from the plan
 /// @throws PlanError  for a program that touches memory that it does not have
