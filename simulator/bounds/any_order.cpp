@@ -132,7 +132,7 @@ std::optional<Bound> swaps(const BoundQuery& query) {
 }
 
 const RegisterBound kLoad{{.name = "order-load",
-                           .summary = "no order exists below the bytes that live at once in every order",
+                           .summary = "no order fits into fewer bytes than are alive at once in every order",
                            .swap = false,
                            .remat = false,
                            .steady = true,

@@ -17,6 +17,7 @@
 #include "simulator/bounds/critical_path.hpp"
 #include "simulator/bounds/knapsack.hpp"
 #include "simulator/bounds/linear_program.hpp"
+#include "simulator/text/counted.hpp"
 
 namespace tidepool {
 namespace {
@@ -136,10 +137,11 @@ std::optional<Bound> gap_program(const BoundQuery& query, bool whole) {
   unit = std::max<std::int64_t>(unit, 1);
   const std::int64_t least = (gaps.least(whole) + unit - 1) / unit * unit;
   if (least == 0) return std::nullopt;
-  return Bound{.makespan = clock_start(query) + model.work() + Nanos{least},
-               .proof = fmt::format("ops that take {} must run again over {} instants at which not everything fits",
-                                    to_text(Nanos{least}), gaps.instants()),
-               .limited_by = Resource::kRecompute};
+  return Bound{
+      .makespan = clock_start(query) + model.work() + Nanos{least},
+      .proof = fmt::format("ops that take {} must run again, since not everything fits at {}", to_text(Nanos{least}),
+                           counted(static_cast<std::int64_t>(gaps.instants()), "instant")),
+      .limited_by = Resource::kRecompute};
 }
 
 const RegisterBound kGapProgram{

@@ -69,9 +69,9 @@ void print_text(const AdviseArguments& arguments, const RunSpec& spec, const Adv
   const bool fits = !advice.changes.empty() && advice.changes.front().fits;
   fmt::print("{}: {} at the peak, {} ({}) wanted: {}\n", arguments.trace, to_text(advice.base_peak),
              to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
-             advice.reserved ? fmt::format("PyTorch's allocator reserves {}, {}", to_text(*advice.reserved),
-                                           fits ? "a setting of it makes it fit"
-                                                : "and no setting of it that was tried makes it fit")
+             advice.reserved ? fmt::format("PyTorch's allocator reserves {}{}", to_text(*advice.reserved),
+                                           fits ? "; with one of its settings the step fits"
+                                                : ", and no setting of it that was tried makes it fit")
              : advice.base_peak <= spec.capacity ? "it fits as it is"
              : fits ? "changes: first those that fit, of these first those with a certain peak, each group by time"
              : advice.changes.empty() ? "nothing that was tried lowers the peak by 1 % or more"

@@ -94,7 +94,7 @@ void print_costs(const Row& row, const Result& result) {
   print_iterations(row, result.cycle);
   fmt::print("evicted     {}", counted(totals.eviction_count, "version"));
   if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
-    fmt::print("; {:.1f} % of the memory was still free after a request for which one left", *share * 100);
+    fmt::print("; {:.1f} % of the memory was free, in the mean, after a request that needed an eviction", *share * 100);
   fmt::print("\n");
   fmt::print("recomputed  {} in {}\n", to_text(totals.recompute), counted(totals.recompute_count, "run"));
   fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));

@@ -154,7 +154,7 @@ TEST_CASE("tidepool advise names a setting of the allocator if tensors fit and i
   CHECK(
       result.out ==
       kSample +
-          R"(: 14.07 GiB at the peak, 14.2 GiB (1.01x) wanted: PyTorch's allocator reserves 14.25 GiB, a setting of it makes it fit
+          R"(: 14.07 GiB at the peak, 14.2 GiB (1.01x) wanted: PyTorch's allocator reserves 14.25 GiB; with one of its settings the step fits
 
 1. allocator
    peak 14.07 GiB (1x), time +0.00 %, 14.13 GiB reserved

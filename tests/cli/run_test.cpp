@@ -142,7 +142,7 @@ TEST_CASE("run passes on a command's exit status, and says if the plan was not c
   CHECK(idle.code == 1);
   CHECK(idle.out == "done\n");
   CHECK_THAT(idle.err, ContainsSubstring("tidepool: not carried out: no process of the command stepped a PyTorch "
-                                         "optimizer as in the trace and ended in order\n"));
+                                         "optimizer as in the trace and ended normally\n"));
   CHECK(with("exit 7").code == 7);
 }
 

@@ -216,7 +216,7 @@ class Run(Warm):
             "compile": replaced,
             "late-compile": replaced,
             "disk-full": "tidepool: not carried out: no process of the command stepped a PyTorch optimizer as in the trace and "
-                         "ended in order",
+                         "ended normally",
         }
         for variant in chosen("run", sentences):
             with self.subTest(variant):

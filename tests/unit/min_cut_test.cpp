@@ -76,6 +76,20 @@ TEST_CASE("content that does not fit beside an op is recomputed with its inputs"
   CHECK(knapsack_of(trace, Bytes{200}) == 60 * 50);
 }
 
+TEST_CASE("bounds of gaps count the instants at which not everything fits") {
+  // b, which is made in 5 us, does not fit beside w.
+  const Trace trace = small_trace();
+  const Machine machine;
+  int found = 0;
+  for (const Bound& bound :
+       compute_bounds({.trace = trace, .machine = machine, .capacity = Bytes{200}, .remat = true}, BoundEffort::kAll))
+    if (bound.name == "gap-cover") {
+      ++found;
+      CHECK(bound.proof == "ops that take 5 us must run again, since not everything fits at 1 instant");
+    }
+  CHECK(found == 1);
+}
+
 TEST_CASE("on a uniform chain the minimum cut is the optimum while no layer is run again twice") {
   // With 2 sqrt(l) slots or more for l layers, one rerun of each layer is enough.
   for (const int layers : {16, 32, 64, 128}) {
@@ -239,6 +253,7 @@ TEST_CASE("reruns for separate instants add up, but not in the knapsack") {
   CHECK(plan_of(trace, query.capacity).stretches == 2);
   for (const Bound& bound : compute_bounds(query, BoundEffort::kAll))
     if (bound.name == "gap-lp") {
+      CHECK(bound.proof == "ops that take 10 us must run again, since not everything fits at 2 instants");
       CHECK(bound.makespan <= Nanos{34'000});
       CHECK(bound.makespan >= Nanos{34'000 - 2});  // the step takes 24 us; the solver's number is rounded down
     }

@@ -137,7 +137,7 @@ void print(const Json& json) {
 std::string broken_promise(const RunArguments& arguments, const Json& json, const std::optional<FollowedPlan>& plan) {
   const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
   if (!arguments.layout.empty() && !json.contains("allocator"))
-    return "not carried out: no process of the command used PyTorch on a GPU and ended in order";
+    return "not carried out: no process of the command used PyTorch on a GPU and ended normally";
   if (!plan) return "";
   const PlanFile* const file = &plan->file;
   if (json.contains("out_of_memory_bytes"))
@@ -149,8 +149,8 @@ std::string broken_promise(const RunArguments& arguments, const Json& json, cons
   if (number("iterations") == 0)
     return json.contains("lost") && !json["lost"].empty()
                ? fmt::format("not carried out: no iteration was as recorded: {}", deviation(json))
-               : "not carried out: no process of the command stepped a PyTorch optimizer as in the trace and ended in "
-                 "order";
+               : "not carried out: no process of the command stepped a PyTorch optimizer as in the trace and ended "
+                 "normally";
   if (number("measured") == 0)
     return fmt::format(
         "nothing measured: {} iteration{} as recorded; expected more: the first two in a row only show which tensors "
