@@ -73,7 +73,8 @@ void BatchShares::cut_workspaces(PassSpan passes) {
     const Step& step = step_.steps()[i];
     if (step.kind != StepKind::kAlloc || step_.buffers()[step.id].kind != BufferKind::kWorkspace) continue;
     const OpId op{step_.steps()[next_op(step_, i)].id};
-    cut_[step.id] = is_cut(op) && step_.text(step_.op(op).name).find("mm") == std::string_view::npos;
+    cut_[step.id] = is_cut(op) && step_.buffers()[step.id].size > kLeastCut &&
+                    step_.text(step_.op(op).name).find("mm") == std::string_view::npos;
   }
 }
 

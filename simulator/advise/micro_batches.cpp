@@ -63,6 +63,7 @@ class Writer {
     for (std::size_t i = 0; i < passes_.begin; ++i) whole(i);
     for (int part = 0; part < parts_; ++part)
       for (std::size_t i = passes_.begin; i < passes_.end; ++i) of_part(i, part);
+    for (const std::uint32_t kept : kept_) builder_.free(now_[kept]);
     for (const std::size_t gradient : gradients_) now_[gradient] = total_[gradient];
     for (std::size_t i = passes_.end; i < step_.steps().size(); ++i) whole(i);
     return builder_.finish();
@@ -89,12 +90,26 @@ class Writer {
         gradients_.push_back(step.id);
       }
     }
-    if (step.kind == StepKind::kFree && (part == 0 || is_made(BufferId{step.id}))) builder_.free(now_[step.id]);
+    if (step.kind == StepKind::kFree) {
+      if (is_made(BufferId{step.id}))
+        builder_.free(now_[step.id]);
+      else if (part == 0)
+        free_from_before(step.id);
+    }
     if (step.kind != StepKind::kRun) return;
     run(OpId{step.id}, shares_.is_cut(OpId{step.id}) ? parts_ : 1);
     for (const BufferId old : replaced_) builder_.free(old);
     replaced_.clear();
     if (part > 0) add_gradients(position);
+  }
+
+  /// Frees a buffer from before the passes now or, if the passes use it, when all parts have run.
+  void free_from_before(std::uint32_t id) {
+    const std::size_t last = last_use(BufferId{id});
+    if (last != StepUses::kNowhere && last >= passes_.begin)
+      kept_.push_back(id);
+    else
+      builder_.free(now_[id]);
   }
 
   void run(OpId id, int divisor) {
@@ -138,7 +153,7 @@ class Writer {
     const std::size_t free = shares_.uses().of(id).free;
     return is_made(id) && (free == StepUses::kNowhere || free >= passes_.end);
   }
-  /// The position of the last use within the passes.
+  /// The position of the last use before the end of the passes.
   std::size_t last_use(BufferId id) const {
     std::size_t last = StepUses::kNowhere;
     for (const StepUses::At& at : shares_.uses().of(id).uses)
@@ -156,6 +171,7 @@ class Writer {
   std::vector<BufferId> total_;         // by buffer: where the gradients of all parts add up
   std::vector<std::size_t> gradients_;  // buffers with an entry in total_
   std::vector<BufferId> replaced_;      // freed after the next op
+  std::vector<std::uint32_t> kept_;     // buffers from before the passes that are freed when all parts have run
 };
 
 }  // namespace

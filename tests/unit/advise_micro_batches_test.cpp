@@ -86,6 +86,47 @@ TEST_CASE("micro-batches divide buffers that depend on the batch, and gradients 
   CHECK(with_micro_batches(step, 1).value().ideal_peak() == step.ideal_peak());
 }
 
+TEST_CASE("a batch that the passes free stays until all parts have run, since the parts are views of it") {
+  using enum BufferKind;
+  Linear step;
+  const BufferId weight =
+      step.build.existing({.size = 1000_B, .name = step.build.text("m.weight"), .kind = kParameter});
+  const BufferId unused = step.build.existing({.size = 300_B, .kind = kActivation});
+  const BufferId batch = step.alloc(64'000, kInput);
+  step.build.run({.name = step.build.text("load"), .kind = OpKind::kSource}, {{batch, Access::kWrite}});
+  const BufferId made = step.alloc(1000, kActivation);
+  step.run("mm", Phase::kForward, {batch, weight}, {made});
+  for (const BufferId end : {batch, unused}) step.build.free(end);
+  const BufferId large = step.alloc(100'000, kActivation);
+  step.run("relu", Phase::kForward, {made}, {large});
+  const BufferId gradient = step.alloc(1000, kGradient, "m.weight.grad");
+  step.run("mm", Phase::kBackward, {large}, {gradient});
+  for (const BufferId end : {large, made}) step.build.free(end);
+  step.run("sgd", Phase::kOptimizer, {gradient}, {weight}, Access::kReadWrite);
+  step.build.free(gradient);
+  const Trace changed = with_micro_batches(step.build.finish(), 2).value();
+  CHECK(program_of(changed) ==
+        "+64000 load +500 mm -300 +50000 relu +1000 mm -50000 -500 "
+        "+500 mm +50000 relu +1000 mm aten::add_ -1000 -50000 -500 -64000 sgd -1000 ");
+  // The weight, the batch, the sum of gradients, and the second part's activations and gradient.
+  CHECK(changed.ideal_peak() == Bytes{1000 + 64'000 + 1000 + 500 + 50'000 + 1000});
+}
+
+TEST_CASE("workspaces of at most 512 bytes keep their size") {
+  using enum BufferKind;
+  Linear step;
+  const BufferId weight =
+      step.build.existing({.size = 1000_B, .name = step.build.text("m.weight"), .kind = kParameter});
+  const BufferId batch = step.build.existing({.size = 8000_B, .kind = kInput});
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const BufferId small = step.alloc(512, kWorkspace), larger = step.alloc(514, kWorkspace);
+    step.run("sum", phase, {batch}, {weight}, Access::kReadWrite);
+    for (const BufferId end : {small, larger}) step.build.free(end);
+  }
+  const std::string pass = "+512 +257 sum -512 -257 ";
+  CHECK(program_of(with_micro_batches(step.build.finish(), 2).value()) == pass + pass + pass + pass);
+}
+
 TEST_CASE("a step that has micro-batches already, or no backward pass, is not cut") {
   CHECK_FALSE(with_micro_batches(Linear{}.trace(2), 2));
   Linear forward;
