@@ -19,7 +19,6 @@ namespace {
 /// in which the load is nowhere above its limit are left out.
 MixedSelection select_by_share(const Planning& planning, const std::vector<double>& shares,
                                const std::vector<std::uint32_t>& dropped, const SlotLimits& limits) {
-  constexpr double kWhole = 0.999;
   MixedSelection selection{{}, dropped};
   ExcessTree curve{planning.circle, limits};
   std::vector<bool> taken(planning.gaps.size());
@@ -28,7 +27,7 @@ MixedSelection select_by_share(const Planning& planning, const std::vector<doubl
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return shares[a] > shares[b]; });
   for (const std::uint32_t i : order) {
-    if (shares[i] < kWhole && curve.fits()) break;
+    if (curve.fits()) break;
     if (taken[i] || !curve.relieves(planning.gaps[i])) continue;
     curve.take(planning.gaps[i]);
     selection.copied.push_back(i);
