@@ -75,8 +75,8 @@ class TeOffload final : public Policy {
 const RegisterPolicy kTeOffload{
     {.name = "te-offload",
      .kind = PolicyKind::kSwap,
-     .summary = "copies to the host the tensors that the first layers save, and back as many layers ahead as stay on "
-                "the device",
+     .summary =
+         "copies the tensors that the first layers save to the host, and back some layers before they are needed",
      .paper = "Transformer Engine, cpu_offload.py (2025); Megatron-LM, --cpu-offloading-num-layers",
      .options = {{"layers", "0", "number",
                   "offloaded layers (num_layers), at most all but the last; 0: all but the last"},

@@ -42,10 +42,11 @@ const RegisterPool kBfc{
     {.name = "bfc",
      .summary = "TensorFlow's and XLA's best fit with coalescing, in regions of doubling size or in one",
      .paper = "openxla/xla, xla/tsl/framework/bfc_allocator.cc at 00df9ee",
-     .options = {{"allow_growth", "on", "on/off", "take regions as they are needed; off: the whole capacity at once"},
-                 {"garbage_collection", "off", "on/off", "give free regions back rather than run out of memory"},
-                 {"fragmentation_fraction", "0", "number",
-                  "fraction of the capacity by which a chunk must be larger to be split in any case; 0: 128 MiB"}},
+     .options =
+         {{"allow_growth", "on", "on/off", "take regions as they are needed; off: the whole capacity at once"},
+          {"garbage_collection", "off", "on/off", "give free regions back rather than run out of memory"},
+          {"fragmentation_fraction", "0", "number",
+           "a chunk that is larger than the request by this fraction of the capacity is always split; 0: by 128 MiB"}},
      .make = [](const Options& options) { return std::make_unique<BfcPool>(options); }}};
 
 }  // namespace
