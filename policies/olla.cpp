@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/remat/chain_policy.hpp"
 #include "simulator/bounds/linear_program.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/order/alive.hpp"
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
@@ -150,7 +150,7 @@ class Olla final : public Policy {
  public:
   explicit Olla(const Options& options)
       : ops_{count_of("olla", options, "ops", 200)},
-        nodes_{static_cast<int>(count_of("olla", options, "nodes", 1'000'000'000))},
+        nodes_{count_of<int>("olla", options, "nodes", 1'000'000'000)},
         time_{options.nanos("time-limit")} {}
 
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {

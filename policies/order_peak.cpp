@@ -1,9 +1,9 @@
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "simulator/option_values.hpp"
 #include "simulator/order/foreach.hpp"
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/order/search.hpp"
@@ -24,7 +24,7 @@ class OrderPeak final : public Policy {
   explicit OrderPeak(const Options& options)
       : rule_{options.word("rule")},
         divides_{options.flag("divide")},
-        effort_{static_cast<int>(std::lround(options.number("effort")))} {}
+        effort_{count_of<int>("order-peak", options, "effort", 1'000'000'000, 0)} {}
 
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
     if (!spec.assume.name.empty() || !can_be_reordered(trace) || fits(trace, spec)) return {};

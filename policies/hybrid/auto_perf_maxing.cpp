@@ -6,9 +6,9 @@
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/block_shares.hpp"
 #include "policies/planning/remat/blocks.hpp"
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/layers.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,9 +10,9 @@
 #include "policies/planning/gaps/step_circle.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/lineage.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -70,10 +68,8 @@ class PromisedLane {
 /// Cost: O(candidates^2 * lineage).
 class Capuchin final : public SwapOutLeast<OldestFirst> {
  public:
-  explicit Capuchin(const Options& options) : lead_{options.number("lead")}, least_{options.bytes("least")} {
-    if (!(lead_ >= 0 && lead_ <= 1'000))
-      throw InputError{fmt::format("capuchin: option 'lead' is '{}'; expected 0 to 1000", options.word("lead"))};
-  }
+  explicit Capuchin(const Options& options)
+      : lead_{number_of("capuchin", options, "lead", 1'000)}, least_{options.bytes("least")} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};

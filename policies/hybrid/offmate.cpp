@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/offload_program.hpp"
 #include "policies/planning/remat/paged_draft.hpp"
 #include "policies/planning/remat/stage_options.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

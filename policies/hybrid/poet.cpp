@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,10 +6,10 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/checkmate.hpp"
 #include "policies/planning/remat/condense.hpp"
 #include "policies/planning/remat/paged_draft.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -66,12 +63,8 @@ class Poet final : public PagedPolicy {
  public:
   explicit Poet(const Options& options)
       : stages_{count_of("poet", options, "stages", 100)},
-        paging_{options.number("paging")},
-        reruns_{options.number("reruns")} {
-    constexpr double kMost = 1e6;
-    for (const char* name : {"paging", "reruns"})
-      if (const double value = options.number(name); !(value >= 0 && value <= kMost))
-        throw InputError{fmt::format("poet: option '{}' is '{}'; expected 0 to 1000000", name, options.word(name))};
+        paging_{number_of("poet", options, "paging", 1e6)},
+        reruns_{number_of("poet", options, "reruns", 1e6)} {
     if (options.word("solve") == "ilp") exact_ = options.nanos("time-limit");
   }
 

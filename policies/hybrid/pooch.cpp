@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "policies/planning/remat/lineage.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/exposed_copies.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -48,9 +48,9 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Pooch(const Options& options)
       : least_{options.bytes("least")},
-        exhaustive_{static_cast<std::size_t>(std::clamp(options.number("exhaustive"), 0.0, 12.0))},
-        rooms_{static_cast<int>(std::clamp(options.number("rooms"), 1.0, 9.0))},
-        effort_{std::llround(options.number("effort"))} {}
+        exhaustive_{count_of("pooch", options, "exhaustive", 12, 0)},
+        rooms_{count_of<int>("pooch", options, "rooms", 9)},
+        effort_{count_of<std::int64_t>("pooch", options, "effort", 1'000'000'000, 0)} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -28,9 +26,9 @@
 #include "policies/planning/search/run_places.hpp"
 #include "policies/planning/search/tied_search.hpp"
 #include "simulator/engine/boundary.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/sweep/robustness.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -89,8 +87,8 @@ namespace {
 class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)
-      : effort_{std::llround(options.number("effort"))},
-        packing_effort_{std::min(options.number("effort") / kFewTries, 1.0)},
+      : effort_{count_of<std::int64_t>("tide", options, "effort", 10'000'000, 0)},
+        packing_effort_{std::min(static_cast<double>(effort_) / kFewTries, 1.0)},
         least_{options.bytes("least")},
         seed_{options.seed()},
         swaps_{may(options, "swap")},
@@ -98,10 +96,7 @@ class Tide final : public AnsweringPlanner {
         reorders_{may(options, "order")},
         fold_{options.flag("fold")},
         exact_{options.flag("exact")},
-        robust_{options.number("robust")} {
-    if (!(robust_ >= 0 && robust_ <= 0.99))
-      throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
-  }
+        robust_{number_of("tide", options, "robust", 0.99)} {}
 
   /// The order of the fastest plan: the recorded order, or one of order_candidates() that quick plans prefer.
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {

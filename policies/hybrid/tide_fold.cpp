@@ -1,4 +1,3 @@
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -7,6 +6,7 @@
 #include "policies/planning/search/answering_planner.hpp"
 #include "policies/planning/search/reruns.hpp"
 #include "policies/planning/search/tied_search.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -21,7 +21,7 @@ class TideFold final : public AnsweringPlanner {
  public:
   explicit TideFold(const Options& options)
       : fold_{options.flag("fold")},
-        effort_{std::llround(options.number("effort"))},
+        effort_{count_of<std::int64_t>("tide-fold", options, "effort", 1'000'000'000, 0)},
         least_{options.bytes("least")},
         drops_too_{options.word("with") != "swap"} {}
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/option_values.hpp"
 #include "simulator/packing/minimise.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "simulator/registry.hpp"
@@ -22,7 +23,7 @@ constexpr const char* kName = "tide-pool";
 /// planner with the option "attempts" makes fewer attempts if the instance is large for the effort.
 class TidePool final : public Planner {
  public:
-  explicit TidePool(const Options& options) : effort_{options.number("effort")} {}
+  explicit TidePool(const Options& options) : effort_{number_of(kName, options, "effort", 1e9)} {}
 
   Layout plan(const Instance& instance, const PackingLimits& limits) override {
     return minimise(instance, limits, effort_, others(instance));

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/option_values.hpp"
 #include "simulator/packing/greedy.hpp"
 #include "simulator/packing/heuristic.hpp"
 #include "simulator/packing/planned_pool.hpp"
@@ -151,7 +152,7 @@ class HillClimb {
 class TvmHillClimb final : public Planner {
  public:
   explicit TvmHillClimb(const Options& options)
-      : attempts_{static_cast<std::int64_t>(std::clamp(options.number("attempts"), 1.0, 1e9))} {}
+      : attempts_{count_of<std::int64_t>("tvm-hill-climb", options, "attempts", 1'000'000'000)} {}
 
   Layout plan(const Instance& instance, const PackingLimits& limits) override {
     const Sections sections{instance};

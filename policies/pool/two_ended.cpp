@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/option_values.hpp"
 #include "simulator/pools/hole_map.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -22,13 +22,11 @@ namespace {
 class TwoEnded final : public Pool {
  public:
   explicit TwoEnded(const Options& options)
-      : alignment_{options.bytes("alignment")},
+      : alignment_{size_of("two-ended", options, "alignment")},
         small_{options.bytes("small")},
         region_{options.bytes("region")},
         one_group_{options.word("groups") == "1"},
-        by_name_{options.word("dear") == "name"} {
-    if (alignment_ <= Bytes{}) throw InputError{"two-ended: option 'alignment' is '0B'; expected at least 1B"};
-  }
+        by_name_{options.word("dear") == "name"} {}
 
   void start(const Trace& trace, Bytes whole, Device&) override {
     const Bytes capacity = alignment_ * (whole / alignment_);  // so that the high end of the last hole is aligned

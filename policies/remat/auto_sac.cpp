@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/module_stats.hpp"
 #include "policies/planning/remat/saved.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -75,8 +75,8 @@ const RegisterPolicy kAutoSac{
                  {"nodes", "1000", "number", "most nodes of branch and bound of the integer program"}},
      .make = [](const Options& options) {
        return std::make_unique<AutoSac>(options.word("choose"),
-                                        static_cast<std::int64_t>(count_of("auto-sac", options, "shards", 100'000)),
-                                        static_cast<int>(count_of("auto-sac", options, "nodes", 100'000'000)));
+                                        count_of<std::int64_t>("auto-sac", options, "shards", 100'000),
+                                        count_of<int>("auto-sac", options, "nodes", 100'000'000));
      }}};
 
 }  // namespace

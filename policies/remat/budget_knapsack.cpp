@@ -5,8 +5,8 @@
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/knapsack.hpp"
 #include "policies/planning/remat/saved.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -60,10 +60,8 @@ const RegisterPolicy kBudgetKnapsack{
      .options = {{"budget", "0.5", "number", "share of the saved bytes that is kept, 0 to 1"},
                  {"solver", "dp", "greedy|dp|ilp", "by time per byte, by a table of 10,000 sizes, or exactly"}},
      .make = [](const Options& options) {
-       const double budget = options.number("budget");
-       if (!(budget >= 0 && budget <= 1))
-         throw InputError{"budget-knapsack: option 'budget' is '" + options.word("budget") + "'; expected 0 to 1"};
-       return std::make_unique<BudgetKnapsack>(budget, options.word("solver"));
+       return std::make_unique<BudgetKnapsack>(number_of("budget-knapsack", options, "budget", 1),
+                                               options.word("solver"));
      }}};
 
 }  // namespace

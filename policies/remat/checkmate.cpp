@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/condense.hpp"
 #include "policies/planning/remat/draft.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

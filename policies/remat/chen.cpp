@@ -5,6 +5,7 @@
 
 #include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/revolve.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "policies/planning/remat/chain_policy.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

@@ -3,6 +3,7 @@
 #include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/rotor.hpp"
 #include "policies/planning/remat/stage_options.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -36,7 +37,7 @@ const RegisterPolicy kRockmate{
                  {"stages", "60", "number", "most blocks; neighbours with few saved bytes are merged"},
                  {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
      .make = [](const Options& options) {
-       const auto slots = static_cast<int>(count_of("rockmate", options, "slots", 2000));
+       const int slots = count_of<int>("rockmate", options, "slots", 2000);
        const StagePrograms programs = programs_of("rockmate", options);
        return std::make_unique<ChainPolicy>(
            count_of("rockmate", options, "stages", 200),

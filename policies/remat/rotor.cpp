@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "policies/planning/remat/chain_policy.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -21,7 +22,7 @@ const RegisterPolicy kRotor{
      .options = {{"stages", "60", "number", "most stages; neighbours with few saved bytes are merged"},
                  {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
      .make = [](const Options& options) {
-       const auto slots = static_cast<int>(count_of("rotor", options, "slots", 2000));
+       const int slots = count_of<int>("rotor", options, "slots", 2000);
        return std::make_unique<ChainPolicy>(
            count_of("rotor", options, "stages", 200),
            [slots](const Chain& chain, Bytes room) { return best_persistent(chain, room, slots); });

@@ -13,6 +13,7 @@
 #include "policies/planning/search/rerun_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
 #include "simulator/engine/rerun_rules.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 
@@ -37,7 +38,7 @@ namespace {
 class TideRemat final : public AnsweringPlanner {
  public:
   explicit TideRemat(const Options& options)
-      : effort_{options.number("effort") / 100},
+      : effort_{number_of("tide-remat", options, "effort", 1e9) / 100},
         places_{options.flag("places")},
         learns_{options.flag("learn")},
         exact_{options.flag("exact")} {}

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -8,6 +7,7 @@
 #include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/gaps/combined_score.hpp"
 #include "policies/planning/gaps/trials.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -37,7 +37,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
         late_{options.word("scheduling") == "late"},
         at_peak_{options.word("candidates") == "peak"},
         least_{options.bytes("least")},
-        effort_{std::llround(options.number("effort"))} {}
+        effort_{count_of<std::int64_t>("autoswap", options, "effort", 1'000'000'000, 0)} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || (!late_ && trace.ideal_peak() <= spec.capacity)) return {};

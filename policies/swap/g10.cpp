@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,9 +6,9 @@
 #include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/gaps/bandwidth_ledger.hpp"
 #include "policies/planning/gaps/schedule.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -39,11 +37,9 @@ namespace {
 class G10 final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit G10(const Options& options)
-      : delta_{options.number("delta")}, line_{options.number("line")}, eager_{options.flag("eager")} {
-    for (const auto& [name, most] : {std::pair{"delta", 1'000}, std::pair{"line", 1}})
-      if (const double value = options.number(name); !(value >= 0 && value <= most))
-        throw InputError{fmt::format("g10: option '{}' is '{}'; expected 0 to {}", name, options.word(name), most)};
-  }
+      : delta_{number_of("g10", options, "delta", 1'000)},
+        line_{number_of("g10", options, "line", 1)},
+        eager_{options.flag("eager")} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};

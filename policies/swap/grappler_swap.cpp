@@ -10,6 +10,7 @@
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/step_circle.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -168,7 +169,8 @@ const RegisterPolicy kGrapplerSwap{
      .paper = "TensorFlow, core/grappler/optimizers/memory_optimizer.cc (SWAPPING_HEURISTICS)",
      .options = {{"passes", "25", "number", "most searches for the peak; TensorFlow makes 25"}},
      .make = [](const Options& options) {
-       return std::make_unique<GrapplerSwap>(std::llround(options.number("passes")));
+       return std::make_unique<GrapplerSwap>(
+           count_of<std::int64_t>("grappler-swap", options, "passes", 1'000'000'000, 0));
      }}};
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -7,8 +5,8 @@
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/remat/layers.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -116,11 +114,7 @@ const RegisterPolicy kLayerWindow{
      .paper = "after the working window of STRONGHOLD (Sun et al., SC 2022)",
      .options = {{"window", "0", "number", "layers; 0: the smallest that hides copies, or what fits"}},
      .make = [](const Options& options) {
-       const double window = options.number("window");
-       if (!(window >= 0 && window <= 1e6))
-         throw InputError{
-             fmt::format("layer-window: option 'window' is '{}'; expected 0 to 1000000", options.word("window"))};
-       return std::make_unique<LayerWindow>(static_cast<std::uint32_t>(window));
+       return std::make_unique<LayerWindow>(count_of<std::uint32_t>("layer-window", options, "window", 1'000'000, 0));
      }}};
 
 }  // namespace

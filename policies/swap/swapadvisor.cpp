@@ -16,6 +16,7 @@
 #include "policies/planning/gaps/slot_demand.hpp"
 #include "policies/planning/gaps/slot_pool.hpp"
 #include "simulator/decisions/explainer.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/order/dependencies.hpp"
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
@@ -93,8 +94,8 @@ class SlotSwapper : public Policy, public Explainer {
 class SwapAdvisor final : public SlotSwapper {
  public:
   explicit SwapAdvisor(const Options& options)
-      : effort_{std::max<std::int64_t>(std::llround(options.number("effort")), 1)},
-        granule_{options.bytes("granule")},
+      : effort_{count_of<std::int64_t>("swapadvisor", options, "effort", 1'000'000'000)},
+        granule_{size_of("swapadvisor", options, "granule")},
         orders_{options.word("with") == "order+swap"},
         random_{options.seed()} {}
 

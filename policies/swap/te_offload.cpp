@@ -4,7 +4,7 @@
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/blocks.hpp"
-#include "policies/planning/remat/chain_policy.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

@@ -1,14 +1,11 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/gaps/trials.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -133,16 +130,12 @@ class Rewriter {
 class Tflms final : public Policy {
  public:
   explicit Tflms(const Options& options)
-      : threshold_{options.number("threshold")},
-        ahead_{options.number("ahead")},
-        group_by_{options.number("groupby")},
+      : threshold_{count_of<std::int64_t>("tflms", options, "threshold", 1'000'000'000, -1)},
+        ahead_{count_of<std::int64_t>("tflms", options, "ahead", 1'000'000'000, -1)},
+        group_by_{count_of<std::int64_t>("tflms", options, "groupby", 1'000'000'000, -1)},
         sync_{static_cast<int>(options.number("sync"))},
         least_{options.bytes("least")},
-        effort_{std::llround(options.number("effort"))} {
-    for (const char* name : {"threshold", "ahead", "groupby"})
-      if (const double value = options.number(name); !(value >= -1 && value <= 1e9))
-        throw InputError{fmt::format("tflms: option '{}' is '{}'; expected -1 to 1e9", name, options.word(name))};
-  }
+        effort_{count_of<std::int64_t>("tflms", options, "effort", 1'000'000'000, 0)} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
@@ -164,7 +157,7 @@ class Tflms final : public Policy {
       }
       return tuning;
     };
-    const auto given = [](double value, std::uint32_t otherwise) {
+    const auto given = [](std::int64_t value, std::uint32_t otherwise) {
       return value < 0 ? otherwise : static_cast<std::uint32_t>(value);
     };
     Tuning tuning{given(threshold_, 1), given(ahead_, 1), given(group_by_, 0), sync_};
@@ -186,7 +179,7 @@ class Tflms final : public Policy {
   std::int64_t cost_evaluations() const override { return judged_; }
 
  private:
-  double threshold_, ahead_, group_by_;
+  std::int64_t threshold_, ahead_, group_by_;
   int sync_;
   Bytes least_;
   std::int64_t effort_, judged_ = 0;

@@ -1,14 +1,11 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/layers.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -132,11 +129,8 @@ const RegisterPolicy kTorchOffload{
                  {"stash", "5", "number", "saved tensors that stay alive while the oldest leaves (max_fwd_stash_size)"},
                  {"head", "keep", "keep|offload", "whether tensors that the output projection and the loss save stay"}},
      .make = [](const Options& options) {
-       const double stash = options.number("stash");
-       if (!(stash >= 1 && stash <= 1e6))
-         throw InputError{
-             fmt::format("torch-offload: option 'stash' is '{}'; expected 1 to 1000000", options.word("stash"))};
-       return std::make_unique<TorchOffload>(options.bytes("least"), static_cast<std::size_t>(stash),
+       return std::make_unique<TorchOffload>(options.bytes("least"),
+                                             count_of("torch-offload", options, "stash", 1'000'000),
                                              options.word("head") == "keep");
      }}};
 

@@ -5,9 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "simulator/options.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/pools/arena.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 
@@ -17,9 +16,7 @@ template <class Index>
 class ArenaPool final : public Pool {
  public:
   /// @param owner  the pool's name, for the message
-  ArenaPool(const std::string& owner, const Options& options) : alignment_{options.bytes("alignment")} {
-    if (alignment_ <= Bytes{}) throw InputError{owner + ": option 'alignment' is '0B'; expected at least 1B"};
-  }
+  ArenaPool(const std::string& owner, const Options& options) : alignment_{size_of(owner, options, "alignment")} {}
 
   void start(const Trace&, Bytes capacity, Device&) override {
     capacity_ = capacity;

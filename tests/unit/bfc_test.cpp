@@ -131,7 +131,7 @@ TEST_CASE("garbage collection keeps a region that is partly in use, and all regi
 
 TEST_CASE("bfc refuses a fraction outside 0 to 1") {
   CHECK_THROWS_WITH(PoolUnderTest("bfc(fragmentation_fraction=2)", 1_GiB),
-                    "bfc: option 'fragmentation_fraction' is 2; expected 0 to 1");
+                    "bfc: option 'fragmentation_fraction' is '2'; expected 0 to 1");
 }
 
 }  // namespace tidepool::bfc_test

@@ -181,8 +181,9 @@ TEST_CASE("free stitched blocks are dropped when all stitched blocks exceed a li
 }
 
 TEST_CASE("gmlake refuses settings outside their ranges") {
-  CHECK_THROWS_WITH(PoolUnderTest("gmlake(defragment_level=3)", 1_GiB),
-                    "gmlake: option 'defragment_level' is 3; expected 0, 1 or 2");
+  for (const std::string level : {"3", "0.5", "1e30"})
+    CHECK_THROWS_WITH(PoolUnderTest("gmlake(defragment_level=" + level + ")", 1_GiB),
+                      "gmlake: option 'defragment_level' is '" + level + "'; expected 0, 1, 2");
   CHECK_THROWS_WITH(PoolUnderTest("gmlake(reuse_limit=0.5)", 1_GiB),
                     "gmlake: option 'reuse_limit' is 0.5; expected 1 or more");
 }

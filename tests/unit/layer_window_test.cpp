@@ -68,8 +68,9 @@ TEST_CASE("if no window that hides copies fits, the largest that fits is used; i
 }
 
 TEST_CASE("a window outside its range is refused") {
-  CHECK_THROWS_WITH(exact_run(equal_layers(3, 1_B), "layer-window(window=-1)"),
-                    "layer-window: option 'window' is '-1'; expected 0 to 1000000");
+  for (const std::string window : {"-1", "0.5"})
+    CHECK_THROWS_WITH(exact_run(equal_layers(3, 1_B), "layer-window(window=" + window + ")"),
+                      "layer-window: option 'window' is '" + window + "'; expected a whole number from 0 to 1000000");
 }
 
 }  // namespace tidepool::layer_window_test

@@ -88,9 +88,12 @@ TEST_CASE("the search finds the largest threshold that fits") {
   CHECK(found > 1);
 }
 
-TEST_CASE("a threshold outside its range is refused") {
-  CHECK_THROWS_WITH(exact_run(five_layers(), "tflms(threshold=-2)"),
-                    "tflms: option 'threshold' is '-2'; expected -1 to 1e9");
+TEST_CASE("numbers of levels outside their range are refused") {
+  for (const std::string name : {"threshold", "ahead", "groupby"})
+    for (const std::string value : {"-2", "0.5"})
+      CHECK_THROWS_WITH(
+          exact_run(five_layers(), "tflms(" + name + "=" + value + ")"),
+          "tflms: option '" + name + "' is '" + value + "'; expected a whole number from -1 to 1000000000");
 }
 
 }  // namespace tidepool::tflms_test

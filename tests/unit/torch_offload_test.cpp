@@ -63,8 +63,9 @@ TEST_CASE("small tensors stay, and so do tensors that the output projection save
 }
 
 TEST_CASE("a stash outside its range is refused") {
-  CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "torch-offload(stash=0)"),
-                    "torch-offload: option 'stash' is '0'; expected 1 to 1000000");
+  for (const std::string stash : {"0", "1.5"})
+    CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "torch-offload(stash=" + stash + ")"),
+                      "torch-offload: option 'stash' is '" + stash + "'; expected a whole number from 1 to 1000000");
 }
 
 }  // namespace tidepool::torch_offload_test

@@ -1,18 +1,13 @@
 // The base of policies that reverse the step as a chain of stages. They differ only in the order of their steps.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/trace_chain.hpp"
-#include "simulator/options.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 
@@ -43,17 +38,6 @@ class ChainPolicy final : public DraftPolicy {
   Choose choose_;
   Refine refine_;
 };
-
-/// The value of an option that is a whole number.
-/// @throws InputError  "rotor: option 'stages' is '0'; expected a whole number from 1 to 200"
-inline std::size_t count_of(const std::string& owner, const Options& options, const std::string& name, std::size_t most,
-                            std::size_t least = 1) {
-  const double value = options.number(name);
-  if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != std::floor(value))
-    throw InputError{fmt::format("{}: option '{}' is '{}'; expected a whole number from {} to {}", owner, name,
-                                 options.word(name), least, most)};
-  return static_cast<std::size_t>(value);
-}
 
 /// Keeps the best of the offered orders. An order that fits is better than one that does not. If neither of two orders
 /// fits, the one with the lower peak is better; if both fit or the peaks are equal, the faster one.

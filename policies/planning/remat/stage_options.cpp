@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/condense.hpp"
+#include "simulator/option_values.hpp"
 
 namespace tidepool {
 namespace {
@@ -118,11 +118,8 @@ class Stages {
 }  // namespace
 
 StagePrograms programs_of(const std::string& owner, const Options& options) {
-  const auto count = [&](const char* name, std::size_t most, std::size_t least) {
-    return static_cast<int>(count_of(owner, options, name, most, least));
-  };
-  return {count_of(owner, options, "groups", 30), count("saves", 100, 2), count("peaks", 100, 1),
-          count("nodes", 100'000'000, 1)};
+  return {count_of(owner, options, "groups", 30), count_of<int>(owner, options, "saves", 100, 2),
+          count_of<int>(owner, options, "peaks", 100), count_of<int>(owner, options, "nodes", 100'000'000)};
 }
 
 std::vector<KeepSchedule> schedules_of(const KeepGraph& graph, const StagePrograms& programs) {

@@ -1,8 +1,6 @@
-#include <fmt/format.h>
-
 #include "policies/pool/bfc/bfc_pool.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -15,11 +13,7 @@ class BfcPool final : public Pool {
   explicit BfcPool(const Options& options)
       : config_{.allow_growth = options.flag("allow_growth"),
                 .garbage_collection = options.flag("garbage_collection"),
-                .fragmentation_fraction = options.number("fragmentation_fraction")} {
-    if (config_.fragmentation_fraction < 0 || config_.fragmentation_fraction > 1)
-      throw InputError{fmt::format("bfc: option 'fragmentation_fraction' is {}; expected 0 to 1",
-                                   options.word("fragmentation_fraction"))};
-  }
+                .fragmentation_fraction = number_of("bfc", options, "fragmentation_fraction", 1)} {}
 
   void start(const Trace&, Bytes capacity, Device& device) override {
     capacity_ = capacity;

@@ -1,8 +1,6 @@
-#include <fmt/format.h>
-
 #include "policies/pool/cuda_async/cuda_async_pool.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -15,11 +13,7 @@ class CudaAsyncPool final : public Pool {
                 .follow_event_dependencies = options.flag("follow_event_dependencies"),
                 .opportunistic = options.flag("allow_opportunistic"),
                 .internal_dependencies = options.flag("allow_internal_dependencies"),
-                .granule = options.bytes("granule")} {
-    if (config_.granule <= Bytes{})
-      throw InputError{
-          fmt::format("cuda-async: option 'granule' is {}; expected at least 1B", options.word("granule"))};
-  }
+                .granule = size_of("cuda-async", options, "granule")} {}
 
   void start(const Trace& trace, Bytes capacity, Device& device) override {
     capacity_ = capacity;

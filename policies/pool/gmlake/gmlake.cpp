@@ -16,10 +16,6 @@ class GmLakePool final : public Pool {
                 .reuse_limit = options.number("reuse_limit"),
                 .defragment_level = static_cast<int>(options.number("defragment_level")),
                 .auto_gc = options.bytes("auto_gc")} {
-    const double level = options.number("defragment_level");
-    if (level != 0 && level != 1 && level != 2)
-      throw InputError{
-          fmt::format("gmlake: option 'defragment_level' is {}; expected 0, 1 or 2", options.word("defragment_level"))};
     if (config_.reuse_limit < 1)
       throw InputError{
           fmt::format("gmlake: option 'reuse_limit' is {}; expected 1 or more", options.word("reuse_limit"))};
@@ -53,7 +49,7 @@ const RegisterPool kGmlake{
      .options = {{"fragment_limit", "512MiB", "bytes", "requests from here on are stitched (fragLimit)"},
                  {"reuse_limit", "10", "number",
                   "a stitched block serves requests down to this part of it (reuseLimit)"},
-                 {"defragment_level", "0", "number",
+                 {"defragment_level", "0", "0|1|2",
                   "stitch 0: at once, 1: when the device refuses, 2: after segments were given back (defragLevel)"},
                  {"auto_gc", "1000GiB", "bytes", "addresses of stitched blocks beyond which free ones go (autoGC)"}},
      .make = [](const Options& options) { return std::make_unique<GmLakePool>(options); }}};
