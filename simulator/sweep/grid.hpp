@@ -44,7 +44,7 @@ class Grid {
  public:
   /// Runs are of the steady state if `text.iterations` is given, or if the trace repeats() and no paper's assumptions
   /// are named. Otherwise, and with `text.first`, they are of one step alone.
-  /// @throws InputError  for an unknown name, option, unit or number
+  /// @throws InputError  for an unknown name, option or unit, or a value out of range
   Grid(const GridText& text, const Trace& trace);
 
   std::size_t size() const;

@@ -121,6 +121,8 @@ TEST_CASE("a wrong value in a list is refused with the option, the value and the
   CHECK(refusal({.iterations = "0"}) == "--iterations: '0' is not a number of iterations; expected 1 or more");
   CHECK(refusal({.assume = "simrdd"}) ==
         "no assumptions named 'simrdd', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
+  CHECK(refusal({.policy = "lru+te-offload(layers=0.5)"}) ==
+        "te-offload: option 'layers' is '0.5'; expected a whole number from 0 to 1000000");
   CHECK(refusal({.pool = ""}) == "--pool: '' is not a list; expected values with commas between them");
 }
 
