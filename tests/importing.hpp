@@ -21,7 +21,8 @@ std::string complaint(Read read, std::string_view bytes) {
   return "";
 }
 
-/// The steps of a trace as short texts: "alloc 0", "run add", "free 0", "forget 2".
+/// The steps of a trace as short texts: "alloc 0" and "free 0" with the buffer's number, "run add" with the op's name,
+/// "forget 2" with the version's number.
 inline std::vector<std::string> program(const Trace& trace) {
   std::vector<std::string> lines;
   for (const Step& step : trace.steps()) {

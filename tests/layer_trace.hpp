@@ -11,7 +11,7 @@
 namespace tidepool::tests {
 
 struct ChainLayer {
-  std::string_view name;  ///< of its op
+  std::string_view name;  ///< of its forward and its backward op
   Nanos forward, backward;
   Bytes output;
 };

@@ -61,6 +61,8 @@ struct TinyFinding {
 /// One tiny step in one class, with the faults found in it.
 class TinyContract {
  public:
+  /// Finds the optimum by counted bytes, and checks its plan. Keeps a reference to the recipe.
+  /// @param most_states  limit of this search, see OptimumQuery
   TinyContract(const TinyRecipe& recipe, TinyClass plans, std::int64_t most_states)
       : recipe_{recipe}, trace_{recipe.trace()}, class_{plans} {
     OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), plans.swap, plans.remat, false, most_states};
@@ -70,6 +72,7 @@ class TinyContract {
 
   /// Whether the least time has been found. If it has not, the search may have proved a bound.
   bool solved() const { return by_bytes_.has_value(); }
+  /// By counted bytes; feasible or not. Call only if solved().
   const Optimum& optimum() const { return *by_bytes_; }
   const Trace& trace() const { return trace_; }
   Nanos baseline() const { return baseline_time(trace_, recipe_.machine.launch); }
@@ -96,7 +99,8 @@ class TinyContract {
     }
   }
 
-  /// Checks the best cycle of the repeated step, and its bounds. @return the cycle; none if it was not found
+  /// Checks the best cycle of the repeated step, and its bounds if there is a cycle.
+  /// @return the cycle, not `feasible` if it is proved that there is none; nothing if the search gave up
   std::optional<SteadyOptimum> check_steady(std::int64_t most_states) {
     SteadyOptimum found;
     try {
@@ -115,6 +119,7 @@ class TinyContract {
     return found;
   }
 
+  /// The query of the step's bounds, or of those of its repeated form. It refers to this object and to the recipe.
   BoundQuery bound_query(bool steady) const {
     return {.trace = trace_,
             .machine = recipe_.machine,
@@ -124,7 +129,9 @@ class TinyContract {
             .steady = steady};
   }
 
-  /// Checks that the plan of a policy can be executed, and that it does not beat the optimum of its class.
+  /// Runs a policy. Checks that its plan can be executed and costs what the run says. If the plan uses only actions of
+  /// this object's class, also that it does not beat the optimum or, if that is unknown, the bound of the search.
+  /// @return the result; kError if the policy threw PlanError
   Result check_policy(const std::string& pool, const std::string& policy) {
     const RunSpec spec{.pool = pool, .policy = policy, .capacity = recipe_.capacity(), .machine = recipe_.machine};
     Result result;
@@ -231,29 +238,32 @@ struct TinyCheck {
   std::vector<TinyFinding> findings = {};
 };
 
-/// All checks of one step, with a share of the policies. The class, the pool, and whether places are searched depend on
-/// `turn`, so that over many turns all policies meet all kinds of steps.
+/// All checks of one step, with the policies of one class: tide in one of eight turns, the others in each. Successive
+/// turns take the classes in turn. The pool, and whether places and cycles are searched, are drawn at random by `turn`,
+/// so that over many turns all policies meet all kinds of steps on all pools.
 inline TinyCheck check_tiny_step(const TinyRecipe& recipe, std::uint64_t turn) {
   static constexpr TinyClass kClasses[] = {{true, false}, {false, true}, {true, true}};
   const TinyClass plans = kClasses[turn % 3];
   TinyContract contract{recipe, plans, 40'000};
+  Random random{~turn};  // not that of the recipe
+  const std::size_t draw = random.below(4);
+  const std::string pool = draw < 2 ? "ideal" : draw == 2 ? "best-fit" : "first-fit";
   TinyCheck check;
   check.solved = contract.solved();
   if (check.solved) {
     check.feasible = contract.optimum().feasible;
     check.exceeds = check.feasible && contract.optimum().makespan > contract.baseline();
     contract.check_bounds();
-    if (turn / 3 % 3 == 0) contract.check_steady(20'000);
+    if (random.below(3) == 0) contract.check_steady(20'000);
   }
-  const std::string pool = turn / 3 % 2 == 0 ? "ideal" : turn / 6 % 2 == 0 ? "best-fit" : "first-fit";
-  if (check.solved && pool != "ideal" && turn / 12 % 2 == 0) contract.place(20'000);
+  if (check.solved && pool != "ideal" && random.chance(50)) contract.place(20'000);
+  const bool dear = random.below(8) == 0;
   for (const PolicyInfo* policy : all_policies()) {
     if (class_of(policy->kind) != plans) continue;
-    const bool dear = policy->name == "tide";
-    if (dear && turn / 3 % 8 != 0) continue;
+    if (policy->name == "tide" && !dear) continue;
     check.results += contract.check_policy(pool, quick_spec(*policy)).outcome == Outcome::kOk;
   }
-  if (plans == TinyClass{true, false} && turn / 3 % 4 == 1) contract.check_policy(pool, "tide(with=swap, effort=1)");
+  if (plans == TinyClass{true, false} && random.below(4) == 0) contract.check_policy(pool, "tide(with=swap, effort=1)");
   check.findings = contract.findings();
   return check;
 }

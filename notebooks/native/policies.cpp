@@ -151,8 +151,9 @@ std::set<std::string>& python_policies() {
   return names;
 }
 
-/// Whether a chain of policies can name a policy so.
+/// Whether a chain of policies can name a policy so. "all" stands for every policy.
 bool can_be_named(const std::string& name) {
+  if (name == "all") return false;
   try {
     const Spec one{name};
     return one.name == name && PolicyChain{name + "+" + name}.policies == std::vector{one, one};
@@ -165,9 +166,10 @@ bool can_be_named(const std::string& name) {
 void add_policy(const std::string& name, const std::string& kind, const std::string& summary, const std::string& paper,
                 py::function factory) {
   if (!can_be_named(name))
-    throw InputError{fmt::format(
-        "policy '{}' could not be named in a chain; expected a name without + , = ( ) [ and without spaces at its ends",
-        name)};
+    throw InputError{
+        fmt::format("policy '{}' could not be named in a chain; expected a name other than all, without + , = ( ) [ "
+                    "and without spaces at its ends",
+                    name)};
   for (const PolicyInfo* known : all_policies())
     if (known->name == name)
       throw InputError{fmt::format("policy '{}' is known already; expected a name of its own", name)};

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -7,9 +5,9 @@
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/saved.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -114,9 +112,7 @@ const RegisterPolicy kDeepcompile{
      .options = {{"margin", "0.2", "number", "share of the capacity that is left free (MARGIN)"}},
      .make = [](const Options& options) {
        const double margin = options.number("margin");
-       if (!(margin >= 0 && margin < 1))
-         throw InputError{
-             fmt::format("deepcompile: option 'margin' is '{}'; expected 0 to below 1", options.word("margin"))};
+       expect(margin >= 0 && margin < 1, "deepcompile", options, "margin", "0 to below 1");
        return std::make_unique<DeepCompile>(margin);
      }}};
 

@@ -419,11 +419,11 @@ class Program {
         for (std::int64_t s = window.from; s <= window.until; ++s)
           if (is_slot(within(s)))
             sum += solution.duals[window.row] * solution.x[lost_[static_cast<std::size_t>(within(s) / 2)]];
-      return sum;
+      return sum * unit_;
     };
     LostTime lost{.d2h = share(out_windows_), .h2d = share(in_windows_), .recompute = 0};
     for (const auto& [row, k] : work_rows_)
-      lost.recompute += solution.duals[row] * solution.x[lost_[static_cast<std::size_t>(k)]];
+      lost.recompute += unit_ * solution.duals[row] * solution.x[lost_[static_cast<std::size_t>(k)]];
     return lost;
   }
 

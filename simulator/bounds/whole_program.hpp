@@ -18,8 +18,8 @@ struct WholeQuery {
 
 struct WholeBound {
   bool feasible = true;  ///< false: the step does not fit even when everything is absent that may be absent
-  double stall = 0;      ///< ns: no plan stalls and recomputes for less
-  LostTime lost;         ///< the program's lost time by resource
+  double stall = 0;      ///< ns: no plan stalls and recomputes for less, within the tolerances of branch and bound
+  LostTime lost;         ///< of the linear program alone: its sum is less than `stall` if branch and bound adds to it
 };
 
 /// Every plan that keeps the order of the ops is a solution of this program, so its least value is a bound.
@@ -49,6 +49,7 @@ struct WholeBound {
 ///
 /// Left out, so that even the best plan may take longer than the bound: addresses; that one copy does not interrupt
 /// another; that copies in opposite directions slow each other down; the host's time to launch, pin and submit.
+/// @param step  step_contents() of the trace, with `repeats` and `remat` as in the query
 WholeBound whole_bound(const StepContents& step, const Machine& machine, const WholeQuery& query);
 
 }  // namespace tidepool

@@ -59,6 +59,11 @@ std::size_t characters(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
+  const std::string blanks(width - characters(text), ' ');
+  return to_the_right ? blanks + text : text + blanks;
+}
+
 /// Columns as wide as their content, numbers to the right.
 std::string table(std::span<const std::string> names, std::span<const std::vector<Value>> rows) {
   std::vector<std::size_t> widths;
@@ -76,8 +81,7 @@ std::string table(std::span<const std::string> names, std::span<const std::vecto
   std::string text;
   const auto add = [&](const auto& cell) {
     std::string line;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      line += numbers[i] ? fmt::format("{:>{}}  ", cell(i), widths[i]) : fmt::format("{:<{}}  ", cell(i), widths[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) line += padded(cell(i), widths[i], numbers[i]) + "  ";
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
   add([&](std::size_t i) { return names[i]; });

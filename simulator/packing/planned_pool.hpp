@@ -18,9 +18,11 @@ struct PlannedPlaces {
   Bytes height;                ///< largest height of a device's plan
 };
 
-/// Plans all places, or takes the plan from a cache of the most recent plans: the runs of a sweep differ in capacity,
-/// and the plan is the same for each.
-/// @param owner  the planner's name and options; plans with the same owner and trace hash are the same
+/// Plans all places, or takes the plan from a cache of the 64 most recent plans: the runs of a sweep differ in
+/// capacity, and the plan is the same for each. Threads may call it at the same time; those that need the same plan
+/// wait for one of them to make it.
+/// @param owner  the planner's name and options, with the alignment; plans with the same owner and trace hash are the
+///               same
 std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
                                                     Planner& planner);
 
@@ -30,8 +32,8 @@ std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, co
 /// walk over the holes above the plan's height if the planned place is taken.
 class PlannedPool final : public Pool {
  public:
-  /// @param owner    as in planned_places()
-  /// @param options  has "alignment"
+  /// @param owner    the planner's name; the pool adds its options and seed for planned_places()
+  /// @param options  of the planner, with "alignment"
   PlannedPool(std::string owner, std::unique_ptr<Planner> planner, const Options& options);
 
   void start(const Trace& trace, Bytes capacity, Device& device) override;
@@ -50,7 +52,8 @@ class PlannedPool final : public Pool {
 };
 
 /// The granule of offsets and sizes: the option "alignment". Its default, 0B, means 512 B for a trace; for a list of
-/// lifetimes, it means the alignments in the list's file.
+/// lifetimes, it means the alignments in the list's file. `pack` takes 1 B for a trace that was imported
+/// from such a list.
 OptionInfo alignment_option();
 /// The granule for a trace.
 Bytes trace_alignment(const Options& options);

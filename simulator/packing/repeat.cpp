@@ -14,9 +14,10 @@ namespace tidepool {
 Trace repeat_lifetimes(const Trace& trace, int times) {
   constexpr std::int64_t kMost = 50'000'000;
   const std::span<const Buffer> buffers = trace.buffers();
-  const std::int64_t staying = std::count_if(
-      buffers.begin(), buffers.end(), [](const Buffer& buffer) { return buffer.born_before && buffer.outlives; });
-  const std::int64_t made = staying + times * (static_cast<std::int64_t>(buffers.size()) - staying);
+  std::vector<std::size_t> new_each_time;  // all but those that stay
+  for (std::size_t id = 0; id < buffers.size(); ++id)
+    if (!buffers[id].born_before || !buffers[id].outlives) new_each_time.push_back(id);
+  const std::int64_t made = std::ssize(buffers) + (times - 1) * std::ssize(new_each_time);
   if (times < 1 || times > kMost || made > kMost)
     throw InputError{
         fmt::format("--iterations: '{}' makes {} buffers; expected 1 to {} iterations and at most {} buffers", times,
@@ -26,16 +27,17 @@ Trace repeat_lifetimes(const Trace& trace, int times) {
   const auto spec = [&](std::size_t id) { return copied(builder, trace, BufferId{id}); };
   for (int i = 0; i < times; ++i) {
     builder.mark(MarkKind::kIteration, std::to_string(i));
-    for (std::size_t id = 0; id < buffers.size(); ++id) {
-      if (!buffers[id].born_before || (i > 0 && buffers[id].outlives)) continue;
-      now[id] = i == 0 ? builder.existing(spec(id)) : builder.alloc(spec(id));
-    }
+    if (i == 0)
+      for (std::size_t id = 0; id < buffers.size(); ++id)
+        if (buffers[id].born_before) now[id] = builder.existing(spec(id));
+    for (const std::size_t id : new_each_time)
+      if (i > 0 && buffers[id].born_before) now[id] = builder.alloc(spec(id));
     for (const Step& step : trace.steps()) {
       if (step.kind == StepKind::kAlloc) now[step.id] = builder.alloc(spec(step.id));
       if (step.kind == StepKind::kFree) builder.free(now[step.id]);
     }
-    for (std::size_t id = 0; id < buffers.size() && i + 1 < times; ++id)
-      if (buffers[id].outlives && !buffers[id].born_before) builder.free(now[id]);
+    for (const std::size_t id : new_each_time)
+      if (i + 1 < times && buffers[id].outlives) builder.free(now[id]);
   }
   builder.meta() = trace.data().meta;
   return builder.finish();

@@ -23,7 +23,7 @@ class PendingFrees {
     left_[address] = uses.size();
   }
 
-  /// Calls free(Bytes address) for every block whose last event has completed at `now`.
+  /// Calls free(Bytes address) for every block whose last event is found complete when the queues are polled at `now`.
   template <class Free>
   void poll(Nanos now, Free free) {
     for (auto queue = queues_.begin(); queue != queues_.end();) {

@@ -141,6 +141,7 @@ Json describe(const Frontier& frontier) {
   for (const Line& line : frontier.bounds) bounds.push_back({{"with", line.policy}, {"cells", cells_of(line)}});
   return {{"trace", frontier.trace},
           {"machine", frontier.machine},
+          {"setting", frontier.setting},
           {"ideal_peak_bytes", frontier.ideal_peak.count()},
           {"baseline_ns", frontier.baseline.count()},
           {"capacities", capacities},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <limits>
 
@@ -30,6 +31,37 @@ std::string allowed_or_nothing(const std::string& policy) {
   } catch (const InputError&) {
     return "";
   }
+}
+
+/// Rows with different values in one of these columns are in different frontiers.
+constexpr std::array kOfFrontier{"trace_hash", "machine_hash", "assume",       "overhead_limit",
+                                 "iterations", "steady",       "count_search", "version"};
+constexpr std::size_t kFirstSetting = 2;  // the trace and the machine have names in a frontier
+
+struct Group {
+  std::vector<Value> key;  // of kOfFrontier
+  Frontier frontier;
+  std::vector<Point> points;
+};
+
+/// Frontier::setting of a group.
+std::string setting_of(const Group& group, const std::vector<Group>& groups) {
+  std::string setting;
+  for (std::size_t i = kFirstSetting; i < kOfFrontier.size(); ++i) {
+    const bool differs = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+      return other.frontier.trace == group.frontier.trace && other.frontier.machine == group.frontier.machine &&
+             other.key[i] != group.key[i];
+    });
+    if (!differs) continue;
+    std::string name = kOfFrontier[i];
+    std::replace(name.begin(), name.end(), '_', ' ');
+    setting += setting.empty() ? "" : ", ";
+    if (const auto* flag = std::get_if<bool>(&group.key[i]))
+      setting += *flag ? name : "not " + name;
+    else
+      setting += name + " " + value_text(group.key[i]);
+  }
+  return setting;
 }
 
 }  // namespace
@@ -70,20 +102,13 @@ WrittenNames written_names(const Row& row) {
 }
 
 std::vector<Frontier> frontiers_of(std::span<const Row> rows) {
-  struct Group {
-    std::string key;
-    Frontier frontier;
-    std::vector<Point> points;
-  };
   std::vector<Group> groups;
   for (const Row& row : rows) {
-    const std::string key = fmt::format(
-        "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", text_at(row, "trace_hash"), text_at(row, "machine_hash"),
-        text_at(row, "assume"), value_text(at(row, "overhead_limit")), std::get<std::int64_t>(at(row, "iterations")),
-        value_text(at(row, "steady")), value_text(at(row, "count_search")), text_at(row, "version"));
+    std::vector<Value> key;
+    for (const char* column : kOfFrontier) key.push_back(at(row, column));
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.key == key; });
     if (group == groups.end()) {
-      groups.push_back({key, {}, {}});
+      groups.push_back({std::move(key), {}, {}});
       group = std::prev(groups.end());
       group->frontier.trace = std::filesystem::path{text_at(row, "trace")}.filename().string();
       group->frontier.machine = text_at(row, "machine");
@@ -96,9 +121,10 @@ std::vector<Frontier> frontiers_of(std::span<const Row> rows) {
     group->points.push_back(point_of(row, policy, pool));
   }
   std::vector<Frontier> frontiers;
-  for (Group& group : groups) {
-    arrange(group.points, group.frontier);
-    frontiers.push_back(std::move(group.frontier));
+  for (const Group& group : groups) {
+    Frontier& frontier = frontiers.emplace_back(group.frontier);
+    arrange(group.points, frontier);
+    frontier.setting = setting_of(group, groups);
   }
   return frontiers;
 }

@@ -50,11 +50,11 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
-/// Makes the pool or policy once if options are given, so that a value out of range or a wrong file is an input error
-/// and not the failure of a run.
+/// Makes the pool or policy once, so that a value out of range or a wrong file is an input error and not the failure of
+/// a run.
 template <class Info>
 void refuse_values(const Info& info, const Spec& spec) {
-  if (!spec.options.empty()) static_cast<void>(info.make(Options{info.name, info.options, spec.options}));
+  static_cast<void>(info.make(Options{info.name, info.options, spec.options}));
 }
 
 /// Reads specs, and checks their names and options. Two spellings of one spec count once.
@@ -74,7 +74,8 @@ std::vector<Part> parse_specs(const char* option, const std::string& text, Part 
     if constexpr (std::is_same_v<Part, Spec>)
       refuse_values(find_pool(one.name), one);
     else
-      for (const Spec& policy : one.policies) refuse_values(find_policy(policy.name), policy);
+      for (const Spec& policy : one.policies)  // a policy in Python has no options, and is only made for runs
+        if (!policy.options.empty()) refuse_values(find_policy(policy.name), policy);
     specs.push_back(one);
   };
   for (const std::string& part : naming(option, [&] { return parts_of(text); })) {

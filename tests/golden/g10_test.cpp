@@ -46,7 +46,7 @@ TEST_CASE("on BERT, flashneuron takes 5 % less time than its model by G10's auth
       .pool = "two-ended", .policy = "flashneuron(wait=on)", .capacity = 40_GiB, .machine = std::move(machine)};
   const Result result = simulate(load_trace(*path), spec);
   CHECK(result.outcome == Outcome::kOk);
-  CHECK(result.totals.makespan == 9'715'330'773_ns);  // theirs: 10215.5 ms
+  CHECK(result.totals.makespan == 9'715'330'701_ns);  // theirs: 10215.5 ms
 }
 
 namespace {

@@ -328,11 +328,11 @@ class Package(unittest.TestCase):
             tidepool.simulate(self.trace, capacity=True)
         with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
             tidepool.register("lru", kind="swap")(OutLargest)
-        for name in ("a+b", "a=b", "a(b)", "[a", "a,b", " a", ""):
+        for name in ("a+b", "a=b", "a(b)", "[a", "a,b", " a", "", "all"):
             with self.assertRaises(tidepool.InputError) as refused:
                 tidepool.register(name, kind="swap")(OutLargest)
             self.assertEqual(str(refused.exception), f"policy '{name}' could not be named in a chain; expected a name "
-                                                     "without + , = ( ) [ and without spaces at its ends")
+                                                     "other than all, without + , = ( ) [ and without spaces at its ends")
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ TEST_CASE("gmlake refuses settings outside their ranges") {
     CHECK_THROWS_WITH(PoolUnderTest("gmlake(defragment_level=" + level + ")", 1_GiB),
                       "gmlake: option 'defragment_level' is '" + level + "'; expected 0, 1, 2");
   CHECK_THROWS_WITH(PoolUnderTest("gmlake(reuse_limit=0.5)", 1_GiB),
-                    "gmlake: option 'reuse_limit' is 0.5; expected 1 or more");
+                    "gmlake: option 'reuse_limit' is '0.5'; expected 1 or more");
 }
 
 TEST_CASE("no two buffers have the same memory, even if blocks are stitched all the time") {

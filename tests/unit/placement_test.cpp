@@ -82,6 +82,13 @@ TEST_CASE(
   CHECK(placed->result.totals.footprint <= spec.capacity);
   CHECK(better(placed->result, in_pool));
   CHECK(judge(trace, spec, placed->draft.answer()).totals == placed->result.totals);
+
+  // Without effort, places are those of one pass.
+  const PlaceLog& log = *placer.count(draft, spec.capacity, {}).log;
+  const Placer without{trace, spec, OnDemand::kCopyOrDrop, *granule_of(spec.pool), 0};
+  const std::vector<Bytes> passed = find_places(log, *granule_of(spec.pool), spec.capacity, 0).offsets;
+  CHECK(without.pack(log, Placer::Packing::kHard).offsets == passed);
+  CHECK(placer.pack(log, Placer::Packing::kHard).offsets != passed);
 }
 
 }  // namespace tidepool::placement_test

@@ -105,7 +105,7 @@ class KinetoImport {
       if (!devices_.contains(file_.activities[i].device)) continue;
       by_start.push_back(i);
       const auto found = launches.find(file_.activities[i].correlation);
-      if (found != launches.end()) launch_[i] = found->second;
+      if (found != launches.end() && found->first != -1) launch_[i] = found->second;
       builder_.losses().dropped_records += (launch_[i] == kNoLifetime) + (file_.activities[i].duration < Nanos{});
     }
     std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {

@@ -18,7 +18,7 @@ namespace tidepool {
 /// A text of the file, by its index in Kineto::texts.
 using KinetoText = std::uint32_t;
 
-/// A kernel, copy or memset on a device.
+/// A kernel, copy or memset on a device. A kernel of NCCL or RCCL, by its name, is a kCollective.
 struct KinetoActivity {
   KinetoText name = 0;
   OpKind kind = OpKind::kKernel;
@@ -33,7 +33,7 @@ struct KinetoActivity {
 /// A call of the CUDA or HIP runtime or driver that may have started device activity.
 struct KinetoLaunch {
   std::int64_t correlation = -1;
-  std::int64_t thread = 0;
+  std::int64_t thread = 0;  ///< of the host, as the file numbers it; -1 = its name is no number
   Nanos time;
   Nanos end;
 };
@@ -53,7 +53,7 @@ struct KinetoWait {
   Nanos end;
 };
 
-/// An allocation or free of PyTorch's allocator.
+/// An allocation or free of PyTorch's allocator in the memory of a device; those of the host are left out.
 struct KinetoMemory {
   std::int64_t thread = 0;
   Nanos time;
@@ -142,9 +142,10 @@ struct KinetoRank {
 };
 
 /// Like to_trace(), with the data to simulate the rank beside others. A call in which the host waited for the device is
-/// an op (kHostWait) on the stream that it waited for. Waits of streams for each other are orders. The stream or event
-/// of a wait is not recorded, so it is inferred in agreement with the recorded times (see KinetoWaits). A call is left
-/// out if no stream agrees with them.
+/// an op (kHostWait) on the stream that it waited for; so is the call of a copy that had ended when the call returned.
+/// A call that waits for all streams is an op on one of them, with orders after the last ops of the others. Waits of
+/// streams for each other are orders. The stream or event of a wait is not recorded, so it is inferred in agreement
+/// with the recorded times (see KinetoWaits). A call is left out if no stream agrees with them.
 /// @param operands  replace the file's memory events. A buffer lives from the first to the last activity that uses it,
 ///                  unless it existed before or outlives the step. Each activity of a call uses the call's buffers.
 ///                  The first activity writes the buffers that the call writes; later ones read and write them

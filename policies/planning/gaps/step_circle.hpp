@@ -25,12 +25,14 @@ struct StepCircle {
   Bytes peak() const;
 };
 
-/// The time from which live bytes count for an op: the end of the previous op, or the later time at which the buffers
-/// that the program frees after the previous op are free. With the later time, a swap-in may be planned into memory
-/// that becomes free only a moment later.
+/// When live bytes count for an op. kBeforeFrees: all the time from the end of the previous op on. kAfterFrees: at each
+/// alloc after that, and while the op runs. So buffers that the program frees after the previous op do not count,
+/// unless an alloc comes before the free. Then a swap-in may be planned into memory that becomes free only a moment
+/// later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
-/// @param dead   versions that are dropped after their last op; they are not live from then on
+/// @param dead   versions that are dropped after their last op, as if they were freed then; in the order of last uses,
+///               as find_dead_content() gives them
 /// @param trace  at least one op. With several streams, an op starts when its inputs are ready and its stream is free,
 ///               but not before the op that precedes it in program order.
 StepCircle step_circle(const Trace& trace, SlotBegins begins = SlotBegins::kBeforeFrees,

@@ -12,23 +12,26 @@ namespace tidepool {
 
 /// The best answer so far, with its run, and other possible answers.
 struct BestAnswer {
-  /// A maker of the plan's policy, and the limit of the run that judged it.
+  /// A maker of the plan's policy, and the RunSpec::overhead_limit with which it plans: with another one, the answer of
+  /// another policy could change.
   struct Answer {
     AnsweringPlanner::Maker make;
     std::optional<double> overhead_limit;
   };
 
-  Result result;
+  Result result;  ///< of the fastest plan; `answer` may be another one once the most robust plan has been chosen
   Answer answer;
-  std::vector<Answer> others = {};
+  std::vector<Answer> others = {};  ///< in no order
 
+  /// Keeps the better of two answers as `answer`, and adds the other one to `others`.
   void offer(const Result& other, Answer other_answer) {
     const bool wins = better(other, result);
     if (wins) result = other, std::swap(answer, other_answer);
     others.push_back(std::move(other_answer));
   }
+  /// Whether a plan ended well and takes no longer than the step without limit.
   bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
-  /// Time over that of the step without limit; 1 if no plan ended well.
+  /// Time over that of the step without limit; 1 if no plan ended well, or if the step takes no time.
   double slower() const {
     if (result.outcome != Outcome::kOk || result.baseline == Nanos{}) return 1;
     return static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());

@@ -1,8 +1,6 @@
-#include <fmt/format.h>
-
 #include "policies/pool/gmlake/gmlake_pool.hpp"
+#include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -16,9 +14,7 @@ class GmLakePool final : public Pool {
                 .reuse_limit = options.number("reuse_limit"),
                 .defragment_level = static_cast<int>(options.number("defragment_level")),
                 .auto_gc = options.bytes("auto_gc")} {
-    if (config_.reuse_limit < 1)
-      throw InputError{
-          fmt::format("gmlake: option 'reuse_limit' is {}; expected 1 or more", options.word("reuse_limit"))};
+    expect(config_.reuse_limit >= 1, "gmlake", options, "reuse_limit", "1 or more");
   }
 
   void start(const Trace&, Bytes capacity, Device& device) override {

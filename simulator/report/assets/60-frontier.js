@@ -27,7 +27,7 @@ function frontierFigure(frontier, allPools) {
   const limited = frontier.capacities.map((c, i) => [c, i]).filter(([c]) => c !== null);
   const good = cell => typeof cell === 'number' && cell <= HIGHEST;
   const figure = h('figure', {class: 'frontier'});
-  const title = `${frontier.trace} on ${frontier.machine}`;
+  const title = `${frontier.trace} on ${frontier.machine}${frontier.setting && `, ${frontier.setting}`}`;
   if (!limited.length || !lines.some(line => limited.some(([, i]) => good(line.cells[i])))) {
     figure.append(h('figcaption', {}, h('strong', {}, title)), h('p', {class: 'soft'},
         limited.length ? 'No run with a limit ended well with at most 1000 % overhead, so there is nothing to draw.' :
