@@ -1,9 +1,9 @@
-// Reductions of a few 64-bit integers, which a dry run computes on the host.
+// Reductions of a few 64-bit integers, which a dry run computes on the host in place of PyTorch's kernels.
 #include "tracer/dry/size_reduction.hpp"
 
 #include <array>
 #include <cstring>
-#include <vector>
+#include <string>
 
 #include "tests/catch.hpp"
 
@@ -12,21 +12,26 @@ namespace {
 
 using Operator = SizeReduction::Operator;
 
-/// A parameter of PyTorch's reduce_kernel (2.15), with numbers at the offsets that the stand-in reads.
+/// What the stand-in reads of the parameter of PyTorch's reduce_kernel (2.15): ReduceOp<int64_t, ..., uint32_t>.
 struct Parameter {
-  std::uint64_t operation = 0;
-  std::int64_t identity = 0;
-  std::int32_t element_bytes = 8, inputs = 3, outputs = 1;
-  std::array<std::int32_t, 201> between{};
-  std::uint64_t from = 0, to = 0, second_to = 0, buffers[3] = {};
-  std::int64_t first_index = 0, rest = 0;
-};
-static_assert(sizeof(Parameter) == 16 + 12 + 804 + 64);
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::int32_t inputs = 3, stride = 8, dimensions = 1, outputs = 1, element_bytes = 8;
 
-std::optional<SizeReduction> reduction(const Parameter& parameter, Operator what = Operator::kMax) {
-  const void* const arguments[] = {&parameter};
-  return size_reduction(what, {{0, sizeof parameter, {}}}, arguments);
-}
+  std::optional<SizeReduction> reduction(Operator what = Operator::kSum) const {
+    constexpr std::uint32_t kBytes = 1056;
+    std::array<std::byte, kBytes> bytes{};
+    const auto put = [&](std::size_t offset, const auto& value) {
+      std::memcpy(bytes.data() + offset, &value, sizeof value);
+    };
+    put(16, std::array{element_bytes, inputs, outputs});
+    put(80, std::array{dimensions, inputs});
+    put(384, stride);
+    put(kBytes - 64, std::array{from, static_cast<const void*>(to)});
+    const void* const arguments[] = {bytes.data()};
+    return size_reduction(what, {{.offset = 0, .size = kBytes}}, arguments);
+  }
+};
 
 TEST_CASE("reductions of 64-bit integers are recognised by their kernels' names") {
   const std::string begin = "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpI", end = "EEEEjlLi4ELi4EEEEEvT1_";
@@ -38,29 +43,36 @@ TEST_CASE("reductions of 64-bit integers are recognised by their kernels' names"
   CHECK(!size_operator("_Z4axpyiPKfPf"));
 }
 
-TEST_CASE("a reduction of sizes is computed from the numbers that its parameter names") {
-  const std::vector<std::int64_t> numbers{5, 9, -3};
-  for (const auto& [what, expected] : {std::pair{Operator::kMax, std::int64_t{9}},
-                                       {Operator::kMin, std::int64_t{-3}},
-                                       {Operator::kSum, std::int64_t{11}}}) {
-    std::int64_t result = 0;
-    Parameter parameter;
-    parameter.from = reinterpret_cast<std::uint64_t>(numbers.data());
-    parameter.to = reinterpret_cast<std::uint64_t>(&result);
-    const auto found = reduction(parameter, what);
-    REQUIRE(found);
-    CHECK(found->bytes() == 24);
-    found->compute();
-    CHECK(result == expected);
-  }
+TEST_CASE("reductions of sizes read every number at its distance from the one before") {
+  using enum Operator;
+  const std::array<std::int64_t, 8> numbers{1, 2, 3, 4, 5, 6, 7, 8};
+  std::int64_t result = 0;
+  const auto reduced = [&](Operator what, std::int32_t count, std::int32_t stride) {
+    const auto reduction = Parameter{numbers.data(), &result, count, stride}.reduction(what);
+    REQUIRE(reduction);
+    CHECK(reduction->bytes() == static_cast<std::uint64_t>((count - 1) * stride + 8));
+    reduction->compute();
+    return result;
+  };
+  CHECK(reduced(kSum, 8, 8) == 36);
+  CHECK(reduced(kSum, 4, 16) == 1 + 3 + 5 + 7);
+  CHECK(reduced(kMax, 4, 16) == 7);
+  CHECK(reduced(kMin, 3, 24) == 1);
+  CHECK(reduced(kSum, 5, 0) == 5);  // a number that is expanded
+  CHECK(reduced(kSum, 1, 0) == 1);
+}
+
+TEST_CASE("reductions of sizes at unequal distances are left to the kernel, which computes nothing") {
+  std::int64_t number = 0;
+  CHECK_FALSE(Parameter{&number, &number, 8, 8, 2}.reduction());
 }
 
 TEST_CASE("reductions are not computed if they have several results, many numbers or numbers of another size") {
-  CHECK(reduction({.inputs = 4096}));
-  CHECK(!reduction({.inputs = 4097}));
-  CHECK(!reduction({.outputs = 2}));
-  CHECK(!reduction({.element_bytes = 4}));
-  CHECK(!reduction({.inputs = 0}));
+  CHECK(Parameter{.inputs = 4096}.reduction());
+  CHECK(!Parameter{.inputs = 4097}.reduction());
+  CHECK(!Parameter{.outputs = 2}.reduction());
+  CHECK(!Parameter{.element_bytes = 4}.reduction());
+  CHECK(!Parameter{.inputs = 0}.reduction());
 }
 
 }  // namespace
