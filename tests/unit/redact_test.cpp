@@ -37,6 +37,11 @@ TEST_CASE("redaction removes the names of users from paths of every form") {
   CHECK(redacted("ada@box:/data/x ada@box:~/x") == "...:x ...:x");
   CHECK(redacted("-I/home/ada/include") == "include");
   CHECK(redacted("-I/home/ada -L~/lib @../ada/args") == "... lib args");
+  CHECK(redacted("-L~ada/lib -o/home/ada --with/home/ada/x -I../ada/inc -I./x") == "lib ... x inc x");
+  CHECK(redacted("by ~ada; HOME=~ada, home: ~ada, '~ada'") == "by ...; HOME=..., home: ..., '...'");
+  CHECK(redacted("ls ~ada && true") == "ls ... && true");
+  CHECK(redacted("ssh://ada@box and https://ada:key@lab.example") == "ssh:... and https:...");
+  CHECK(redacted("file://box/home/ada lovelace/net") == "file:net");
 }
 
 TEST_CASE("redaction knows folders with blanks and other characters") {
@@ -51,12 +56,39 @@ TEST_CASE("redaction knows folders with blanks and other characters") {
   CHECK(redacted("/opt/x\na/b") == "x\na/b");
 }
 
+TEST_CASE("redaction keeps the names of program files that lie in a folder named like one for users") {
+  CHECK(redacted("/srv/app/users/model.py(5): forward") == "model.py(5): forward");
+  CHECK(redacted("/scratch/train.py(12): step model/dense/MatMul") == "train.py(12): step model/dense/MatMul");
+  CHECK(redacted("./user/model.py(5): f") == "model.py(5): f");
+  CHECK(redacted("/data/home/x.so /u/libx.so.2") == "x.so libx.so.2");
+  CHECK(redacted("/home/ada.lovelace") == "...");
+  CHECK(redacted("/scratch/ada.py/net") == "net");
+}
+
+TEST_CASE("names of operators behind a path are not redacted") {
+  CHECK(redacted("/tmp/x: model/dense/Add, model/dense/MatMul") == "x: model/dense/Add, model/dense/MatMul");
+  CHECK(redacted("file /tmp/a; op model/x") == "file a; op model/x");
+  CHECK(redacted("/tmp/a,model/x") == "a,model/x");
+  CHECK(redacted("/tmp/a (model/x)") == "a (model/x)");
+  CHECK(redacted("/tmp/a {model/x} | /tmp/b [model/y]") == "a {model/x} | b [model/y]");
+  CHECK(redacted("/tmp/a -b/c") == "a -b/c");
+  CHECK(redacted("/job:worker/replica:0/task:3/device:GPU:0") == "job:worker/replica:0/task:3/device:GPU:0");
+  CHECK(redacted("see https://lab.example:80/issues/1 in model/dense/MatMul") == "see https:1 in model/dense/MatMul");
+  CHECK(redacted("(https://lab.example/1) model/x") == "(https:1) model/x");
+}
+
 TEST_CASE("names of operators and kernels are not redacted") {
   for (const char* name :
        {"aten::add.out", "model/dense/MatMul", "void at::native::f<float>(float*, int)", "x @ w", "a / b",
         "void A::~A()", "a // b", "x ~ y", "-1/2", "50%", "user/embedding", "kernel@sm_90", "1.5/2", "", "/",
         "encoder.layer.0.attention", "ProfilerStep#3", "autograd::engine::evaluate_function: AddBackward0"})
     CHECK(redacted(name) == name);
+}
+
+TEST_CASE("terms of expressions are not redacted") {
+  for (const char* term : {"where(~mask)", "y = ~mask & x", "f(a, ~mask)", "x[~mask]", "~mask | x", "~mask^x", "A::~A",
+                           "~mask == x", "x & ~mask", "x -a/b", "-loss/n", "+a/b", "-x.grad/n", "-1/2/n", "-.5/n"})
+    CHECK(redacted(term) == term);
 }
 
 TEST_CASE("a redacted trace differs only in its texts") {
