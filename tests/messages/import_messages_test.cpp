@@ -50,6 +50,8 @@ TEST_CASE("messages about DTR logs") {
   CHECK(said(made + copy + release + "\n" + release) == "t.log:5: releases 'x1', which has been released");
   CHECK(said(made + copy + release + "\n" + mutate("0")) == "t.log:5: reads 'x1', which has been released");
   CHECK(said(made + release + "\n" + mutate("0")) == "t.log:4: reads 'x1', which has been released");
+  const std::string back = R"({"INSTRUCTION":"COPY_FROM","DST":"b","SRC":"x1"})";
+  CHECK(said(made + copy + release + "\n" + back) == "t.log:5: copies 'x1', which has been released");
   CHECK(said(made + mutate("1")) == "t.log:3: \"MUTATE\" names argument 1; there are 1");
   CHECK(said(made + mutate("0,0")) == "t.log:3: \"MUTATE\" names argument 0 twice");
 }

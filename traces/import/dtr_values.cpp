@@ -84,7 +84,7 @@ class Binding {
 
   void copy_from(const DtrInstruction& next) {
     const ValueId old = value_of(next.name, "overwrites");
-    if (old == bound_[next.source]) return;
+    if (old == value_of(next.source, "copies")) return;
     release(old);
     bound_[next.name] = get(next.source);
   }
