@@ -246,6 +246,23 @@ TEST_CASE("lanes without a number in their name get numbers that no other lane h
   CHECK(numbers({"7", "0:7", "-1", "copy:7"}) == Numbers{7, 1, 2, 3});
 }
 
+TEST_CASE("lanes with the same number in their names keep it unless both are used on one device") {
+  TraceBuilder build{{"7", "1:7", "8", "1:8"}};
+  for (const char* stream : {"7", "1:7", "8", "1:8"}) {
+    Buffer buffer;
+    buffer.size = 8_B, buffer.stream = build.stream(stream);
+    buffer.device = std::string{stream} == "8" ? 0 : 1;  // stream 7 is on device 1
+    build.alloc(buffer);
+    build.run({.stream = build.stream(stream), .duration = 5_ns}, {});
+  }
+  const Trace trace = build.finish();
+  CHECK(lane_numbers(recording_of(trace)) == std::vector<std::int64_t>{7, 1, 8, 8});
+  std::set<std::pair<int, int>> lanes;
+  for (const nlohmann::json& event : nlohmann::json::parse(written("chrome", trace))["traceEvents"])
+    if (event["name"] == "thread_name") lanes.emplace(event["pid"].get<int>(), event["tid"].get<int>());
+  CHECK(lanes == std::set<std::pair<int, int>>{{1, 7}, {1, 1}, {0, 8}, {1, 8}});
+}
+
 TEST_CASE("a timeline names each stream in the process of its device") {
   TraceBuilder build{{"0:7", "1:7", "unused"}};
   for (const char* stream : {"0:7", "1:7", "0:7"}) build.run({.stream = build.stream(stream), .duration = 5_ns}, {});

@@ -118,6 +118,15 @@ class Recorder {
   std::optional<std::size_t> iteration_;  // range of the current iteration, if only its mark tells of it
 };
 
+/// The devices of each lane's ops and buffers.
+std::vector<std::set<std::int64_t>> devices_of_lanes(const Recording& recording) {
+  std::vector<std::set<std::int64_t>> devices(recording.lanes.size());
+  for (const RecordedOp& op : recording.ops) devices[op.stream.index()].insert(op.device);
+  for (const auto* events : {&recording.existing, &recording.memory})
+    for (const RecordedBlock& event : *events) devices[event.stream.index()].insert(event.device);
+  return devices;
+}
+
 }  // namespace
 
 Recording recording_of(const Trace& trace) { return Recorder{trace}.run(); }
@@ -137,6 +146,7 @@ std::vector<RecordedBlock> live_at_end(const Recording& recording) {
 std::vector<std::int64_t> lane_numbers(const Recording& recording) {
   constexpr std::int64_t kNone = -1;
   std::vector<std::int64_t> numbers(recording.lanes.size(), kNone);
+  std::vector<std::set<std::int64_t>> devices = devices_of_lanes(recording);
   std::set<std::pair<std::int64_t, std::int64_t>> named;  // device, number
   std::set<std::int64_t> taken;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -145,7 +155,13 @@ std::vector<std::int64_t> lane_numbers(const Recording& recording) {
     const bool bare = colon == std::string_view::npos;
     const std::optional<std::int64_t> device = bare ? 0 : parse_whole(name.substr(0, colon));
     const std::optional<std::int64_t> number = parse_whole(bare ? name : name.substr(colon + 1));
-    if (!device || !number || *number < 0 || !named.emplace(*device, *number).second) continue;
+    if (!device || !number || *number < 0) continue;
+    if (devices[i].empty()) devices[i].insert(*device);
+    if (std::any_of(devices[i].begin(), devices[i].end(), [&](std::int64_t on) {
+          return named.count({on, *number}) > 0;
+        }))
+      continue;
+    for (const std::int64_t on : devices[i]) named.emplace(on, *number);
     numbers[i] = *number;
     taken.insert(*number);
   }

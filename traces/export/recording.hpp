@@ -62,7 +62,8 @@ Recording recording_of(const Trace& trace);
 std::vector<RecordedBlock> live_at_end(const Recording& recording);
 
 /// The number of each lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane or
-/// the next number that no lane has. Two lanes of a device have different numbers.
+/// the next number that no lane has. Two lanes with ops or buffers of one device have different numbers, so only one
+/// keeps the number in both names.
 std::vector<std::int64_t> lane_numbers(const Recording& recording);
 
 /// @throws InputError  "2 of the allocations and frees have no address, which this form needs; ...", if some lack
