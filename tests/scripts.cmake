@@ -28,6 +28,9 @@ if(Python3_Interpreter_FOUND)
   add_test(NAME "memory that runs out in a destructor of a report's JSON is reported"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
       --library $<TARGET_FILE:tidepool_faults> --points 1 --last 60 report)
+  add_test(NAME "memory that runs out while record makes a trace leaves the job's exit code"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
+      --library $<TARGET_FILE:tidepool_faults> --points 1 --last 150 record-failed)
   add_test(NAME "a killed sweep goes on to the same results"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/nightly/kills.py --program $<TARGET_FILE:tidepool> --kills 5)
   # TIDEPOOL_TORCH_PYTHON names the Python that has PyTorch, if it is another one.

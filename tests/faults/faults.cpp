@@ -4,7 +4,7 @@
 //   TIDEPOOL_FAULT_COUNTS=FILE  receives a line for each kind: the kind and the number of its calls
 // Calls between the beginning and the end of main() count, except writes to stderr. Kinds: memory (ENOMEM), write
 // (EIO), full (ENOSPC, for the N-th call and all later ones), sync (EIO), read (EIO), short_read (the call reads at
-// most half of the requested bytes, rounded up).
+// most half of the requested bytes, rounded up), remove (ENOTEMPTY, of unlinkat: files and folders within folders).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -28,8 +28,8 @@ void* __libc_memalign(std::size_t, std::size_t);  // NOLINT
 
 namespace {
 
-enum Kind : std::size_t { kMemory, kWrite, kFull, kSync, kRead, kShortRead, kKinds };
-constexpr std::array<const char*, kKinds> kNames{"memory", "write", "full", "sync", "read", "short_read"};
+enum Kind : std::size_t { kMemory, kWrite, kFull, kSync, kRead, kShortRead, kRemove, kKinds };
+constexpr std::array<const char*, kKinds> kNames{"memory", "write", "full", "sync", "read", "short_read", "remove"};
 
 std::array<std::atomic<long>, kKinds> calls{};
 std::atomic<bool> armed = false;
@@ -194,6 +194,11 @@ std::size_t fread(void* bytes, std::size_t size, std::size_t count, std::FILE* f
   static const auto real = next<decltype(fread)>("fread");
   const ssize_t most = readable(count);
   return most < 0 ? broken(file, EIO) : real(bytes, size, static_cast<std::size_t>(most), file);
+}
+
+int unlinkat(int folder, const char* name, int flags) noexcept {
+  static const auto real = next<decltype(unlinkat)>("unlinkat");
+  return fails(kRemove) ? failed(ENOTEMPTY, -1) : real(folder, name, flags);
 }
 
 }  // extern "C"

@@ -3,9 +3,9 @@
 file.
 
 Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of
-the command, stdout if that could not be written, or the program that could not be run. After a failure, the file that
-the command writes is complete or missing. A database of results has whole runs, and the same command continues from
-them to the same results.
+the command, stdout if that could not be written, or the program that could not be run. A recording of a job that failed
+ends with the job's exit code once the job has run. After a failure, the file that the command writes is complete or
+missing. A database of results has whole runs, and the same command continues from them to the same results.
 
     faults.py --program build/tidepool --library build/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ("memory", "write", "full", "sync", "read", "short_read")
+KINDS = ("memory", "write", "full", "sync", "read", "short_read", "remove")
 SECONDS = 300
 SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "traces" / "samples" / "unet.tide"
 RAW_LOG = """{"tidepool_raw":1,"process":1,"source":"torch","clock":"monotonic_raw","time":1,"monotonic_raw":1}
@@ -35,10 +35,11 @@ SWEEP = ("--policy", "none,lru,lru-swap", "--capacity", "0.6x,1x", "--first", "-
 
 
 class Command:
-    """A command that runs in a separate folder. It writes the file `output`; the commands `before` make its inputs."""
+    """A command that runs in a separate folder. It writes the file `output`; the commands `before` make its inputs.
+    `code` is the exit code of the job that it records."""
 
-    def __init__(self, name, words, output, before=()):
-        self.name, self.words, self.output, self.before = name, words, output, before
+    def __init__(self, name, words, output, before=(), code=0):
+        self.name, self.words, self.output, self.before, self.code = name, words, output, before, code
 
     def database(self):
         return self.output.endswith(".sqlite")
@@ -47,6 +48,7 @@ class Command:
 COMMANDS = (
     Command("import", ("import", "trace.jsonl.gz", "-o", "out.tide"), "out.tide"),
     Command("record", ("record", "--torch", "--no-gpu", "--iterations", "1", "-o", "out.tide", "--", "sh", "job.sh"), "out.tide"),
+    Command("record-failed", ("record", "--torch", "--no-gpu", "-o", "out.tide", "--", "sh", "fails.sh"), "out.tide", code=3),
     Command("sweep", ("sweep", "trace.tide", *SWEEP, "-o", "out.sqlite"), "out.sqlite"),
     Command("merge", ("merge", "1.sqlite", "2.sqlite", "-o", "out.sqlite"), "out.sqlite",
             before=(("sweep", "trace.tide", *SWEEP, "--shard", "1/2", "-o", "1.sqlite"),
@@ -78,7 +80,9 @@ class Runner:
         self.must(folder, ("export", "trace.tide", "--to", "jsonl", "-o", "trace.jsonl"))
         subprocess.run(["gzip", "trace.jsonl"], cwd=folder, check=True)
         (folder / "records").write_text(RAW_LOG)
-        (folder / "job.sh").write_text("mkdir -p $TIDEPOOL_RAW && cp records $TIDEPOOL_RAW/1.torch.jsonl\n")
+        job = "mkdir -p $TIDEPOOL_RAW && cp records $TIDEPOOL_RAW/1.torch.jsonl\n"
+        (folder / "job.sh").write_text(job)
+        (folder / "fails.sh").write_text(job + "exit 3\n")
         for words in command.before:
             self.must(folder, words)
 
@@ -102,8 +106,12 @@ def points(count, most, last):
 
 def wrong_end(runner, command, folder, ran, before, expected):
     """The mistake in the outcome of a run with a fault; "" if there is none."""
-    if ran.returncode < 0 or ran.returncode > 2:
+    if ran.returncode not in (0, 1, 2, command.code):
         return f"exit code {ran.returncode}"
+    if "the job ended with exit status" in ran.stderr and ran.returncode != command.code:
+        return f"exit code {ran.returncode} of a job that ended with {command.code}"
+    if "bad_alloc" in ran.stderr:
+        return f"a message for programmers: {ran.stderr.strip()}"
     left = {path.name for path in folder.iterdir()}
     if ran.returncode == 0:
         if not runner.same(command, folder, expected):
@@ -142,8 +150,8 @@ def try_command(runner, command, most, last, report):
         shutil.copytree(whole, clean)
         counts = pathlib.Path(scratch) / "counts"
         ran = runner.run(whole, command.words, "memory:0", str(counts))
-        if ran.returncode != 0:
-            raise SystemExit(f"{command.name}: exit code {ran.returncode}; expected 0 without a fault\n{ran.stderr}")
+        if ran.returncode != command.code:
+            raise SystemExit(f"{command.name}: exit code {ran.returncode}; expected {command.code} without a fault\n{ran.stderr}")
         calls = {kind: int(count) for kind, count in (line.split() for line in counts.read_text().splitlines())}
         runs, findings = 0, []
         for kind in KINDS:

@@ -201,7 +201,11 @@ TEST_CASE("without PyTorch's hook, a dry run in which a job failed says that its
   };
   const std::string hint = "tidepool: in a dry run, kernels compute nothing and their results are zeros, ";
   CHECK_THAT(said("exit 3"), ContainsSubstring("tidepool: the job ended with exit status 3\n" + hint));
-  for (const std::string end : {"exit 0", "kill -TERM $$"}) CHECK_THAT(said(end), !ContainsSubstring(hint));
+  for (const std::string crash : {"ABRT", "FPE", "SEGV"})
+    CHECK_THAT(said("ulimit -c 0; kill -" + crash + " $$"),
+               ContainsSubstring("tidepool: the job was killed by SIG" + crash + "\n" + hint));
+  for (const std::string end : {"exit 0", "kill -TERM $$", "kill -KILL $$", "kill -HUP $$", "kill -INT $$"})
+    CHECK_THAT(said(end), !ContainsSubstring(hint));
 }
 
 TEST_CASE("the trace of a dry run says that its times are estimates") {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -189,11 +190,13 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
 
 /// A sentence about the zeros of a dry run, which may be the reason if the job's Python failed, or if PyTorch's hook
 /// recorded no complete step. Empty in other cases, and if the job ran out of memory. Without the hook, the reason of
-/// an exit status is not known, and each but 0 counts.
+/// an exit status is not known. Each but 0 counts, also that of abort() and other crashes, unless a signal ended the
+/// job that others send.
 std::string zeros_hint(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
-  const bool exited = status > 0 && status < 128;  // others mean a signal
-  const bool failed = records_torch(arguments) ? status != 0 && !recorded.said.empty() : exited;
+  constexpr std::array<int, 4> kSent{SIGINT, SIGKILL, SIGTERM, SIGHUP};
+  const bool stopped = std::find(kSent.begin(), kSent.end(), status - 128) != kSent.end();
+  const bool failed = status != 0 && (records_torch(arguments) ? !recorded.said.empty() : !stopped);
   const bool untrained = recorded.hooked && recorded.whole_steps == 0;
   if (!failed && !untrained) return "";
   return "in a dry run, kernels compute nothing and their results are zeros, so comparisons are false, even x == x and "
@@ -306,6 +309,15 @@ void require_sense(const RecordArguments& arguments) {
     refuse("--times: PyTorch's operators are priced; expected it without --kernels");
 }
 
+/// Removes the folder with the raw recording. Files stay in it that cannot be removed or that a process still writes.
+void remove_raw(const fs::path& raw) {
+  try {
+    std::error_code ignored;
+    fs::remove_all(raw, ignored);
+  } catch (const std::bad_alloc&) {  // the job's exit code is more important
+  }
+}
+
 int record(const RecordArguments& arguments) {
   require_sense(arguments);
   if (arguments.output.empty()) refuse("-o: the name of the trace is empty; expected one, as in run.tide");
@@ -323,10 +335,9 @@ int record(const RecordArguments& arguments) {
   if (fs::exists(raw))
     refuse("{}: exists already; expected no file or folder of this name: the raw recording goes there", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
-  std::error_code ignored;
-  fs::remove_all(raw / "ranks", ignored);  // messages that the ranks of the job exchanged
   int result = status;
   try {
+    remove_raw(raw / "ranks");  // messages that the ranks of the job exchanged
     const Recorded recorded = look_at_recorded(raw);
     if (status != 0)
       say("tidepool: the job {}{}\n", how_it_ended(status),
@@ -334,7 +345,7 @@ int record(const RecordArguments& arguments) {
     if (const std::string hint = zeros_hint(recorded, arguments, status); !hint.empty()) say("tidepool: {}\n", hint);
     if (const std::string reason = nothing_recorded(recorded, arguments, status); !reason.empty()) {
       say("tidepool: nothing recorded: {}\n", reason);
-      if (!arguments.keep_raw) fs::remove_all(raw, ignored);
+      if (!arguments.keep_raw) remove_raw(raw);
       return status != 0 ? status : 1;
     }
     const std::string failure = status == 0 ? "" : recorded.said.empty() ? how_it_ended(status) : recorded.said;
@@ -344,12 +355,18 @@ int record(const RecordArguments& arguments) {
       say("tidepool: {}\n", broken);
       if (result == 0) result = 1;
     }
+  } catch (const std::bad_alloc&) {
+    // These calls take no memory, so that the job's exit code is returned.
+    say_text("tidepool: the trace takes more memory than there is\ntidepool: the recording is in ");
+    say_text(raw.native());
+    say_text("; `tidepool import` makes a trace of it\n");
+    return status != 0 ? status : 1;
   } catch (const std::exception& error) {
     say("tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n", error.what(),
         raw.string());
     return status != 0 ? status : 1;
   }
-  if (!arguments.keep_raw) fs::remove_all(raw);
+  if (!arguments.keep_raw) remove_raw(raw);
   return result;
 }
 
