@@ -107,7 +107,14 @@ Spec::Spec(const std::string& written) : text{written} {
 }
 
 PolicyChain::PolicyChain(const std::string& written) : text{written} {
-  for (const std::string& policy : split_list(text, '+')) policies.emplace_back(policy);
+  // Results name each policy and its options apart, so options of a policy that came twice could be of either.
+  for (const std::string& part : split_list(text, '+')) {
+    Spec policy{part};
+    if (std::any_of(policies.begin(), policies.end(), [&](const Spec& other) { return other.name == policy.name; }))
+      throw InputError{
+          fmt::format("'{}': policy '{}' is in the chain twice; expected each policy once", text, policy.name)};
+    policies.push_back(std::move(policy));
+  }
 }
 
 std::vector<std::string> split_list(std::string_view text, char separator) {

@@ -64,7 +64,7 @@ struct PolicyChain {
   std::string text;  ///< as it was written
   std::vector<Spec> policies;
 
-  /// @throws InputError  as Spec
+  /// @throws InputError  as Spec, and "'lru+lru': policy 'lru' is in the chain twice; expected each policy once"
   PolicyChain(const std::string& written);
   PolicyChain(const char* written) : PolicyChain{std::string{written}} {}
 

@@ -155,8 +155,8 @@ std::set<std::string>& python_policies() {
 bool can_be_named(const std::string& name) {
   if (name == "all") return false;
   try {
-    const Spec one{name};
-    return one.name == name && PolicyChain{name + "+" + name}.policies == std::vector{one, one};
+    const Spec one{name}, other{name + "2"};
+    return one.name == name && PolicyChain{name + "+" + name + "2"}.policies == std::vector{one, other};
   } catch (const InputError&) {
     return false;
   }

@@ -70,6 +70,13 @@ TEST_CASE("a malformed spec is refused") {
   CHECK_THROWS_WITH(Spec("coop(a=1,a=2)"), "'coop(a=1,a=2)': option 'a' is given twice");
 }
 
+TEST_CASE("a chain has the policies between the plus signs, each once") {
+  CHECK(PolicyChain{"dtr(a=1) + coop"}.policies == std::vector<Spec>{"dtr(a=1)", "coop"});
+  for (const std::string twice : {"dtr+dtr", "dtr+dtr(a=1)", "dtr(a=1)+coop+ dtr"})
+    CHECK_THROWS_WITH(PolicyChain(twice),
+                      "'" + twice + "': policy 'dtr' is in the chain twice; expected each policy once");
+}
+
 TEST_CASE("a list splits at separators outside parentheses") {
   CHECK(split_list("a,b(c=1,d=2), e") == std::vector<std::string>{"a", "b(c=1,d=2)", "e"});
   CHECK(split_list("a(b=[1:2,3:4]),[5,6]") == std::vector<std::string>{"a(b=[1:2,3:4])", "[5,6]"});
