@@ -189,11 +189,25 @@ TEST_CASE("a layout that is larger than any memory, or whose places are not alig
   LayoutFile file = layout();
   file.requests.back().offset = kNoLimit;
   CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
-                    "a layout with 4611686018427387904 B in it; expected no more than 1125899906842624 B");
+                    "a height, size, offset, alignment or fallback region of 4611686018427387904 B; expected at most "
+                    "1125899906842624 B");
   file = layout();
   file.alignment = 48_B;
   CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
                     "a layout aligned to 48 B; expected a multiple of 256 B, the alignment that kernels need");
+  file = layout();
+  file.requests[1].offset = 612_B;
+  CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
+                    "a layout with a place at 612 B; expected a multiple of 256 B, the alignment that kernels need");
+}
+
+TEST_CASE("a layout without requests needs an alignment for kernels only if there is a fallback region") {
+  HeapMemory memory;
+  CHECK_THROWS_WITH((PlannedAllocator{LayoutFile{}, 64_MiB, memory}),
+                    "a layout aligned to 1 B; expected a multiple of 256 B, the alignment that kernels need");
+  PlannedAllocator allocator{LayoutFile{}, 0_B, memory};
+  allocator.free(allocator.allocate(100_B, kFirst));
+  CHECK(allocator.report().outside == 1);
 }
 
 TEST_CASE("concurrent requests of any size never share a byte") {

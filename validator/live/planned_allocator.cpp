@@ -15,21 +15,28 @@ constexpr Bytes kMost{std::int64_t{1} << 50};  // more than any device has; sums
 
 constexpr std::int64_t kAlignment = 256;  // B; cudaMalloc aligns to at least this
 
+/// The size of the whole arena; requests without a place in it get other memory.
+Bytes arena_size(const LayoutFile& layout, Bytes fallback) {
+  return round_up(layout.height, layout.alignment) + round_up(fallback, layout.alignment);
+}
+
 LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
   Bytes most = std::max({layout.height, layout.alignment, fallback});
   for (const PlannedRequest& request : layout.requests) most = std::max({most, request.size, request.offset});
   if (most > kMost)
-    throw InputError{fmt::format("a layout with {} B in it; expected no more than {} B", most.count(), kMost.count())};
-  if (!layout.requests.empty() && layout.alignment.count() % kAlignment != 0)
+    throw InputError{fmt::format("a height, size, offset, alignment or fallback region of {} B; expected at most {} B",
+                                 most.count(), kMost.count())};
+  if (arena_size(layout, fallback) == Bytes{}) return layout;  // no request gets a place
+  if (layout.alignment.count() % kAlignment != 0)
     throw InputError{
         fmt::format("a layout aligned to {} B; expected a multiple of {} B, the alignment that kernels need",
                     layout.alignment.count(), kAlignment)};
+  for (const PlannedRequest& request : layout.requests)
+    if (request.offset.count() % kAlignment != 0)
+      throw InputError{
+          fmt::format("a layout with a place at {} B; expected a multiple of {} B, the alignment that kernels need",
+                      request.offset.count(), kAlignment)};
   return layout;
-}
-
-/// The size of the whole arena; requests without a place in it get other memory.
-Bytes arena_size(const LayoutFile& layout, Bytes fallback) {
-  return round_up(layout.height, layout.alignment) + round_up(fallback, layout.alignment);
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ class PlannedAllocator {
     bool operator==(const Report&) const = default;
   };
 
-  /// @throws InputError  for sizes and offsets beyond 2^50 B, and a layout whose alignment is no multiple of 256 B
+  /// @throws InputError  for sizes and offsets beyond 2^50 B and, unless the arena is empty, an alignment or an offset
+  ///                     that is no multiple of 256 B
   PlannedAllocator(LayoutFile layout, Bytes fallback, MemorySource& source);
   /// Frees the arena. Its users must have freed the memory outside of it before.
   ~PlannedAllocator();
