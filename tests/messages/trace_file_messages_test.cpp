@@ -106,6 +106,17 @@ TEST_CASE("columns that do not fit their frame are refused") {
                     "t.tide:byte 16: the steps frame has 1 bytes for 5 records; expected more");
 }
 
+TEST_CASE("a number of more than 64 bits is refused") {
+  const auto text_of_length = [](const char* last_byte) {
+    return file_with(Section::kStrings, std::string(9, '\xff') + last_byte);
+  };
+  for (const char* last_byte : {"\x02", "\x7f", "\x81", "\xff"})
+    CHECK_THROWS_WITH(read(text_of_length(last_byte)),
+                      "t.tide:byte 16: the text frame has a number of more than 64 bits in the column 'length'");
+  CHECK_THROWS_WITH(read(text_of_length("\x01")),  // 2^64 - 1
+                    "t.tide:byte 16: the text frame ends within the column 'text'");
+}
+
 TEST_CASE("a number that is no id is refused with its record") {
   // A mark before step 0, of kind iteration, whose name is 2^32 - 1: the number for no id.
   const std::string raw = numbers({0}) + std::string(1, '\0') + numbers({0x1fffffffe});

@@ -15,6 +15,7 @@ std::uint64_t ColumnReader::get_long(const char*& next, const char* what) const 
   for (unsigned shift = 0; shift < 64; shift += 7) {
     if (next == end_) refuse_end(what);
     const auto byte = static_cast<unsigned char>(*next++);
+    if (shift == 63 && byte > 1) break;  // the last of the 64 bits
     value |= std::uint64_t{byte & 0x7fU} << shift;
     if (byte < 0x80) return value;
   }
