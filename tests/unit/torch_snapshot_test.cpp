@@ -248,6 +248,8 @@ TEST_CASE("a malformed record of a snapshot is refused, and the message names it
         "t.log: device 0, trace entry 1: no 'addr'; expected a whole number");
   CHECK(said(nothing, Pickled::list({Pickled::dict({})})) ==
         "t.log: device 0, trace entry 0: no 'action'; expected a text");
+  CHECK(said(nothing, Pickled::list({Pickled::dict({{"action", Pickled::whole(3)}})})) ==
+        "t.log: device 0, trace entry 0: 'action' is not a text");
   CHECK(said(nothing, Pickled::list({event("alloc", 1, -5)})) ==
         "t.log: device 0, trace entry 0: 'size' is -5; expected 0 to 2305843009213693952");
   CHECK(said(nothing, Pickled::none()) == "t.log: device 0: expected a list of trace entries");
@@ -259,6 +261,17 @@ TEST_CASE("a malformed record of a snapshot is refused, and the message names it
   CHECK(said(Pickled::list({segment(Pickled::list({block(1, 2, 3, "inactive"), block(1, 2, 3, "gone")}))}), nothing) ==
         "t.log: segment 0, block 1: 'state' is 'gone'; expected active_allocated, active_pending_free, "
         "active_awaiting_free or inactive");
+}
+
+TEST_CASE("a record of more than 64 entries is refused, since a snapshot could refer to it again and again") {
+  const auto with_entries = [](int entries) {
+    std::string event = std::string{"}("} + "\x8c\x06" + "action" + "\x8c\x0c" + "user_defined";
+    for (int i = 1; i < entries; ++i) event += std::string{"K"} + static_cast<char>(i) + "N";  // a number: None
+    return file(Pickled::list({}), Pickled::list({Pickled::list({Pickled::raw(event + "u")})}));
+  };
+  CHECK(parse_torch_snapshot(with_entries(64)).device_traces.at(0).size() == 1);
+  CHECK(complaint(read_torch_snapshot, with_entries(65)) ==
+        "t.log: device 0, trace entry 0: a dict of 65 entries; expected at most 64");
 }
 
 TEST_CASE("a snapshot that repeats one record through the memo is refused before it grows without bound") {

@@ -39,11 +39,14 @@ struct Place {
   std::size_t second = 0;
 };
 
-/// A dict of the file.
+/// A dict of the file. find() looks at all its entries, and a file could refer to one dict again and again. So the
+/// number of entries is limited, which keeps the work in proportion to the file.
 class Record {
  public:
   Record(const Pickle& pickle, PickleId id, Place place) : pickle_{pickle}, id_{id}, place_{place} {
     if (pickle.kind(id) != PickleKind::kDict) refuse("expected a dict");
+    if (const std::size_t entries = pickle.size(id) / 2; entries > kMostEntries)
+      refuse("a dict of {} entries; expected at most {}", entries, kMostEntries);
   }
 
   /// The value of a key, the last one if there are several; nothing for a missing key or None.
@@ -72,7 +75,7 @@ class Record {
   std::int64_t whole_or(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
     return find_whole(key, least, most).value_or(otherwise);
   }
-  /// A number of any 64 bits, such as a stream handle.
+  /// A number with any value of 64 bits, such as a stream handle.
   std::int64_t bits(std::string_view key, std::int64_t otherwise) const {
     using Limits = std::numeric_limits<std::int64_t>;
     return whole_or(key, Limits::min(), Limits::max(), otherwise);
@@ -80,7 +83,8 @@ class Record {
 
   std::string_view text(std::string_view key) const {
     const std::optional<PickleId> found = find(key);
-    if (!found || pickle_.kind(*found) != PickleKind::kText) refuse("no '{}'; expected a text", key);
+    if (!found) refuse("no '{}'; expected a text", key);
+    if (pickle_.kind(*found) != PickleKind::kText) refuse("'{}' is not a text", key);
     return pickle_.text(*found);
   }
 
@@ -101,7 +105,6 @@ class Record {
   }
 
   const Pickle& pickle() const { return pickle_; }
-  std::size_t entries() const { return pickle_.size(id_) / 2; }
   Place place() const { return place_; }
 
   /// A pair of whole numbers; nothing if the key is missing.
@@ -124,12 +127,14 @@ class Record {
   }
 
  private:
+  static constexpr std::size_t kMostEntries = 64;
+
   const Pickle& pickle_;
   PickleId id_;
   Place place_;
 };
 
-/// The lines of the user's code in call stacks. A stack that the file shares is looked at once.
+/// The lines of the user's code in call stacks. A stack that several records share is looked at once.
 class UserLines {
  public:
   explicit UserLines(std::vector<std::string>& lines) : lines_{lines} {}
@@ -149,12 +154,10 @@ class UserLines {
   }
 
  private:
-  // A file could refer to one frame or one path again and again. These limits keep the work in proportion to the file.
-  static constexpr std::size_t kMostEntries = 32, kLongestPath = 1024;
+  // A file could refer to one path again and again. This limit keeps the work in proportion to the file.
+  static constexpr std::size_t kLongestPath = 1024;
 
   std::uint32_t of_frame(const Record& frame) {
-    if (frame.entries() > kMostEntries)
-      frame.refuse("a frame of {} entries; expected at most {}", frame.entries(), kMostEntries);
     const std::string_view file = frame.text("filename");
     if (!is_users(file)) return 0;
     const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
@@ -166,7 +169,7 @@ class UserLines {
 
   bool is_users(std::string_view file) {
     if (file.size() > kLongestPath) return false;
-    const auto [entry, added] = files_.try_emplace(file.data());  // a text that the file shares is at one place
+    const auto [entry, added] = files_.try_emplace(file.data());  // all uses of one text have the same address
     if (added) entry->second = is_user_code(file);
     return entry->second;
   }
