@@ -15,7 +15,8 @@ std::optional<double> parse_share(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, number);
   const double share = text.ends_with('%') ? number / 100 : number;
   if (error == std::errc{} && end == text.data() + text.size() - 1 && share > 0 && share < 1e6) return share;
-  throw InputError{fmt::format("'{}' is not a share of the peak; expected a number and x or %, as in 0.5x", text)};
+  throw InputError{fmt::format(
+      "'{}' is not a share of the peak; expected a number and x or %, above 0x and below 1000000x, as in 0.5x", text)};
 }
 
 Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {

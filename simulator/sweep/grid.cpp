@@ -150,8 +150,9 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
     const auto first = read<std::int64_t>(std::string_view{part}.substr(0, dots));
     const auto last = dots == std::string::npos ? first : read<std::int64_t>(std::string_view{part}.substr(dots + 2));
     if (!first || !last || *first < 0 || *last < *first || *last - *first >= kLongestRange)
-      throw InputError{
-          fmt::format("'{}' is not a whole number or a range of at most {}; expected 7 or 1..3", part, kLongestRange)};
+      throw InputError{fmt::format(
+          "'{}' is not a seed; expected a whole number from 0 on, or a range of at most {} of them, as in 7 or 1..3",
+          part, kLongestRange)};
     for (std::int64_t i = 0; i <= *last - *first; ++i) add_once(all, static_cast<std::uint64_t>(*first + i));
   }
   return all;

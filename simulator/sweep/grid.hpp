@@ -80,7 +80,8 @@ int parse_iterations(const std::string& text);
 std::vector<std::string> parse_capacities(std::string_view text);
 
 /// Reads a list of whole numbers and ranges of them: "1..3,7" is 1, 2, 3, 7.
-/// @throws InputError  "'1..x' is not a whole number or a range of at most 10000; expected 7 or 1..3"
+/// @throws InputError  "'1..x' is not a seed; expected a whole number from 0 on, or a range of at most 10000 of them,
+/// as in 7 or 1..3"
 std::vector<std::uint64_t> parse_seeds(std::string_view text);
 
 }  // namespace tidepool

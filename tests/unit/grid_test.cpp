@@ -34,7 +34,7 @@ std::string refusal(const GridText& text) {
 
 }  // namespace
 
-TEST_CASE("a range of capacities has both ends and even steps, in the shortest text that is read back exactly") {
+TEST_CASE("a range of capacities has both ends and even steps: shares of up to 12 digits, or whole bytes") {
   CHECK(parse_capacities("0.3x..1.0x/8") == Texts{"0.3x", "0.4x", "0.5x", "0.6x", "0.7x", "0.8x", "0.9x", "1x"});
   CHECK(parse_capacities("1.0x..0.5x/2") == Texts{"1x", "0.5x"});
   CHECK(parse_capacities("1KiB..4KiB/4") == Texts{"1024B", "2048B", "3072B", "4096B"});
@@ -100,22 +100,26 @@ TEST_CASE("the word all stands for every pool and every policy") {
   CHECK(grid.size() == all_pools().size() * all_policies().size());
 }
 
-TEST_CASE("a wrong value in a list is refused with the option, the value and the expected form") {
+TEST_CASE("a wrong value is refused with the value and the expected form") {
   CHECK(refusal({.capacity = "1xb"}) ==
         "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, "
         "as in 512MiB; or a share of the peak, as in 0.5x; or none");
-  CHECK(refusal({.capacity = "-1x"}) ==
-        "--capacity: '-1x' is not a share of the peak; expected a number and x or %, as in 0.5x");
+  for (const std::string share : {"-1x", "0%", "1000000x", "100000000%"})
+    CHECK(refusal({.capacity = share}) ==
+          "--capacity: '" + share +
+              "' is not a share of the peak; expected a number and x or %, above 0x and below 1000000x, as in 0.5x");
   for (const std::string range : {"0.3x..1.0x", "0.3x..1.0x/1", "0.3x..1.0x/10001", "0.3x..1GiB/8", "0.3x..1.0x/8.5"})
     CHECK(refusal({.capacity = range}) == "--capacity: '" + range +
                                               "' is not a range; expected FIRST..LAST/COUNT, two shares or two sizes "
                                               "and a whole number from 2 to 10000, as in 0.3x..1.0x/8");
   CHECK(refusal({.capacity = "1GiB,,2GiB"}) ==
         "--capacity: '1GiB,,2GiB' is not a list; expected values with commas between them");
-  for (const std::string seed : {"-1", "x", "1..x", "3..1", "1..10001", ""})
-    if (!seed.empty())
-      CHECK(refusal({.seed = seed}) ==
-            "--seed: '" + seed + "' is not a whole number or a range of at most 10000; expected 7 or 1..3");
+  for (const std::string seed : {"-1", "x", "1..x", "3..1", "1..10001"})
+    CHECK(
+        refusal({.seed = seed}) ==
+        "--seed: '" + seed +
+            "' is not a seed; expected a whole number from 0 on, or a range of at most 10000 of them, as in 7 or 1..3");
+  CHECK(refusal({.seed = ""}) == "--seed: '' is not a list; expected values with commas between them");
   CHECK(refusal({.overhead_limit = "0.5"}) ==
         "--overhead-limit: '0.5' is not a multiple; expected a number of at least 1, as in 2.0, or none");
   CHECK(refusal({.iterations = "0"}) == "--iterations: '0' is not a number of iterations; expected 1 or more");
@@ -123,6 +127,8 @@ TEST_CASE("a wrong value in a list is refused with the option, the value and the
         "no assumptions named 'simrdd', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
   CHECK(refusal({.policy = "lru+te-offload(layers=0.5)"}) ==
         "te-offload: option 'layers' is '0.5'; expected a whole number from 0 to 1000000");
+  CHECK(refusal({.policy = "lru+random+lru(x=1)"}) ==
+        "'lru+random+lru(x=1)': policy 'lru' is in the chain twice; expected each policy once");
   CHECK(refusal({.pool = ""}) == "--pool: '' is not a list; expected values with commas between them");
 }
 

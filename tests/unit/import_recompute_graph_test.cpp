@@ -123,7 +123,13 @@ TEST_CASE("a wrong graph is refused, and the message names the wrong op or budge
   CHECK(says(checkmate("", R"({"op":"a","cost":1,"mem_kib":1,"inputs":[0]})")) ==
         "t.log: op 0: reads op 0, which does not run before it; expected ops in the order of their first runs");
   CHECK(says(checkmate(stored(12, 41, R"({"4":[0]})"))) ==
-        "t.log: budget 0: \"recompute\" names op 4 of 4; expected one of them");
+        "t.log: budget 0: \"recompute\" has 4 as an op or a stage; expected 0 to 3");
+  CHECK(says(checkmate(stored(12, 41, R"({"3":[5]})"))) ==
+        "t.log: budget 0: \"recompute\" has 5 as an op or a stage; expected 0 to 3");
+  CHECK(says(checkmate(stored(12, 41, R"({"x":[0]})"))) ==
+        "t.log: budget 0: \"recompute\" has 'x' as an op or a stage; expected 0 to 3");
+  CHECK(says(checkmate(R"({"budget_gib":"9"})")) == "t.log: budget 0: \"budget_gib\" is no number; expected a number");
+  CHECK(says(checkmate("{}")) == "t.log: budget 0: \"budget_gib\" is missing; expected a number");
   CHECK(says(checkmate(stored(12, 41, "[[0]]"))) == "t.log: budget 0: \"recompute\" is no object; expected one");
   CHECK(says(R"({"fixed_kib":5,"ops":[)" + kOps + R"(],"budgets":3})") ==
         "t.log: \"budgets\" is no list; expected a list");

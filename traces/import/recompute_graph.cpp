@@ -8,6 +8,7 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/lines.hpp"
 #include "traces/refuse.hpp"
 #include "traces/total.hpp"
 
@@ -149,7 +150,8 @@ class GraphReader {
 
   static double fraction(const object& record, const char* key) {
     double number = 0;
-    if (record[key].get(number) != simdjson::SUCCESS) refuse("\"{}\" is missing; expected a number", key);
+    if (record[key].get(number) != simdjson::SUCCESS)
+      refuse("\"{}\" is {}; expected a number", key, is_given(record, key) ? "no number" : "missing");
     return number;
   }
 
@@ -203,16 +205,19 @@ class GraphReader {
     return sum;
   }
 
+  /// The number of an op, or of a stage: that of the op before which others run again.
   std::uint32_t position(std::string_view text) const {
-    std::int64_t number = -1;
+    std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size()) number = -1;
+    if (error != std::errc{} || end != text.data() + text.size()) refuse_position(fmt::format("'{}'", excerpt(text)));
     return position(number);
   }
   std::uint32_t position(std::int64_t number) const {
-    if (number < 0 || number >= static_cast<std::int64_t>(graph_.ops.size()))
-      refuse("\"recompute\" names op {} of {}; expected one of them", number, graph_.ops.size());
+    if (number < 0 || number >= static_cast<std::int64_t>(graph_.ops.size())) refuse_position(std::to_string(number));
     return static_cast<std::uint32_t>(number);
+  }
+  [[noreturn]] void refuse_position(const std::string& found) const {
+    refuse("\"recompute\" has {} as an op or a stage; expected 0 to {}", found, graph_.ops.size() - 1);
   }
 
   const Input& input_;
