@@ -1,4 +1,4 @@
-// An index of the candidate with the least cost per byte and per time since its last use, as time passes.
+// Finds, as time passes, the candidate with the least cost per byte and per time since its last use.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace tidepool {
 /// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
 ///   cost / (size * (now - last access)),
 /// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Among tied quotients, the one
-/// with the largest order wins. Among quotients of 0, the one with the smallest order wins, and it hides negative
-/// quotients of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
-/// (A scan by ascending order that keeps the last minimum and stops at the first zero has the same result.)
+/// with the largest order wins. Quotients of 0 are an exception: the one with the smallest order wins, also against
+/// negative quotients of a larger order. A size or age of 0 makes the quotient infinite, and infinite quotients come
+/// last. (A scan by ascending order that keeps the last minimum and stops at the first zero has the same result.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
 /// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared
@@ -34,8 +34,8 @@ class StalenessIndex {
   void clear(std::uint32_t slot);
   /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
   std::uint32_t least(Nanos now);
-  /// The candidates with their quotients: first the winner of least(now), then the others by ascending quotient.
-  /// O(slots log slots).
+  /// The ranking of the candidates: first the winner of least(now), then the others by ascending quotient. Only the
+  /// first Ranking::kMost are listed. O(slots).
   /// @param known  known(slot): whether the cost is exact; false: it is a lower bound
   Ranking ranking(Nanos now, const std::function<bool(std::uint32_t)>& known);
   /// Number of comparisons of two lines in nodes of the tree so far.

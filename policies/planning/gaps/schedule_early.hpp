@@ -14,7 +14,7 @@ namespace tidepool {
 /// at the release and are assumed to take no time. No gap may cross the boundary.
 /// @param load   by slot: live bytes without the content of the swapped gaps
 /// @param limit  of the load
-/// @param from   the first op that a swap-in may be issued before
+/// @param from   no swap-in is issued before an op that is earlier than this one
 /// @return  the plan in the order of due ops. O(slots of all gaps).
 std::vector<PlannedGap> schedule_early(const std::vector<Gap>& gaps, std::vector<std::uint32_t> swapped,
                                        std::vector<Bytes> load, Bytes limit, std::uint32_t from = 0);
