@@ -43,7 +43,7 @@ FREELY = [alloc(0, 0), alloc(1, 100), run(0), alloc(2, 200), run(1), act("free",
 # when b frees x, at 4010, and c waits for it, until 5020.
 SWAPPED = [alloc(0, 0), alloc(1, 100), run(0), act("swap_out", 0), act("drop", 0), alloc(2, 0), run(1), act("free", 1),
            act("swap_in", 0, 100), run(2), act("free", 2)]
-# x is dropped and recomputed for b, which takes 1 us more.
+# x is dropped, and recomputed for b. The recomputation adds 1 us.
 REMADE = [alloc(0, 0), alloc(1, 100), run(0), act("drop", 1), alloc(1, 100), run(0), alloc(2, 200), run(1), act("free", 1),
           run(2), act("free", 2)]
 

@@ -60,7 +60,7 @@ TEST_CASE("a cheap output is recomputed if its input is kept anyway") {
               backward({2, 3})}) == Nodes{1, 3});
 }
 
-TEST_CASE("a value that is used again after an op that does not fuse is kept") {
+TEST_CASE("an op that reads a value again after an op that does not fuse is not run again") {
   const auto graph = [](const char* between) {
     return JointGraph{parameter(5_B),        forward("relu", {0}),   forward(between, {1}),
                       forward(between, {2}), forward("add", {1, 3}), result(forward("sum", {4}, 4_B)),
@@ -200,8 +200,8 @@ TEST_CASE("content that the first backward op updates in place can be kept for t
 }
 
 TEST_CASE("min-cut runs cheap ops again if the budget or the capacity requires it") {
-  // Kept are x and w (15 B), both h (200 B), both a (120 B), y and g (10 B each). Without both a, 220 of 340 B are
-  // kept.
+  // Kept are x and w (15 B), both h (200 B), both a (120 B), y and g (10 B each). The budget counts the 340 B beyond
+  // the inputs x and w. If neither a is kept, 220 of these 340 B are kept.
   const tests::TwoBlocks blocks;
   const auto run = [&](const char* policy, Bytes capacity) {
     const Result result =

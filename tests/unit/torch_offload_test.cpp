@@ -35,10 +35,11 @@ TEST_CASE("the compute stream waits for the copy of the tensor that was saved `s
   }
 }
 
-TEST_CASE("tensors that are resident when backward begins are read in place, and swap-ins begin one node ahead") {
+TEST_CASE("the first node of backward reads its resident tensors in place, and swap-ins begin one node ahead") {
   // With a stash of one, x_3 is resident. The loss's backward begins after 410 ns of ops and 100 ns of waits, and takes
-  // 10 ns; then layer 4 runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110 ns. x_1
-  // is requested after layer 4, and starts when x_2 is there. It takes 150 ns, and layer 3 hides only 100 ns.
+  // 10 ns; then layer 4 runs. x_2 is requested when the loss's backward begins, 110 ns before layer 3 (op 2), and takes
+  // 150 ns: layer 3 waits for 40 ns. x_1 is requested after layer 4, and starts when x_2 is there. It takes 150 ns, and
+  // layer 3 hides only 100 ns.
   const Result one = exact_run_that_ends_well(four_layers(150_B), "torch-offload(least=2B,stash=1)");
   CHECK(one.totals.swap_in == 300_B);
   CHECK(one.totals.stall.h2d == 90_ns);
@@ -50,13 +51,14 @@ TEST_CASE("tensors that are resident when backward begins are read in place, and
   CHECK(two.totals.stall.h2d == 100_ns);
 }
 
-TEST_CASE("small tensors stay, and so do tensors that the output projection saves") {
+TEST_CASE("small tensors stay, and so do tensors that the output projection or a later op saves") {
   const std::vector<tests::ChainLayer> layers{{"op", 100_ns, 100_ns, 10_B},
                                               {"op", 100_ns, 100_ns, 2000_B},
                                               {"aten::addmm", 100_ns, 100_ns, 3000_B},
                                               {"op", 100_ns, 100_ns, 1_B}};
   const Trace trace = layer_trace(layers, 10_B);
-  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1)").totals.swap_out == 0_B);  // the projection saves x_2
+  // The projection saves x_2, and the op after it x_3.
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1)").totals.swap_out == 0_B);
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload)").totals.swap_out == 5000_B);
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=10B)").totals.swap_out == 5010_B);
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);
