@@ -84,7 +84,8 @@ TEST_CASE(
   CHECK(judge(trace, spec, placed->draft.answer()).totals == placed->result.totals);
 
   // Without effort, places are those of one pass.
-  const PlaceLog& log = *placer.count(draft, spec.capacity, {}).log;
+  const Placer::Counted counted = placer.count(draft, spec.capacity, {});
+  const PlaceLog& log = *counted.log;
   const Placer without{trace, spec, OnDemand::kCopyOrDrop, *granule_of(spec.pool), 0};
   const std::vector<Bytes> passed = find_places(log, *granule_of(spec.pool), spec.capacity, 0).offsets;
   CHECK(without.pack(log, Placer::Packing::kHard).offsets == passed);
