@@ -257,8 +257,9 @@ TEST_CASE("lanes with the same number in their names keep it unless both are use
   }
   const Trace trace = build.finish();
   CHECK(lane_numbers(recording_of(trace)) == std::vector<std::int64_t>{7, 1, 8, 8});
+  const nlohmann::json timeline = nlohmann::json::parse(written("chrome", trace));
   std::set<std::pair<int, int>> lanes;
-  for (const nlohmann::json& event : nlohmann::json::parse(written("chrome", trace))["traceEvents"])
+  for (const nlohmann::json& event : timeline["traceEvents"])
     if (event["name"] == "thread_name") lanes.emplace(event["pid"].get<int>(), event["tid"].get<int>());
   CHECK(lanes == std::set<std::pair<int, int>>{{1, 7}, {1, 1}, {0, 8}, {1, 8}});
 }
