@@ -102,7 +102,7 @@ def all_parts(asked):
     parts += [Part(f"faults:{name}", "every failing call is reported, and no file is half-written",
                    f"{BUILD} tidepool tidepool_faults && "
                    f"python3 tests/faults/faults.py {program} {library} --points {asked.points} {name}", json_result)
-              for name in ("import", "record", "sweep", "merge", "report")]
+              for name in ("import", "record", "record-failed", "sweep", "merge", "report")]
     parts += [
         Part("kills", "a killed sweep continues to the same results",
              f"{BUILD} tidepool && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
