@@ -44,7 +44,7 @@ TEST_CASE("reductions of 64-bit integers are recognised by their kernels' names"
 }
 
 TEST_CASE("reductions of sizes read every number at its distance from the one before") {
-  using enum Operator;
+  using enum SizeReduction::Operator;
   const std::array<std::int64_t, 8> numbers{1, 2, 3, 4, 5, 6, 7, 8};
   std::int64_t result = 0;
   const auto reduced = [&](Operator what, std::int32_t count, std::int32_t stride) {
