@@ -49,8 +49,8 @@ struct Frontier {
   std::vector<Bytes> capacities;  ///< ascending; no limit comes last
   std::vector<Line> lines;        ///< in the order in which they were first seen
   std::vector<Line> bounds = {};  ///< lower bounds; `policy` has the actions of plans: "swap", "remat" or "swap,remat"
-  std::string setting =
-      {};  ///< how it differs from others of the trace and machine: "overhead limit 1.5, iterations 3"
+  /// How it differs from other frontiers of the same trace and machine: "overhead limit 1.5, iterations 3".
+  std::string setting = {};
 };
 
 /// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.

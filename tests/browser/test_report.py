@@ -50,6 +50,19 @@ def tidepool(*arguments):
     return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
 
 
+def open_report(case, step, *options):
+    """Writes the text of a step to a file, and opens its report as `case.page` for the tests of the class `case`."""
+    folder = tempfile.TemporaryDirectory()
+    case.addClassCleanup(folder.cleanup)
+    trace, path = (os.path.join(folder.name, name) for name in ("step.jsonl", "r.html"))
+    with open(trace, "w", encoding="utf-8") as file:
+        file.write(step)
+    tidepool("report", trace, *options, "-o", path)
+    case.page = chromium.Page()
+    case.addClassCleanup(case.page.__exit__)
+    case.page.open(path)
+
+
 def bytes_text(count):
     """A size as the page writes it: four digits, without zeros at the end."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
@@ -388,15 +401,7 @@ class Names(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        step, path = (os.path.join(folder.name, name) for name in ("step.jsonl", "r.html"))
-        with open(step, "w", encoding="utf-8") as file:
-            file.write(STEP)
-        tidepool("report", step, "-o", path)
-        cls.page = chromium.Page()
-        cls.addClassCleanup(cls.page.__exit__)
-        cls.page.open(path)
+        open_report(cls, STEP)
 
     def selection(self, call):
         return self.page.run(f"{call}.then(() => document.querySelector('.inspector').innerText)")

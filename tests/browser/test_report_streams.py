@@ -4,12 +4,10 @@
 """
 
 import json
-import os
-import tempfile
 import unittest
 
 import chromium
-from test_report import tidepool
+from test_report import open_report
 
 # Ops 0 to 4 begin at 0, 0, 10, 100 and 20 us: ops 1 and 4 are on a stream of their own.
 STEP = """{"tidepool":1}
@@ -26,15 +24,7 @@ STEP = """{"tidepool":1}
 class Streams(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        step, path = (os.path.join(folder.name, name) for name in ("step.jsonl", "r.html"))
-        with open(step, "w", encoding="utf-8") as file:
-            file.write(STEP)
-        tidepool("report", step, "--first", "-o", path)
-        cls.page = chromium.Page()
-        cls.addClassCleanup(cls.page.__exit__)
-        cls.page.open(path)
+        open_report(cls, STEP, "--first")
         cls.page.run("runs[0].opOrder.load().then(() => true)")
 
     def test_the_op_at_a_time_is_the_one_that_began_last(self):

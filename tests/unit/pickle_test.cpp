@@ -127,18 +127,17 @@ TEST_CASE("pickle protocols 2 to 5 are read, others refused") {
 }
 
 TEST_CASE("a pickle's opcodes that need more than plain values are refused by name and position") {
-  CHECK(complaint("\x80\x04N0cos\nsystem\n."s) ==
-        "byte 4: opcode GLOBAL ('c') needs more than plain values; a snapshot holds only these");
-  CHECK(complaint("\x80\x04NNR."s) ==
-        "byte 4: opcode REDUCE ('R') needs more than plain values; a snapshot holds only these");
-  CHECK(complaint("\x80\x04N}b."s) ==
-        "byte 4: opcode BUILD ('b') needs more than plain values; a snapshot holds only these");
-  CHECK(complaint("\x80\x05\x97."s) ==
-        "byte 2: opcode NEXT_BUFFER (0x97) needs more than plain values; a snapshot holds only these");
-  CHECK(complaint("\x80\x04\x93."s) ==
-        "byte 2: opcode STACK_GLOBAL (0x93) needs more than plain values; a snapshot holds only these");
-  CHECK(complaint("\x80\x04\x81."s) ==
-        "byte 2: opcode NEWOBJ (0x81) needs more than plain values; a snapshot holds only these");
+  const auto refused = [](const std::string& bytes) {
+    const std::string message = complaint(bytes), reason = " needs more than plain values; a snapshot holds only these";
+    REQUIRE(message.ends_with(reason));
+    return message.substr(0, message.size() - reason.size());
+  };
+  CHECK(refused("\x80\x04N0cos\nsystem\n."s) == "byte 4: opcode GLOBAL ('c')");
+  CHECK(refused("\x80\x04NNR."s) == "byte 4: opcode REDUCE ('R')");
+  CHECK(refused("\x80\x04N}b."s) == "byte 4: opcode BUILD ('b')");
+  CHECK(refused("\x80\x05\x97."s) == "byte 2: opcode NEXT_BUFFER (0x97)");
+  CHECK(refused("\x80\x04\x93."s) == "byte 2: opcode STACK_GLOBAL (0x93)");
+  CHECK(refused("\x80\x04\x81."s) == "byte 2: opcode NEWOBJ (0x81)");
 }
 
 TEST_CASE("a damaged pickle is refused with the position") {
