@@ -3,7 +3,8 @@
 #   ./setup.sh          does nothing more
 #   ./setup.sh demo     runs a sweep over two of the bundled samples, re-executes one of its plans on real memory and
 #                       writes a report to look at
-#   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
+#   ./setup.sh all      builds the tests too
+#   ./setup.sh test     builds the tests too, and runs all of them
 #   ./setup.sh packages installs missing packages, and builds nothing
 # Before one of these calls, on a machine without a CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; on a
@@ -153,23 +154,23 @@ demo() {
 }
 
 case "${1-}" in
-  "" | demo | test | packages) ;;
+  "" | demo | all | test | packages) ;;
   cuda-headers)
     cuda_headers
     exit
     ;;
   *)
-    say "setup.sh: unknown word '$1'; expected demo, test, packages or cuda-headers, or nothing"
+    say "setup.sh: unknown word '$1'; expected demo, all, test, packages or cuda-headers, or nothing"
     exit 2
     ;;
 esac
-[ "${1-}" != test ] || packages+=("${test_packages[@]}")
+case "${1-}" in all | test) packages+=("${test_packages[@]}") ;; esac
 install_missing "${packages[@]}"
 [ "${1-}" != packages ] || exit 0
 cuda_headers_for_gpu
-if [ "${1-}" = test ]; then build all; else build program; fi
+case "${1-}" in all | test) build all ;; *) build program ;; esac
 case "${1-}" in
-  "") say "built: $PWD/build/tidepool" ;;
+  "" | all) say "built: $PWD/build/tidepool" ;;
   demo) demo ;;
   test) ctest --test-dir build --output-on-failure -j $((($(nproc) * 3 + 1) / 2)) ;;  # some tests mostly wait
 esac

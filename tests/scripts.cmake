@@ -1,10 +1,11 @@
-# Tests that are scripts: of the program, of the Python parts, and of the documents.
+# Tests that are scripts: of the program, of the Python parts, and of the documents. Those that take a minute have a
+# COST, so that ctest begins with them, and no core is idle at the end.
 add_test(NAME "a failed test does not count as skipped, however many of its checks fail"
   COMMAND sh -c "\"$1\" 'four checks fail' >/dev/null; test $? = 1" sh $<TARGET_FILE:tidepool_tests>)
 add_test(NAME "a sweep by a real Slurm gives the same results"
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
 set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES
-  SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 900)
+  SKIP_REGULAR_EXPRESSION "skipped:" PROCESSORS 2 COST 2 TIMEOUT 900)
 if(TIDEPOOL_BUNDLE)
   set(bundle_check ${CMAKE_CURRENT_BINARY_DIR}/bundle-check)
   add_test(NAME "the bundle installs, and needs nothing but the C library"
@@ -46,7 +47,7 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME "the day with a GPU runs from the bundle on the stand-in" COMMAND
       ${CMAKE_CURRENT_SOURCE_DIR}/bundle/gpu_day.sh ${bundle_check} ${CMAKE_BINARY_DIR}/standin ${torch_python})
     set_tests_properties("the day with a GPU runs from the bundle on the stand-in" PROPERTIES FIXTURES_REQUIRED bundle
-      TIMEOUT 4500)
+      COST 2 TIMEOUT 4500)
   endif()
   add_test(NAME "the own tests of the PyTorch recorder pass"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
@@ -68,7 +69,7 @@ if(Python3_Interpreter_FOUND)
   if(TARGET tidepool_python)
     add_test(NAME "the Python package says what the program says"
       COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/python -p "*_test.py")
-    set_tests_properties("the Python package says what the program says" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped="
+    set_tests_properties("the Python package says what the program says" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=" COST 1
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;TIDEPOOL=$<TARGET_FILE:tidepool>")
     execute_process(COMMAND ${Python3_EXECUTABLE} -c "import matplotlib, pandas" RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
     if(NOT missing)
@@ -108,7 +109,7 @@ if(Python3_Interpreter_FOUND)
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised"
     "advice for several models of a PyTorch job holds for all" "a sweep over ranks and options of a job is a row for each point"
     PROPERTIES
-    SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 1800)
+    SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" COST 1 TIMEOUT 1800)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
   set_tests_properties("reports show in a browser what they should" PROPERTIES
