@@ -19,11 +19,21 @@ class Results(unittest.TestCase):
                "==123==ERROR: LeakSanitizer: detected memory leaks\n"
                "WARNING: ThreadSanitizer: data race (pid=123)\n"
                "a.cpp:1:2: runtime error: signed integer overflow\n"
-               "==123==ABORTING\n")
-        self.assertEqual(nightly.tests_result(log, 1)[1],
-                         ["ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
-                          "ERROR: LeakSanitizer: detected memory leaks", "WARNING: ThreadSanitizer: data race (pid=123)",
-                          "a.cpp:1:2: runtime error: signed integer overflow"])
+               "==123==ABORTING\n"
+               "99% tests passed, 2 tests failed out of 1800\n"
+               "The following tests FAILED:\n"
+               "\t  7 - a test of lists (Subprocess aborted)\n"
+               "\t 12 - another (Failed)\n")
+        self.assertEqual(nightly.sanitizers_result(log, 8)[:2],
+                         (1800, ["ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+                                 "ERROR: LeakSanitizer: detected memory leaks",
+                                 "WARNING: ThreadSanitizer: data race (pid=123)",
+                                 "a.cpp:1:2: runtime error: signed integer overflow",
+                                 "a test of lists (Subprocess aborted)", "another (Failed)"]))
+
+    def test_a_build_with_sanitizers_that_fails_is_a_finding(self):
+        self.assertEqual(nightly.sanitizers_result("ninja: build stopped\n", 1),
+                         (0, ["exit code 1: ninja: build stopped"], ""))
 
     def test_a_log_without_a_result_in_its_last_line_is_a_finding(self):
         for last in ("5", "[]", "{}", "null", "Killed", '{"runs": 1, "findings": 2}'):
