@@ -87,8 +87,10 @@ std::string remark(const LoopPacking& result) {
     case LoopCount::kReserved:
       break;
   }
-  return "reserved in the whole recording" +
-         (result.period ? fmt::format("; it finds {} events in an iteration", grouped(*result.period)) : "");
+  const std::string reserved = "reserved in the whole recording";
+  if (!result.period) return reserved;
+  if (*result.period == 0) return reserved + "; it finds no iteration";
+  return fmt::format("{}; it finds {} events in an iteration", reserved, grouped(*result.period));
 }
 
 void print_text(const std::string& path, const Trace& trace, const std::vector<SteadyLoop>& loops,

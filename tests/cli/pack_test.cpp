@@ -138,6 +138,9 @@ TEST_CASE("tidepool pack --periodic --iterations puts pools and planners side by
   result = run_program({"pack", sample, "--periodic", "--iterations", "10", "--pool", "cnmem,smartpool"});
   CHECK_THAT(result.out, ContainsSubstring("as its authors count"));
   CHECK_THAT(result.out, ContainsSubstring("claims up to 13.3 % less than CnMem"));
+  result = run_program({"pack", sample, "--periodic", "--pool", "smartpool"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("reserved in the whole recording; it finds no iteration"));
   result = run_program({"pack", sample, "--periodic", "--pool", "one-pass"});
   CHECK(result.code == 2);
   CHECK(result.err == "tidepool: " + sample +

@@ -1,6 +1,6 @@
-// Invariants of every bundled sample under every pool and every policy. Each sample has a third of the runs, the largest
-// a fifth, so that every pool and policy is tried at each capacity on two samples at least. Every run that ends well is
-// replayed, and executed with real bytes.
+// Invariants of every bundled sample under every pool and every policy. Each sample has a third of the runs, the
+// largest a fifth, so that every pool and policy is tried at each capacity on two samples at least. Every run that ends
+// well is replayed, and executed with real bytes.
 #include <filesystem>
 #include <set>
 #include <string>
