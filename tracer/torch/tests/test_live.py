@@ -152,6 +152,19 @@ class Script(unittest.TestCase):
                          {("0", "forward"), ("1", "forward"), ("2", "forward"), ("", "forward"), ("", "backward"),
                           ("2", "backward"), ("1", "backward"), ("0", "backward"), ("", "optimizer")})
 
+    def test_a_model_on_the_meta_device_does_not_make_the_job_one_on_a_gpu(self):
+        script = SCRIPT.replace("x = ", "import copy\nshapes = copy.deepcopy(model).to('meta')\nx = ")
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "1", "TIDEPOOL_ITERATIONS": "2"}, script)
+        self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", self.plain.stdout))
+
+        def steps(records):
+            return [(record["name"], [access for access, _, _ in record["uses"]]) for record in records
+                    if record.get("kind") == "framework_op"]
+
+        self.assertEqual(steps(records), steps(self.records))
+        self.assertEqual(sum(record.get("action") == "existing" for record in records),
+                         len([each for each in self.of("framework_memory") if each["action"] == "existing"]))
+
     def test_operators_are_priced_for_a_device_that_is_named(self):
         self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))
         settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}

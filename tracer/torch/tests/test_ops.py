@@ -181,6 +181,22 @@ class HostMemory(unittest.TestCase):
         self.assertEqual([b.kind for b in program.buffers() if b not in program.existing],
                          ["input", "activation", "activation"])
 
+    def test_tensors_of_the_meta_device_take_no_memory_and_their_ops_are_left_out(self):
+        def make():
+            model, shapes = nn.Linear(4, 2), nn.Linear(4, 2, device="meta")  # as torch.func.functional_call takes them
+            batch, like = torch.randn(3, 4), torch.empty(3, 4, device="meta")
+
+            def step():
+                with torch.no_grad():
+                    shapes(like + 1)
+                    model(batch)
+
+            return [model, shapes], None, step
+
+        program = record(make)
+        self.assertEqual(ops(program), ["addmm"])
+        self.assertEqual([b.kind for b in program.buffers()], ["parameter", "parameter", "input", "activation"])
+
 
 class Recurrence(unittest.TestCase):
     def test_an_lstm_layer_is_one_op_and_keeps_gates_and_cells_for_backward(self):

@@ -8,7 +8,7 @@ from .errors import RecordingError
 from .program import Buffer
 
 HOST = object()  # stands for the buffer of a storage in host memory: it is followed, but not recorded
-EMPTY = object()  # the same for a storage without bytes
+EMPTY = object()  # the same for a storage without bytes, such as that of a meta tensor
 
 
 class Storages:
@@ -30,9 +30,8 @@ class Storages:
 
     def known(self, tensor):
         """The buffer of a tensor; None if its storage is unknown, or was EMPTY and has bytes now."""
-        storage = _storage(tensor)
-        buffer = self._buffers.get(storage._cdata)
-        return None if buffer is EMPTY and storage.nbytes() > 0 else buffer
+        buffer = self._buffers.get(_storage(tensor)._cdata)
+        return None if buffer is EMPTY and _bytes(tensor) > 0 else buffer
 
     def find(self, tensor):
         """The buffer of a tensor. An unknown storage is from before the recording."""
@@ -47,7 +46,7 @@ class Storages:
 
     def add(self, tensor, kind="activation", name=""):
         """Makes a buffer for a new storage. Returns it; HOST or EMPTY for a storage that is not recorded."""
-        size = _storage(tensor).nbytes()
+        size = _bytes(tensor)
         if not self.on_device(tensor):
             return self._follow(tensor, HOST)
         if size == 0:
@@ -88,6 +87,10 @@ def held_by(tensor):
         return [tensor]
     held = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor also names its mesh
     return [inner for each in held if isinstance(each, torch.Tensor) for inner in held_by(each)]
+
+
+def _bytes(tensor):
+    return 0 if tensor.device.type == "meta" else _storage(tensor).nbytes()
 
 
 def _storage(tensor):
