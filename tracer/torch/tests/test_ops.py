@@ -181,6 +181,24 @@ class HostMemory(unittest.TestCase):
         self.assertEqual([b.kind for b in program.buffers() if b not in program.existing],
                          ["input", "activation", "activation"])
 
+    def test_with_an_optimizer_of_tensors_on_a_gpu_host_tensors_are_left_out_without_a_model_too(self):
+        def make():
+            try:
+                weight = nn.Parameter(torch.ones(4, 2, device="cuda"))
+            except (RuntimeError, AssertionError) as error:
+                raise unittest.SkipTest(f"this PyTorch makes no fake CUDA tensors: {error}")
+            batch = torch.randn(3, 4)
+
+            def step():
+                with torch.no_grad():
+                    (batch + 1).to("cuda") @ weight
+
+            return [], torch.optim.SGD([weight]), step
+
+        program = record(make)
+        self.assertEqual([(short(op.name), op.kind, accesses(op)) for op in program.ops()],
+                         [("_to_copy", "source", ["write"]), ("mm", "kernel", ["read", "read", "write"])])
+
     def test_tensors_of_the_meta_device_take_no_memory_and_their_ops_are_left_out(self):
         def make():
             model, shapes = nn.Linear(4, 2), nn.Linear(4, 2, device="meta")  # as torch.func.functional_call takes them

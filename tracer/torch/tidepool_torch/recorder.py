@@ -57,6 +57,8 @@ class Recorder(TorchDispatchMode):
         self._optimizers = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
         self._device = find_device(device) if device is not None else None
         parameters = [parameter for model in self._models for parameter in model.parameters()]
+        parameters += [parameter for optimizer in self._optimizers for group in optimizer.param_groups
+                       for parameter in group["params"]]  # some belong to no model
         on_gpu = any(parameter.device.type not in ("cpu", "meta") for parameter in parameters)
         fake = any(isinstance(parameter, FakeTensor) for parameter in parameters)
         if self.measures and self._device is None and (fake or on_gpu):
