@@ -21,6 +21,18 @@ CLI::Option* unsigned_only(CLI::Option* option) {
   });
 }
 
+/// Refuses an option whose value is "", as from a variable of the shell that is not set. `variable` is "" if the option
+/// is not given, so that "" would be taken as no option.
+CLI::Option* no_empty_value(CLI::Option* option, const std::string& variable) {
+  if (option->get_positional() || !variable.empty()) return option;
+  return option->check([option](const std::string& text) {
+    if (text.empty())
+      refuse("{}: the value is empty; expected one",
+             option->get_snames().empty() ? option->get_name() : "-" + option->get_snames().front());
+    return std::string{};
+  });
+}
+
 }  // namespace
 
 CommandOption CommandOption::required() const { return CommandOption{option_->required()}; }
@@ -62,7 +74,7 @@ CommandOption CommandOption::needs(const std::string& name) const {
 
 CommandOption CommandLine::add_option(const std::string& names, std::string& variable,
                                       const std::string& meaning) const {
-  return CommandOption{app_->add_option(names, variable, meaning)};
+  return CommandOption{no_empty_value(app_->add_option(names, variable, meaning), variable)};
 }
 
 CommandOption CommandLine::add_option(const std::string& names, std::optional<std::string>& variable,

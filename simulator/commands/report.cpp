@@ -143,6 +143,7 @@ ReportedJob run_the_job(const std::string& path, const ReportArguments& argument
 }
 
 int run_report(const ReportArguments& arguments) {
+  if (arguments.output.empty()) throw InputError{"-o: the name of the page is empty; expected one, as in report.html"};
   require_writable(arguments.output);
   ReportContent content;
   content.command = command_of(arguments);

@@ -30,7 +30,8 @@ SweepOrder order_of(const SweepRequest& request, const std::string& path) {
 
 int run_resume(const ResumeArguments& arguments) {
   const int threads = parse_threads(arguments.threads);
-  Database database{std::filesystem::absolute(arguments.database).string(), Database::Open::kExisting};
+  const std::string& name = arguments.database;
+  Database database{name.empty() ? name : std::filesystem::absolute(name).string(), Database::Open::kExisting};
   const std::vector<SweepRequest> requests = database.requests();
   if (requests.empty()) throw InputError{fmt::format("{}: holds no sweep to resume", arguments.database)};
   std::vector<SweepOrder> orders;

@@ -151,6 +151,37 @@ TEST_CASE("a text that is no unsigned number of 64 bits is refused where one is 
     }
 }
 
+TEST_CASE("an option with an empty value is refused, and not taken as no option") {
+  const ScratchFolder scratch;
+  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", none = scratch.file("none.sqlite");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"simulate", trace, "--plan-out"},
+                                             {"simulate", trace, "--iterations"},
+                                             {"sweep", trace, "--shard"},
+                                             {"sweep", trace, "--find"},
+                                             {"sweep", trace, "-j"},
+                                             {"order", trace, "-o"},
+                                             {"merge", none, "-o"}}) {
+    std::vector<std::string> all = words;
+    all.emplace_back();
+    const ProgramResult result = run_program(all);
+    CHECK(result.code == 2);
+    CHECK(result.out == "");
+    CHECK(result.err == "tidepool: " + words.back() + ": the value is empty; expected one\n");
+  }
+  const auto message = [](const std::vector<std::string>& words) {
+    const ProgramResult result = run_program(words);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  const std::string no_name = "tidepool: the name of the database is empty; expected one, as in results.sqlite\n";
+  CHECK(message({"sweep", trace, "-o", ""}) == no_name);
+  CHECK(message({"query", ""}) == no_name);
+  CHECK(message({"resume", ""}) == no_name);
+  CHECK(message({"report", trace, "-o", ""}) ==
+        "tidepool: -o: the name of the page is empty; expected one, as in report.html\n");
+}
+
 TEST_CASE("an unknown option is refused with the nearest known one") {
   const ProgramResult near = run_program({"simulate", "x.tide", "--polcy", "lru"});
   CHECK(near.code == 2);
