@@ -81,6 +81,14 @@ Bytes parse_chunk(std::string_view text) {
   return size;
 }
 
+/// Reads a time, with a limit that keeps sums of millions of them in 64 bits.
+Nanos parse_time(std::string_view text) {
+  constexpr Nanos kMost = 3'600'000_ms;
+  const Nanos time = parse_nanos(text);
+  if (time > kMost) throw InputError{fmt::format("'{}' is too long; expected at most 3600s", text)};
+  return time;
+}
+
 std::int64_t parse_devices(std::string_view text) {
   constexpr std::int64_t kMost = 1024;
   const std::optional<std::int64_t> count = parse_whole(std::string{text});
@@ -138,7 +146,7 @@ class Fields {
 
   /// A link without the keys `duplex` and `slowdown`.
   Link alone() const {
-    Link link{read("rate", parse_rate), read("latency", parse_nanos)};
+    Link link{read("rate", parse_rate), read("latency", parse_time)};
     if (has("times")) link.times = times("times", link.latency);
     return link;
   }
@@ -159,7 +167,7 @@ class Fields {
     if (fields.has("pin")) {
       const Fields pin{fields.at("pin"), file_, prefix_ + key + ".pin.", {"rate", "latency"}};
       host.pin_rate = pin.read("rate", parse_rate);
-      host.pin_latency = pin.read("latency", parse_nanos);
+      host.pin_latency = pin.read("latency", parse_time);
     }
     return host;
   }
@@ -186,7 +194,7 @@ class Fields {
     for (const auto& [size, time] : object.items()) {
       const std::string at_size = where(key + "." + size);
       try {
-        times.push_back({parse_bytes(size), parse_nanos(time.is_string() ? time.get<std::string>() : time.dump())});
+        times.push_back({parse_bytes(size), parse_time(time.is_string() ? time.get<std::string>() : time.dump())});
       } catch (const InputError& error) {
         throw InputError{fmt::format("{}: {}{}", file_, at_size, error.what())};
       }
@@ -241,16 +249,16 @@ Machine parse_machine(std::string_view text, const std::string& file) {
                   .h2d = fields.link("h2d"),
                   .d2h = fields.link("d2h"),
                   .device_copy = fields.read("device_copy", parse_rate),
-                  .segment_alloc = fields.read("segment_alloc", parse_nanos),
-                  .segment_free = fields.read("segment_free", parse_nanos),
-                  .page_map = fields.read("page_map", parse_nanos),
-                  .page_unmap = fields.read("page_unmap", parse_nanos),
+                  .segment_alloc = fields.read("segment_alloc", parse_time),
+                  .segment_free = fields.read("segment_free", parse_time),
+                  .page_map = fields.read("page_map", parse_time),
+                  .page_unmap = fields.read("page_unmap", parse_time),
                   .source = fields.text("source")};
   if (fields.has("host")) machine.host = fields.host("host");
   if (fields.has("storage")) machine.storage = fields.storage("storage");
   if (fields.has("sharing")) machine.sharing = fields.sharing("sharing");
-  if (fields.has("launch")) machine.launch = fields.read("launch", parse_nanos);
-  if (fields.has("submit")) machine.submit = fields.read("submit", parse_nanos);
+  if (fields.has("launch")) machine.launch = fields.read("launch", parse_time);
+  if (fields.has("submit")) machine.submit = fields.read("submit", parse_time);
   if (fields.has("chunk")) machine.chunk = fields.read("chunk", parse_chunk);
   return machine;
 }

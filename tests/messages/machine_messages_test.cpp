@@ -38,6 +38,18 @@ TEST_CASE("a link whose rate or latency is missing or has no unit is refused wit
       "box.json: h2d.latency: '1.5us' is not a duration; expected a whole number and ns, us, ms or s, as in 10us");
 }
 
+TEST_CASE("times of more than an hour are refused, whose sums could overflow") {
+  const std::string link = R"({"rate": "1GB/s", "latency": "1us"})";
+  CHECK(with_link(R"({"rate": "1GB/s", "latency": "3600s"})").h2d.latency == 3'600'000_ms);
+  CHECK_THROWS_WITH(with_link(R"({"rate": "1GB/s", "latency": "9000000000s"})"),
+                    "box.json: h2d.latency: '9000000000s' is too long; expected at most 3600s");
+  CHECK_THROWS_WITH(with_link(R"({"rate": "1GB/s", "latency": "1us", "times": {"1GiB": "3601s"}})"),
+                    "box.json: h2d.times.1GiB: '3601s' is too long; expected at most 3600s");
+  for (const std::string key : {"launch", "submit"})
+    CHECK_THROWS_WITH(with_link(link, "\"" + key + R"(": "3600001ms", )"),
+                      "box.json: " + key + ": '3600001ms' is too long; expected at most 3600s");
+}
+
 TEST_CASE("the remaining rate in both directions is a percentage above 0 and up to 100") {
   const auto with_duplex = [](const std::string& share) {
     return with_link(R"({"rate": "1GB/s", "latency": "1us", "duplex": ")" + share + "\"}").h2d.duplex_ppm;
