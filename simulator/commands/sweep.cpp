@@ -67,6 +67,9 @@ void check(const SweepArguments& arguments) {
   const PlanExecutorOptions& execution = arguments.execution;
   if (execution.move && (arguments.validate.empty() || execution.backend != "host"))
     throw InputError{"--move: expected --validate with --backend host"};
+  if (execution.backend != "host" && arguments.validate.empty())
+    throw InputError{
+        fmt::format("--backend: '{}' is for --validate, which is not given; expected both", execution.backend)};
   if (!arguments.validate.empty() && (arguments.show.json || elsewhere(arguments)))
     throw InputError{"--validate: expected without --json, --slurm and --hosts"};
   if (arguments.slurm && !arguments.hosts.empty())

@@ -236,6 +236,7 @@ TEST_CASE("bad arguments of sweep are refused before anything runs") {
     CHECK(result.err == "tidepool: " + message + "\n");
   };
   refused({"-j", "0"}, "-j: '0' is not a number of threads; expected 1 to 1024");
+  refused({"--backend", "cuda"}, "--backend: 'cuda' is for --validate, which is not given; expected both");
   refused({"-o", notes}, notes + ": not a database of sweep results; expected a new file or one that sweep wrote");
   refused({"--capacity", "0.3x..1.0x"},
           "--capacity: '0.3x..1.0x' is not a range; expected FIRST..LAST/COUNT, two shares or two sizes and a whole "
