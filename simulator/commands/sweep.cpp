@@ -31,6 +31,7 @@ struct SweepArguments {
   std::vector<std::string> traces;
   GridText grid;
   std::string threads, shard, find;
+  bool capacity_given = false;
   std::string output = ":memory:";
   bool slurm = false;
   std::string slurm_options, hosts;
@@ -143,7 +144,7 @@ int run_sweep(const SweepArguments& arguments) {
       throw error.at("--find");
     }
     order.find = arguments.find;
-    if (order.grid.capacity == GridText{}.capacity) order.grid.capacity = kFindCapacities;
+    if (!arguments.capacity_given) order.grid.capacity = kFindCapacities;
   }
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
   const auto executor = arguments.validate.empty() ? nullptr : make_plan_executor(arguments.execution);
@@ -188,7 +189,10 @@ const RegisterCommand kSweep{
                     "of --validate --backend host: measure time too, with copies that move their bytes; with the "
                     "machine file of calibrate --backend host");
        declare_show_options(app, arguments->show);
-       return std::function<int()>{[arguments] { return run_sweep(*arguments); }};
+       return std::function<int()>{[arguments, app] {
+         arguments->capacity_given = app.count("--capacity") > 0;
+         return run_sweep(*arguments);
+       }};
      }}};
 
 }  // namespace

@@ -244,6 +244,15 @@ TEST_CASE("bad arguments of sweep are refused before anything runs") {
           "from 2 to 10000, as in 0.3x..1.0x/8");
 }
 
+TEST_CASE("sweep --find tries only the machine's memory if --capacity asks for it") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 1, 60);
+  const ProgramResult result = run_program({"sweep", trace, "--find", "outcome=ok", "--capacity", "machine"});
+  INFO(result.out);
+  CHECK(result.code == 0);
+  CHECK(result.err.starts_with("1 run in "));
+}
+
 TEST_CASE("a sweep has its best plans executed and keeps the measurements") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
