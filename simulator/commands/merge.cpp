@@ -7,6 +7,7 @@
 
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
+#include "traces/error.hpp"
 #include "traces/say.hpp"
 
 namespace tidepool {
@@ -19,6 +20,8 @@ struct MergeArguments {
 };
 
 int run_merge(const MergeArguments& arguments) {
+  if (arguments.output == ":memory:")
+    throw InputError{"-o: ':memory:' ends with the command; expected the name of a file, as in results.sqlite"};
   for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses wrong files
   Database into{arguments.output};
   const MergeCount count = merge(arguments.sources, into, arguments.any_version);

@@ -236,6 +236,8 @@ TEST_CASE("bad arguments of the commands about results are refused") {
           "--find: 'overhead<1' is no objective; expected overhead<1%, gap<2% (or <=) or outcome=ok");
   refused({"sweep", trace, "--find", "outcome=ok", "--slurm", "-o", none},
           "--find: expected no --slurm; few runs are needed");
+  refused({"merge", database, "-o", ":memory:"},
+          "-o: ':memory:' ends with the command; expected the name of a file, as in results.sqlite");
   refused({"merge", none, "-o", database}, none + ": no such file; expected a database that sweep wrote");
   refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
   CHECK_FALSE(std::filesystem::exists(none));
