@@ -29,11 +29,11 @@ struct AuditArguments {
 /// A snapshot is a pickle, which begins with the byte 0x80. Any other log is read as a trace with addresses.
 bool is_snapshot(const Input& input) { return input.bytes().starts_with('\x80'); }
 
-AuditReport audit_log(const AuditArguments& arguments, const Options& options) {
+AuditReport audit_log(const AuditArguments& arguments, const Input& input, const Options& options) {
   std::vector<LoggedSegment> segments;
   if (!arguments.segments.empty())
     segments = parse_segments(arguments.segments, read_input(arguments.segments).bytes());
-  const Trace trace = load_trace(arguments.path);
+  const Trace trace = load_trace(input);
   try {
     return audit_cnmem(trace, options.bytes("init"), segments);
   } catch (const InputError& error) {
@@ -48,7 +48,7 @@ AuditReport audit(const AuditArguments& arguments, const Input& input) {
   if (pool.name == "cnmem") {
     if (is_snapshot(input))
       throw InputError{"--pool: a PyTorch snapshot was not recorded under cnmem; expected pytorch"};
-    return audit_log(arguments, options);
+    return audit_log(arguments, input, options);
   }
   if (!pool.name.starts_with("pytorch"))
     throw InputError{fmt::format("--pool: '{}' has no logs from devices; expected pytorch or cnmem", pool.name)};

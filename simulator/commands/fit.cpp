@@ -77,7 +77,7 @@ FittedJob job_of_file(const std::string& path) {
   };
   if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
   const Input input = read_trace_input(path, "auto");
-  if (find_importer(input, "auto").name != "torch-snapshot") return job_of(load_trace(path), {}, "");
+  if (find_importer(input, "auto").name != "torch-snapshot") return job_of(load_trace(input), {}, "");
   try {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
     const RecordedMemory recorded = recorded_memory(snapshot);

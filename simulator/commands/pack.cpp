@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -49,21 +50,24 @@ struct PackedJob {
 };
 
 PackedJob load_instance(const std::string& path, int iterations) {
-  const Input input = read_trace_input(path);
-  const Importer& importer = find_importer(input, "auto");
   PackedJob job;
-  if (importer.name == "csv" && iterations == 0) {
-    job.table = read_lifetimes(input, LifetimeColumns::kAll);
-    const Instance instance = instance_of(*job.table, 1_B);
-    try {
-      check(instance);
-    } catch (const InputError& error) {
-      throw error.at(path);
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    job.trace = load_trace(path);
+  } else {
+    const Input input = read_trace_input(path);
+    if (find_importer(input, "auto").name == "csv" && iterations == 0) {
+      job.table = read_lifetimes(input, LifetimeColumns::kAll);
+      const Instance instance = instance_of(*job.table, 1_B);
+      try {
+        check(instance);
+      } catch (const InputError& refused) {
+        throw refused.at(path);
+      }
+      job.load = load_of(instance);
+      if (job.table->constrained) return job;
     }
-    job.load = load_of(instance);
-    if (job.table->constrained) return job;
+    job.trace = load_trace(input);
   }
-  job.trace = importer.read(input);
   if (iterations > 0) job.trace = repeat_lifetimes(*job.trace, iterations);
   if (!job.table) job.load = job.trace->ideal_peak();
   return job;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -66,7 +67,9 @@ std::string command_of(const ReportArguments& arguments) {
   return text + " -o " + shell_word(arguments.output);
 }
 
+/// A pipe is none: it can be read only once, and SQLite reads no pipes.
 bool is_database(const std::string& path) {
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return false;
   std::ifstream file{path, std::ios::binary};
   std::string head(100, '\0');
   return file.read(head.data(), static_cast<std::streamsize>(head.size())) && Database::is_ours(head);

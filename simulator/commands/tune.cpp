@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -34,8 +35,9 @@ struct Program {
 };
 
 Program load_program(const std::string& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) return {load_trace(path), {}, ""};
   const Input input = read_trace_input(path);
-  if (find_importer(input, "auto").name != "torch-snapshot") return {load_trace(path), {}, ""};
+  if (find_importer(input, "auto").name != "torch-snapshot") return {load_trace(input), {}, ""};
   try {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
     const RecordedMemory recorded = recorded_memory(snapshot);

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -82,6 +85,32 @@ TEST_CASE("exported lifetimes have the ideal peak as their largest load") {
   const ProgramResult result = run_program({"export", small_file(scratch), "--to", "csv"});
   // The trace has five steps: alloc, three runs, free. The weight lives from before the first to after the last.
   CHECK(result.out == "id,lower,upper,size\n0,0,6,100\n1,1,5,10\n");
+}
+
+TEST_CASE("commands that look at a trace's form first take a pipe and a folder, too") {
+  const ScratchFolder scratch;
+  const auto piped = [&](const std::string& arguments) {
+    const std::string line = fmt::format("cat '{}' | '{}' {} > '{}' 2>&1", small_file(scratch), TIDEPOOL_PROGRAM,
+                                         arguments, scratch.file("out"));
+    CAPTURE(line);
+    CHECK(std::system(line.c_str()) == 0);
+    return content_of(scratch.file("out"));
+  };
+  CHECK(piped("export /dev/stdin --to csv") == "id,lower,upper,size\n0,0,6,100\n1,1,5,10\n");
+  CHECK_THAT(piped("pack /dev/stdin"), ContainsSubstring("/dev/stdin: 2 buffers, load 110 B\n"));
+  CHECK_THAT(piped("tune /dev/stdin"), ContainsSubstring("best of "));
+  CHECK_THAT(piped("fit /dev/stdin --device rtx-3090"), ContainsSubstring("/dev/stdin"));
+  piped(fmt::format("report /dev/stdin -o '{}'", scratch.file("report.html")));
+
+  const std::string folder = scratch.file("g10");
+  std::filesystem::create_directory(folder);
+  const std::string weight = "tensor0 Is weight (global)?: 1, Size in byte: 100, Range:0--100\n";
+  write_file(folder + "/tensors.config", weight);
+  write_file(folder + "/kernels.config",
+             "Kernel ID: 0, Name: Apply_Grad\nInput Tensors:\n" + weight + "Output Tensors:\n" + weight);
+  write_file(folder + "/times.txt", "0000 1 ms\n");
+  CHECK_THAT(run_program({"pack", folder}).out, ContainsSubstring(": 1 buffer, load 100 B\n"));
+  CHECK_THAT(run_program({"tune", folder}).out, ContainsSubstring("best of "));
 }
 
 TEST_CASE("unsupported imports and exports are refused with exit code 2") {

@@ -25,11 +25,15 @@ std::string forms() {
   return text;
 }
 
-/// The recording that a plan describes; none if the input is a trace.
-std::optional<Recording> recording_in(const ExportArguments& arguments) {
+/// The bytes of a file; none for a folder.
+std::optional<Input> bytes_of(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(arguments.input, error)) return {};
-  const Input input = read_input(arguments.input);
+  if (std::filesystem::is_directory(path, error)) return {};
+  return read_input(path);
+}
+
+/// The recording that a plan describes; none if the input is a trace.
+std::optional<Recording> recording_in(const ExportArguments& arguments, const Input& input) {
   const RecordingSource* const source = find_recording_source(input);
   if (source == nullptr && !arguments.trace.empty())
     refuse("{}: --trace {}: is for plans, and this is none", arguments.input, arguments.trace);
@@ -40,12 +44,14 @@ std::optional<Recording> recording_in(const ExportArguments& arguments) {
 
 std::string exported(const ExportArguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.form);
-  const std::optional<Recording> recording = recording_in(arguments);
+  const std::optional<Input> input = bytes_of(arguments.input);
+  const std::optional<Recording> recording = input ? recording_in(arguments, *input) : std::nullopt;
   if (recording && !exporter.write_recording)
     refuse("{}: --to {}: is a form of traces, and this is a plan", arguments.input, exporter.name);
-  if (!recording && exporter.write) return exporter.write(load_trace(arguments.input));
+  const auto trace = [&] { return input ? load_trace(*input) : load_trace(arguments.input); };
+  if (!recording && exporter.write) return exporter.write(trace());
   try {
-    return exporter.write_recording(recording ? *recording : recording_of(load_trace(arguments.input)));
+    return exporter.write_recording(recording ? *recording : recording_of(trace()));
   } catch (const InputError& error) {
     const std::string message = error.what();
     throw message.starts_with(arguments.input) ? error : error.at(arguments.input);

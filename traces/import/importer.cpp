@@ -55,6 +55,10 @@ std::string what_it_is(const Input& input) {
   return fmt::format("{} in no form that tidepool reads", what.empty() ? "text" : "binary data");
 }
 
+InputError too_large(const std::string& path) {
+  return InputError{fmt::format("{}: takes more memory than there is; expected a smaller trace", path)};
+}
+
 /// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.
 bool has_extension(const Importer& importer, std::string_view path) {
   for (const std::string_view packed : {".gz", ".xz", ".zst"})
@@ -114,7 +118,13 @@ Trace load_trace(const std::string& path, const std::string& format, std::option
     throw InputError{fmt::format("{}: --device {}: the form {} has no devices", path, *device, importer.name)};
   return importer.read_device(input, *device);
 } catch (const std::bad_alloc&) {
-  throw InputError{fmt::format("{}: takes more memory than there is; expected a smaller trace", path)};
+  throw too_large(path);
+}
+
+Trace load_trace(const Input& input) try {
+  return find_importer(input, "auto").read(input);
+} catch (const std::bad_alloc&) {
+  throw too_large(input.path());
 }
 
 }  // namespace tidepool

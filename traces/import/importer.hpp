@@ -62,4 +62,7 @@ Input read_trace_input(const std::string& path, const std::string& format = "aut
 Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {},
                  const std::string& with = "");
 
+/// The same for a file whose bytes are at hand. A pipe can be read only once.
+Trace load_trace(const Input& input);
+
 }  // namespace tidepool
