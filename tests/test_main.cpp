@@ -8,6 +8,10 @@
 
 #include "tests/skip.hpp"
 
+/// The leaks that LeakSanitizer leaves out: CoinUtils 2.11 loses 48 bytes where its presolve looks for equal rows and
+/// columns.
+extern "C" const char* __lsan_default_suppressions() { return "leak:presolve_dupmajor\n"; }
+
 int main(int argc, char** argv) {
   const int result = Catch::Session().run(argc, argv);
   if (result != 0) return 1;  // Catch2's own code is the number of failures, which may be 4
