@@ -104,6 +104,17 @@ class Steps(unittest.TestCase):
         self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other), id(first)])
         self.assertEqual(self.ends, [id(other)])
 
+    def test_steps_of_hooks_within_backward_passes_end_no_iterations(self):
+        weight = torch.nn.Parameter(torch.ones(2))
+        optimizer = torch.optim.SGD([weight], lr=0.5)
+        weight.register_post_accumulate_grad_hook(lambda _: optimizer.step())
+        self.assertFalse(self.discovery.only_in_backward())
+        for _ in range(3):
+            weight.sum().backward()
+        self.assertEqual((self.ends, self.discovery.only_in_backward()), ([], True))
+        self.step(sgd())
+        self.assertFalse(self.discovery.only_in_backward())
+
     def test_an_error_is_reported_and_does_not_reach_the_job(self):
         other = sgd()  # its groups would be compared with those of the first
         first = sgd(Refusing)

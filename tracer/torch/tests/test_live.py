@@ -165,6 +165,16 @@ class Script(unittest.TestCase):
         self.assertEqual(sum(record.get("action") == "existing" for record in records),
                          len([each for each in self.of("framework_memory") if each["action"] == "existing"]))
 
+    def test_a_job_whose_optimizers_step_only_within_backward_passes_is_told_so_at_its_end(self):
+        script = SCRIPT.replace("    optimizer.step()\n", "").replace("for _ in", """
+model[2].bias.register_post_accumulate_grad_hook(lambda _: optimizer.step())
+for _ in""")
+        result, files, _ = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr),
+                         (0, "tidepool_torch: RuntimeError: optimizers stepped only within backward passes, as hooks of "
+                             "gradients do; expected steps behind a backward pass, which end an iteration; PyTorch is not "
+                             "recorded\n"))
+
     def test_operators_are_priced_for_a_device_that_is_named(self):
         self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))
         settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}

@@ -23,6 +23,7 @@ class Discovery:
         self._pid = os.getpid()
         self._optimizer = _nothing  # weak reference to the optimizer whose steps end iterations, or may do so
         self._ends = False  # whether a step of that optimizer has ended an iteration
+        self._stepped_in_backward = False
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = False
         register_optimizer_step_post_hook(self._stepped)
@@ -35,6 +36,10 @@ class Discovery:
         """Whether this is the process that made this object, and not a process that it forked."""
         return os.getpid() == self._pid
 
+    def only_in_backward(self):
+        """Whether optimizers have stepped, but all within backward passes."""
+        return self._stepped_in_backward and not self._have_stepped
+
     def optimizers(self):
         """The optimizers that have stepped: first the one whose steps end iterations, then the others in the order of their
         first steps."""
@@ -43,7 +48,11 @@ class Discovery:
 
     def _stepped(self, optimizer, _args, _kwargs):
         try:
-            if not self._stopped and self.in_process() and not _in_backward() and self._ends_iteration(optimizer):
+            if self._stopped or not self.in_process():
+                return
+            if _in_backward():
+                self._stepped_in_backward = True
+            elif self._ends_iteration(optimizer):
                 self._stepped_hook(optimizer)
         except Exception as error:
             self._stopped = True

@@ -336,6 +336,9 @@ class Capture:
                     self._file.drop()
                 if recorder.missed > 0:
                     _say_missed(recorder.missed)
+            elif self._discovery.only_in_backward():
+                _say(RuntimeError("optimizers stepped only within backward passes, as hooks of gradients do; expected steps "
+                                  "behind a backward pass, which end an iteration"))
             if self._history is not None:
                 self._history.end()
                 self._history = None
