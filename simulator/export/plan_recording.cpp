@@ -180,7 +180,8 @@ class PlanRecorder {
   void memory(RecordedAction action, const Place& place, VersionId v) {
     const Buffer& buffer = trace_.buffer(trace_.version(v).buffer);
     recording_.memory.push_back({action, now_, place.offset == kNoAddress ? -1 : kSimulatedBase + place.offset.count(),
-                                 trace_.size(v), 0, buffer.stream, std::string{trace_.text(buffer.name)}});
+                                 trace_.size(v), 0, buffer.stream, std::string{trace_.text(buffer.name)},
+                                 std::string{trace_.text(buffer.line)}});
     if (action != RecordedAction::kAlloc) return;
     for (const std::size_t segment : std::exchange(unclaimed_, {})) {
       recording_.memory[segment].stream = buffer.stream;
@@ -196,7 +197,7 @@ class PlanRecorder {
       unclaimed_.push_back(recording_.memory.size());
     else if (const auto above = reserved_for_.upper_bound(action.offset); above != reserved_for_.begin())
       stream = std::prev(above)->second;
-    recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, stream, ""});
+    recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, stream, "", ""});
   }
 
   /// Begins an iteration 1 ns after what is before it and 1 ns before what follows.

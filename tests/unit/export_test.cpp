@@ -142,6 +142,27 @@ TEST_CASE("a memory snapshot of several devices keeps each one's lifetimes and l
   CHECK(trace.data().losses == Losses{});
 }
 
+TEST_CASE("a memory snapshot keeps the order of events on different devices, and the lines that allocated") {
+  TraceBuilder build{{"0"}};
+  build.existing({.size = 32_B, .address = 0x8000, .line = build.text("train.py:3")});
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t at = 0x1000 * (i + 1);
+    const BufferId high = build.alloc({.size = 100_B, .address = at, .device = 1, .line = build.text("model.py:88")});
+    const BufferId low = build.alloc({.size = 100_B, .address = at, .line = build.text("<stdin>:1")});
+    build.free(i == 1 ? low : high);
+    build.free(i == 1 ? high : low);
+  }
+  const Trace original = build.finish();
+  const Trace trace = back(read_torch_snapshot, "torch-snapshot", original);
+  CHECK(tests::program(trace) == tests::program(original));
+  REQUIRE(trace.buffers().size() == original.buffers().size());
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i) {
+    CAPTURE(i);
+    CHECK(trace.buffers()[i].device == original.buffers()[i].device);
+    CHECK(trace.text(trace.buffers()[i].line) == original.text(original.buffers()[i].line));
+  }
+}
+
 TEST_CASE("real memory snapshots are the same when exported and imported again") {
   for (const char* name : {"torch_snapshot/js_eor_nn.pickle.xz", "torch_snapshot/bc_mem.pickle.xz"})
     if (const auto path = tests::shared_data(name)) {

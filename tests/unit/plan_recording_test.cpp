@@ -206,7 +206,7 @@ TEST_CASE("an exported snapshot has the pages that are mapped at the end, not th
   Recording recording;
   recording.lanes = {"0"};
   const auto pages = [&](RecordedAction action, std::int64_t address, Bytes size) {
-    recording.memory.push_back({action, {}, address, size, 0, StreamId{0}, ""});
+    recording.memory.push_back({action, {}, address, size, 0, StreamId{0}, "", ""});
   };
   constexpr std::int64_t kMiB = 1 << 20;
   pages(RecordedAction::kSegmentMap, 40 * kMiB, 20_MiB);

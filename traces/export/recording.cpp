@@ -45,8 +45,14 @@ class Recorder {
 
  private:
   RecordedBlock event(RecordedAction action, const Buffer& buffer) const {
-    return {
-        action, now_, buffer.address, buffer.size, buffer.device, buffer.stream, std::string{trace_.text(buffer.name)}};
+    return {action,
+            now_,
+            buffer.address,
+            buffer.size,
+            buffer.device,
+            buffer.stream,
+            std::string{trace_.text(buffer.name)},
+            std::string{trace_.text(buffer.line)}};
   }
 
   void step(const Step& step) {

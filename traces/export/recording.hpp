@@ -22,6 +22,7 @@ struct RecordedBlock {
   std::uint16_t device = 0;
   StreamId stream;   ///< a lane
   std::string name;  ///< of the buffer
+  std::string line;  ///< of the user's code that allocated it, as in model.py:88; "" = not known
 };
 
 struct RecordedOp {

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/export/exporter.hpp"
 #include "traces/export/pickle_writer.hpp"
 #include "traces/export/recording.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {
@@ -97,6 +100,7 @@ const char* word_of(RecordedAction action) {
 /// The events and the live blocks of one device.
 struct DeviceHistory {
   std::vector<const RecordedBlock*> events;  ///< in order
+  std::vector<std::int64_t> times;           ///< of the events, in us
   std::vector<const RecordedBlock*> live;    ///< at the end, by address
 };
 
@@ -105,7 +109,7 @@ class SnapshotWriter {
   explicit SnapshotWriter(const Recording& recording)
       : recording_{recording}, lanes_{lane_numbers(recording)}, live_{live_at_end(recording)}, devices_(1) {
     for (const RecordedBlock& block : recording.existing) history(block);
-    for (const RecordedBlock& event : recording.memory) history(event).events.push_back(&event);
+    add_events();
     for (const RecordedBlock& block : live_) history(block).live.push_back(&block);
   }
 
@@ -131,6 +135,19 @@ class SnapshotWriter {
   }
 
  private:
+  /// Adds the events. At equal times, readers take the device with the lower number first, so an event on a device with
+  /// a lower number than that of the event before it has a later time.
+  void add_events() {
+    std::int64_t time = 0;
+    std::uint16_t device = 0;
+    for (const RecordedBlock& event : recording_.memory) {
+      time = std::max(event.time.count() / 1000, time + (event.device < device));
+      device = event.device;
+      history(event).events.push_back(&event);
+      history(event).times.push_back(time);
+    }
+  }
+
   DeviceHistory& history(const RecordedBlock& block) {
     if (block.device >= devices_.size()) devices_.resize(block.device + 1u);
     return devices_[block.device];
@@ -175,63 +192,75 @@ class SnapshotWriter {
       out_.text("segment_pool_id");
       out_.pair(0, 0);
       out_.entry("is_expandable", segment.expandable);
-      write_no_frames();
+      write_frames("", "");
       out_.text("blocks");
       out_.begin_list();
       std::int64_t at = segment.address;
       for (; inside(block); ++block) {
-        if ((*block)->address > at) write_block(at, (*block)->address - at, "inactive");
+        if ((*block)->address > at) write_unused(at, (*block)->address - at);
         write_block((*block)->address, (*block)->size.count(), "active_allocated");
+        write_frames((*block)->name, (*block)->line);
+        out_.end_dict();
         at = (*block)->address + (*block)->size.count();
       }
-      if (at < end) write_block(at, end - at, "inactive");
+      if (at < end) write_unused(at, end - at);
       out_.end_list();
       out_.end_dict();
     }
   }
 
+  void write_unused(std::int64_t address, std::int64_t size) {
+    write_block(address, size, "inactive");
+    write_frames("", "");
+    out_.end_dict();
+  }
+
+  /// Begins a block; its frames and its end are still to be written.
   void write_block(std::int64_t address, std::int64_t size, const char* state) {
     out_.begin_dict();
     out_.entry("address", address);
     out_.entry("size", size);
     out_.entry("requested_size", size);
     out_.entry("state", state);
-    write_no_frames();
-    out_.end_dict();
   }
 
-  void write_no_frames() {
+  /// Writes the name of a buffer and the line that allocated it as frames, each if it is known.
+  void write_frames(std::string_view name, std::string_view line) {
     out_.text("frames");
     out_.begin_list();
+    if (!name.empty()) write_frame("", 0, name);
+    const std::size_t colon = std::min(line.rfind(':'), line.size());
+    const std::optional<std::int64_t> number = parse_whole(line.substr(std::min(colon + 1, line.size())));
+    if (number && *number >= 0) write_frame(line.substr(0, colon), *number, "");
     out_.end_list();
+  }
+
+  void write_frame(std::string_view file, std::int64_t line, std::string_view name) {
+    out_.begin_dict();
+    out_.entry("filename", file);
+    out_.entry("line", line);
+    out_.entry("name", name);
+    out_.end_dict();
   }
 
   void write_events(const DeviceHistory& device) {
     out_.begin_list();
-    for (const RecordedBlock* event : device.events) {
-      if (event->action == RecordedAction::kFree) write_event("free_requested", *event);
-      write_event(word_of(event->action), *event);
+    for (std::size_t i = 0; i < device.events.size(); ++i) {
+      const RecordedBlock& event = *device.events[i];
+      if (event.action == RecordedAction::kFree) write_event("free_requested", event, device.times[i]);
+      write_event(word_of(event.action), event, device.times[i]);
     }
     out_.end_list();
   }
 
-  void write_event(const char* action, const RecordedBlock& event) {
+  void write_event(const char* action, const RecordedBlock& event, std::int64_t time) {
     out_.begin_dict();
     out_.entry("action", action);
     out_.entry("addr", event.address);
     out_.entry("size", event.size.count());
     out_.entry("stream", lanes_[event.stream.index()]);
-    out_.entry("time_us", std::max(event.time.count() / 1000, 0L));
-    out_.text("frames");
-    out_.begin_list();
-    if (!event.name.empty()) {
-      out_.begin_dict();
-      out_.entry("filename", "");
-      out_.entry("line", std::int64_t{0});
-      out_.entry("name", event.name);
-      out_.end_dict();
-    }
-    out_.end_list();
+    out_.entry("time_us", time);
+    write_frames(event.name, event.action == RecordedAction::kAlloc ? event.line : "");
     out_.end_dict();
   }
 
