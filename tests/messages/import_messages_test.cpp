@@ -63,6 +63,7 @@ TEST_CASE("messages about SINGA logs") {
   CHECK(said("Malloc 0x1") == "t.log:1: 'Malloc 0x1'; expected Malloc, a block, a size and at most a time");
   CHECK(said("Free") == "t.log:1: 'Free'; expected an event, a block, and at most a size and a time");
   CHECK(said("Malloc 0x1 8 5 7") == "t.log:1: 'Malloc 0x1 8 5 7'; expected Malloc, a block, a size and at most a time");
+  CHECK(said("Malloc caf\xe9 8") == "t.log:1: the block is 'caf?', which is not UTF-8; expected a file in UTF-8");
   CHECK(said("Malloc 0x1 -8") == "t.log:1: the size is '-8'; expected a whole number from 0 to 2^61");
   CHECK(said("Malloc 0x1 8 soon") == "t.log:1: the time is 'soon'; expected a whole number from 0 to 2^61");
   CHECK(said("Malloc 0x1 8\nMalloc 0x1 8") == "t.log:2: Malloc of 0x1, which is allocated since line 1");
@@ -84,6 +85,7 @@ TEST_CASE("messages about tables of lifetimes") {
   CHECK(said(header + "0,1,2,-3\n") == "t.log:2: buffer '0': size is -3; expected at least 0");
   CHECK(said(header + "0,2,2,3\n") == "t.log:2: buffer '0': lower is 2 and upper is 2; expected lower < upper");
   CHECK(said(header + "0,1,2,3\n\n0,1,2,3\n") == "t.log:4: id '0' comes twice");
+  CHECK(said(header + "caf\xe9,1,2,3\n") == "t.log:2: id 'caf?' is not UTF-8; expected a file in UTF-8");
 }
 
 TEST_CASE("messages about lifetimes with alignments, offsets and gaps") {

@@ -84,6 +84,8 @@ TEST_CASE("wrong tables of G10 are refused with the line and the reason") {
   CHECK(refusal("", kTensors, kTimes) == "kernels.config: no kernel; expected Kernel ID: 0, Name: and a name");
   CHECK(refusal(changed(kKernels, "Kernel ID: 1", "Kernel ID: 3"), kTensors, kTimes) ==
         "kernels.config:9: 'Kernel ID: 3, Name: Linear_Backward_Weight'; expected Kernel ID: 1, Name: and a name");
+  CHECK(refusal("Kernel ID: 0, Name: caf\xe9\n", kTensors, kTimes) ==
+        "kernels.config:1: the kernel is 'caf?', which is not UTF-8; expected a file in UTF-8");
   CHECK(refusal("Input Tensors:\n", kTensors, kTimes) == "kernels.config:1: 'Input Tensors:' before any kernel");
   CHECK(refusal("Kernel ID: 0, Name: a\ntensor0 x\n", kTensors, kTimes) ==
         "kernels.config:2: a tensor outside of Input Tensors: and Output Tensors:");

@@ -20,6 +20,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/lines.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -109,6 +110,8 @@ void read_kernels(const Input& input, Tables& tables) {
       const std::optional<std::int64_t> id = take_number(rest);
       if (!id || *id != static_cast<std::int64_t>(tables.kernels.size()) || !skip(rest, ", Name: ") || rest.empty())
         lines.refuse("'{}'; expected Kernel ID: {}, Name: and a name", excerpt(lines.text()), tables.kernels.size());
+      if (!is_utf8(std::string{rest}))
+        lines.refuse("the kernel is '{}', which is not UTF-8; expected a file in UTF-8", excerpt(rest));
       tables.kernels.push_back({rest, {}, {}});
       part = Part::kHead;
     } else if (rest == "Input Tensors:" || rest == "Output Tensors:") {

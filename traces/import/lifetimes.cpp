@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "traces/lines.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -93,6 +94,7 @@ Lifetime parse_row(const Lines& lines, const std::array<std::optional<std::strin
   const auto given = [&](Column column) { return fields[column] && !fields[column]->empty(); };
   Lifetime row;
   row.id = *fields[kId];
+  if (!is_utf8(row.id)) lines.refuse("id '{}' is not UTF-8; expected a file in UTF-8", excerpt(row.id));
   row.lower = number(kLower);
   row.upper = number(kUpper);
   row.size = number(kSize);

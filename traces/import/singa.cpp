@@ -19,6 +19,7 @@
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/lines.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -98,6 +99,8 @@ SingaLog parse_singa_log(const Input& input) {
     event.kind = *kind;
     event.line = lines.number();
     const auto [entry, added] = ids.try_emplace(words.word[skip + 1], static_cast<std::uint32_t>(log.blocks.size()));
+    if (added && !is_utf8(std::string{words.word[skip + 1]}))
+      lines.refuse("the block is '{}', which is not UTF-8; expected a file in UTF-8", excerpt(words.word[skip + 1]));
     if (added) log.blocks.push_back(words.word[skip + 1]);
     event.block = entry->second;
     // A single number is a size for a Malloc and a time for a Free; for a use it is a size if it could be one.
