@@ -100,6 +100,15 @@ void require_table(const Database& database, const std::string& name) {
   if (std::none_of(known.begin(), known.end(), same)) throw InputError{unknown_name("table or view", name, known)};
 }
 
+/// @throws InputError  "two columns are named 'policy'; expected different names in JSON lines (AS gives another one)"
+void require_different(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    throw InputError{fmt::format(
+        "two columns are named '{}'; expected different names in JSON lines (AS gives another one)", *twice)};
+}
+
 int run_query(const QueryArguments& arguments) {
   if (arguments.format != "table" && arguments.format != "csv" && arguments.format != "jsonl")
     throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
@@ -117,10 +126,13 @@ int run_query(const QueryArguments& arguments) {
   };
   const auto head = [&](std::span<const std::string> columns) {
     names.assign(columns.begin(), columns.end());
+    if (arguments.format == "jsonl") require_different(names);
     if (!arguments.output.empty()) file.reset(std::fopen(arguments.output.c_str(), "we"));
     if (!arguments.output.empty() && !file)
       throw InputError{fmt::format("{}: cannot be written; expected a file's path", arguments.output)};
-    if (arguments.format == "csv") print(joined(names));
+    std::vector<std::string> fields;
+    for (const std::string& name : names) fields.push_back(csv_field(Value{name}));
+    if (arguments.format == "csv") print(joined(fields));
   };
   const auto row = [&](std::span<const Value> values) {
     if (arguments.format == "jsonl") return print(json_line(names, values));

@@ -152,6 +152,7 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   };
   const std::string odd = "SELECT 'a,\"b' AS name, 1.5 AS x, 7 AS n, NULL AS gone, '' AS empty";
   CHECK(said(odd, "csv") == "name,x,n,gone,empty\n\"a,\"\"b\",1.5,7,,\"\"\n");
+  CHECK(said("SELECT max(1, 2), 3 AS n", "csv") == "\"max(1, 2)\",n\n2,3\n");
   CHECK(said(odd, "jsonl") == "{\"name\":\"a,\\\"b\",\"x\":1.5,\"n\":7,\"gone\":null,\"empty\":\"\"}\n");
   CHECK(said("SELECT 'ab' AS t, 10 AS count UNION ALL SELECT 'c', 9", "table") == "t   count\nab     10\nc       9\n");
   std::string accents, cut;  // a character of two bytes is as wide as one of one byte
@@ -247,6 +248,9 @@ TEST_CASE("bad arguments of the commands about results are refused") {
       "no table or view named 'nonsense'; known: best_policy, claims, failures, frontier, gap_to_bound, measurements, "
       "predicted_vs_measured, run_columns, runs, sweeps");
   refused({"query", database, "DROP TABLE runs"}, "'DROP TABLE runs' is no query; expected one SELECT");
+  refused({"query", database, "SELECT 1 AS a, 2 AS a", "--to", "jsonl", "-o", none},
+          "two columns are named 'a'; expected different names in JSON lines (AS gives another one)");
+  CHECK_FALSE(std::filesystem::exists(none));
   refused({"query", database, "runs", "-o", database}, database + ": is the database itself; expected another file");
   CHECK(run_program({"query", database, "runs"}).code == 0);
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
