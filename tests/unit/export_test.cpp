@@ -202,6 +202,14 @@ TEST_CASE("a trace exported as a database of Nsight Systems is the same when it 
   CHECK(trace.data().meta.at("device") == "A GPU");
 }
 
+TEST_CASE("a database keeps the direction of copies that torch.profiler named") {
+  TraceBuilder build;
+  for (const char* name : {"Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pageable)", "Memcpy DtoD"})
+    build.run({.name = build.text(name), .kind = OpKind::kCopy, .duration = 5_ns}, {});
+  CHECK(tests::program(back(read_nsys, "sqlite", build.finish())) ==
+        std::vector<std::string>{"run memcpy HtoD", "run memcpy DtoH", "run memcpy DtoD"});
+}
+
 TEST_CASE(
     "an allocation right behind the mark of an iteration stays in the iteration when it is exported and imported") {
   TraceBuilder build;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/export/exporter.hpp"
@@ -147,10 +148,13 @@ class DatabaseWriter {
     }
   }
 
-  static std::int64_t copy_kind(const std::string& name) {
+  /// The kind of a copy by its name, as in "memcpy HtoD", or from torch.profiler "Memcpy HtoD (Pinned -> Device)".
+  static std::int64_t copy_kind(std::string_view name) {
     constexpr std::size_t kKinds = 14;
+    std::string known{name.substr(0, name.find(" ("))};
+    if (known.starts_with('M')) known.front() = 'm';
     for (std::size_t kind = 1; kind < kKinds; ++kind)
-      if (copy_name(kind) == name) return static_cast<std::int64_t>(kind);
+      if (copy_name(kind) == known) return static_cast<std::int64_t>(kind);
     return 0;
   }
 
