@@ -75,7 +75,8 @@ def sanitizers_result(log, code):
     reports = re.findall(r"^(?:==\d+==)?((?:WARNING: ThreadSanitizer|ERROR: (?:Address|Leak)Sanitizer|.*runtime error): .*)$",
                          log, re.MULTILINE)
     failed = re.findall(r"^\s+\d+ - (.+ \([A-Za-z ]+\))$", log.partition("The following tests FAILED:")[2], re.MULTILINE)
-    return int((counted or [0, 0])[1]), or_exit_code(reports + failed, log, code), ""
+    skipped = len(re.findall(r"^ *\d+/\d+ Test .*\*\*\*Skipped ", log, re.MULTILINE))
+    return int((counted or [0, 0])[1]), or_exit_code(reports + failed, log, code), f"{skipped} skipped" if skipped else ""
 
 
 def wheel_result(log, code):
@@ -170,7 +171,8 @@ def main():
     parser.add_argument("--points", type=int, default=200, help="calls of each kind that fail, for each command")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--steps", type=int, default=200_000)
-    parser.add_argument("--tests", default="", help="names of the tests that the sanitizers run, as a regular expression; all if not given")
+    parser.add_argument("--tests", default="",
+                        help="names of the tests that the sanitizers run, as a regular expression; all if not given")
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--snapshot-gb", type=float, default=5)
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "notebooks" / "guide" / "nightly.md")

@@ -20,16 +20,19 @@ class Results(unittest.TestCase):
                "WARNING: ThreadSanitizer: data race (pid=123)\n"
                "a.cpp:1:2: runtime error: signed integer overflow\n"
                "==123==ABORTING\n"
+               " 3/1800 Test   #3: a test of PyTorch ....***Skipped   0.23 sec\n"
                "99% tests passed, 2 tests failed out of 1800\n"
+               "The following tests did not run:\n"
+               "\t  3 - a test of PyTorch (Skipped)\n"
                "The following tests FAILED:\n"
                "\t  7 - a test of lists (Subprocess aborted)\n"
                "\t 12 - another (Failed)\n")
-        self.assertEqual(nightly.sanitizers_result(log, 8)[:2],
+        self.assertEqual(nightly.sanitizers_result(log, 8),
                          (1800, ["ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
                                  "ERROR: LeakSanitizer: detected memory leaks",
                                  "WARNING: ThreadSanitizer: data race (pid=123)",
                                  "a.cpp:1:2: runtime error: signed integer overflow",
-                                 "a test of lists (Subprocess aborted)", "another (Failed)"]))
+                                 "a test of lists (Subprocess aborted)", "another (Failed)"], "1 skipped"))
 
     def test_a_build_with_sanitizers_that_fails_is_a_finding(self):
         self.assertEqual(nightly.sanitizers_result("ninja: build stopped\n", 1),
