@@ -34,6 +34,7 @@ std::set<std::pair<int, CUpti_CallbackId>> enabled_callbacks;
 std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
+const auto first_thread = std::this_thread::get_id();  // the thread that loads this library
 
 /// State of a thread in calls with callbacks. `known` and `asked` are moments, numbered from 1 in their order.
 struct Inside {
@@ -51,6 +52,16 @@ std::map<std::thread::id, Inside>& inside() {
 bool too_early() {
   static const bool late = !standin::fault("late-answers").empty();
   return late && !subscribed;
+}
+
+/// Whether the present callback is the one that the fault "late-callback" delays.
+bool is_late() {
+  static std::atomic<bool> late{!standin::fault("late-callback").empty()};
+  return late.exchange(false);
+}
+
+void wait_until_finalized() {
+  for (int waits = 0; waits < 10'000 && !finalized; ++waits) std::this_thread::sleep_for(std::chrono::milliseconds{1});
 }
 
 /// The status of a call: an error after cuptiFinalize, until the next subscription.
@@ -86,6 +97,7 @@ void on_call(CUpti_CallbackDomain domain, const char* name, CUpti_CallbackData* 
     if (!enters && own.depth <= 1) own.known = 0;
     own.asked = ++moments;
   }
+  if (enters && self != first_thread && is_late()) wait_until_finalized();
   function(user_data, domain, id, data);
   const std::lock_guard lock{activity_mutex};
   Inside& own = inside()[self];

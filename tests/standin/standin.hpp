@@ -86,6 +86,7 @@ inline std::uint64_t now() {
 ///   correlation=   the call whose id a record has, see standin_runtime()
 ///   kernel-handles, no-layout   the driver refuses questions about functions, see refusal_of_kernels()
 ///   subscriber=NAME   another tool has subscribed; privileges: records cannot be enabled
+///   late-callback   the first callback of a thread other than the main one reaches the tool after cuptiFinalize
 ///   late-answers   CUPTI tells version and names only after the first subscription; hang-flush: a flush never ends
 inline std::string fault(std::string_view name) {
   const char* const variable = getenv("STANDIN_FAULTS");

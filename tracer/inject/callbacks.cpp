@@ -105,16 +105,18 @@ void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
   if (data.callbackSite == CUPTI_API_ENTER) {
     entered(thread, data.correlationId);
     thread.created_nodes.clear();
-    if (data.correlationData != nullptr) *data.correlationData = static_cast<std::uint64_t>(now());
+    // After the recording has ended, another thread may already have detached CUPTI.
+    if (started_ && data.correlationData != nullptr) *data.correlationData = static_cast<std::uint64_t>(now());
     // The range is removed before the driver can allocate the same addresses again.
     if (call == DriverCall::kFree) memory_.remove(as<cuMemFree_v2_params>(data).dptr);
     if (call == DriverCall::kUnmap)
       memory_.remove_within(as<cuMemUnmap_params>(data).ptr, as<cuMemUnmap_params>(data).size);
     return;
   }
-  if (started_ && succeeded(data))
-    on_driver_exit(call, data,
-                   data.correlationData == nullptr ? now() : static_cast<std::int64_t>(*data.correlationData));
+  if (started_ && succeeded(data)) {
+    const bool timed = thread.depth != 0 && data.correlationData != nullptr;  // else it began before the recording
+    on_driver_exit(call, data, timed ? static_cast<std::int64_t>(*data.correlationData) : now());
+  }
   thread.created_nodes.clear();
   left(thread);
 }
@@ -240,6 +242,8 @@ void Recorder::on_event(const CUpti_CallbackData& data, std::int64_t begin) {
 void Recorder::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
   if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
     layouts_.forget();
+  } else if (!started_) {
+    return;
   } else if (id == CUPTI_CBID_RESOURCE_STREAM_CREATED) {
     raw::Stream stream;
     stream.handle = reinterpret_cast<std::uint64_t>(data.resourceHandle.stream);
