@@ -207,6 +207,27 @@ TEST_CASE("recording begins at a signal, stops at the next one, and begins again
   CHECK(existing == 4);  // a and b, and the two that were allocated between the recordings
 }
 
+TEST_CASE("a function is described again if its handle got another function between two recordings") {
+  const ScratchFolder folder;
+  const std::string signal = "raise 10\n";
+  const tests::Gate started = tests::gate_until_said(folder, "started"),
+                    stopped = tests::gate_until_said(folder, "stopped"),
+                    again = tests::gate_until_said(folder, "started", 2);
+  const auto job = run_job(folder,
+                           kKernels + "alloc a 4096\nalloc b 4096\n" + signal + started.line() + "launch add a b 1\n" +
+                               signal + stopped.line() + "unload add\nfunction late _Z4latePKfPf 4@0 8@8 8@16\n" +
+                               signal + again.line() + "launch late 3 b a\n",
+                           "TIDEPOOL_SIGNAL=10 TIDEPOOL_WAIT=1", {started, stopped, again});
+  CHECK(job.code == 0);
+  const raw::Log& log = job.log();
+  REQUIRE(log.kernels.size() == 2);
+  CHECK(log.text(log.kernels[1].name) == "_Z4latePKfPf");
+  const auto uses = tests::uses_of(log, log.kernels[1].correlation);
+  REQUIRE(uses.size() == 2);
+  CHECK(uses[0].parameter == 1);
+  CHECK(uses[1].parameter == 2);
+}
+
 #endif
 
 }  // namespace tidepool::inject_faults_test

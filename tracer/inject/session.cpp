@@ -180,6 +180,7 @@ void Recorder::set_callbacks(bool on) {
 bool Recorder::start() {
   if (!subscribe()) return false;
   memory_.forget();
+  layouts_.forget();
   set_attributes();
   CUptiResult result = cupti_.register_callbacks(&Recorder::on_buffer_requested, &Recorder::on_buffer_completed);
   if (result == CUPTI_SUCCESS) result = cupti_.enable(kKinds.front());
