@@ -102,7 +102,7 @@ unsigned piece(std::size_t bytes) { return static_cast<unsigned>(std::min<std::s
 void gunzip(const Input& input, Growing& out) {
   const std::string_view in = input.bytes();
   std::size_t taken = 0;
-  while (taken < in.size()) {
+  for (; taken < in.size(); taken = std::min(in.find_first_not_of('\0', taken), in.size())) {
     z_stream stream{};
     if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc{};
     const std::unique_ptr<z_stream, decltype(&inflateEnd)> end{&stream, inflateEnd};
@@ -178,10 +178,20 @@ Input::Input(std::string path, std::string_view bytes)
       size_{bytes.size()} {
   std::copy(bytes.begin(), bytes.end(), data_.get());
   std::memset(data_.get() + size_, 0, kPadding);
+  leave_out_mark();
 }
 
 Input::Input(std::string path, std::unique_ptr<char[]> data, std::size_t size)
-    : path_{std::move(path)}, data_{std::move(data)}, size_{size} {}
+    : path_{std::move(path)}, data_{std::move(data)}, size_{size} {
+  leave_out_mark();
+}
+
+void Input::leave_out_mark() {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (!bytes().starts_with(mark)) return;
+  std::memmove(data_.get(), data_.get() + mark.size(), size_ - mark.size() + kPadding);
+  size_ -= mark.size();
+}
 
 Input decompressed(Input input, const HeadCheck& check) {
   using namespace std::string_view_literals;

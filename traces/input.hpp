@@ -19,7 +19,8 @@ inline constexpr std::size_t kSniffBytes = 4096;
 inline constexpr Bytes kMostDecompressed = 4_GiB;
 inline constexpr char kMaxInputVariable[] = "TIDEPOOL_MAX_INPUT";
 
-/// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end).
+/// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end). A byte order mark
+/// at the front of a text in UTF-8 is left out.
 class Input {
  public:
   static constexpr std::size_t kPadding = 64;
@@ -34,6 +35,8 @@ class Input {
   std::string_view bytes() const { return {data_.get(), size_}; }
 
  private:
+  void leave_out_mark();
+
   std::string path_;
   std::unique_ptr<char[]> data_;
   std::size_t size_ = 0;
@@ -43,6 +46,7 @@ class Input {
 using HeadCheck = std::function<void(const Input& head)>;
 
 /// Reads a whole file. One that starts like gzip, xz or zstd is decompressed; several members in a row are joined.
+/// Zero bytes behind a member of gzip are ignored: tapes and block devices pad files with them.
 /// @param check  called with the first bytes of the result before the rest is decompressed
 /// @throws InputError  "x.gz: cannot be opened: No such file or directory"
 /// @throws InputError  "x.gz:byte 812: gzip data ends early; expected a complete file"

@@ -39,6 +39,8 @@ TEST_CASE("compressed inputs are read directly, and truncated ones are refused w
     INFO(program);
     CHECK(decompressed(Input{"x", packed}).bytes().size() == 9'000);
     CHECK(decompressed(Input{"x", packed + packed}).bytes().size() == 18'000);
+    if (form != std::string{"zstd"})
+      CHECK(decompressed(Input{"x", packed + std::string(512, '\0')}).bytes().size() == 9'000);
     const std::size_t cut = packed.size() - 10;
     CHECK_THROWS_WITH(decompressed(Input{"x", packed.substr(0, cut)}),
                       "x:byte " + std::to_string(cut) + ": " + form + " data ends early; expected a complete file");
@@ -84,6 +86,17 @@ TEST_CASE("data that is not compressed is read as it is, and followed by padding
   const Input input = decompressed(Input{"x", "plain"});
   CHECK(input.bytes() == "plain");
   for (std::size_t i = 0; i < Input::kPadding; ++i) CHECK(input.bytes().data()[input.bytes().size() + i] == '\0');
+}
+
+TEST_CASE("a byte order mark at the front of a text is left out") {
+  const std::string mark = "\xef\xbb\xbf", text = R"({"tidepool":1})";
+  const Input input{"x", mark + text};
+  CHECK(input.bytes() == text);
+  for (std::size_t i = 0; i < Input::kPadding; ++i) CHECK(input.bytes().data()[text.size() + i] == '\0');
+  const ScratchFolder scratch;
+  std::ofstream{scratch.file("x")} << mark << text;
+  CHECK(read_input(scratch.file("x")).bytes() == text);
+  CHECK(Input{"x", mark}.bytes().empty());
 }
 
 TEST_CASE("a file is written whole or not at all") {

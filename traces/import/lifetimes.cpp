@@ -43,10 +43,8 @@ std::vector<std::string_view> split(std::string_view line, char separator) {
 /// The column of each field.
 std::vector<Column> parse_header(const Lines& lines, LifetimeColumns read) {
   std::vector<Column> columns;
-  std::string_view text = lines.text();
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const std::span names = std::span{kColumns}.first(read == LifetimeColumns::kPlain ? kRequired : kColumns.size());
-  for (const std::string_view name : split(text, ',')) {
+  for (const std::string_view name : split(lines.text(), ',')) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) lines.refuse("column '{}'; expected the columns {}", excerpt(name), known(read));
     const auto column = static_cast<Column>(found - names.begin());
@@ -157,7 +155,6 @@ LifetimeTable read_lifetimes(const Input& input, LifetimeColumns read) {
 }
 
 bool looks_like_lifetimes(std::string_view head) {
-  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   const std::vector<std::string_view> fields = split(head.substr(0, head.find_first_of("\r\n")), ',');
   const auto has = [&](Column column) {
     return std::find(fields.begin(), fields.end(), kColumns[column]) != fields.end();
