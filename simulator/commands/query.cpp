@@ -14,8 +14,10 @@
 #include "simulator/sweep/result_json.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/input.hpp"
 #include "traces/json_text.hpp"
 #include "traces/nearest.hpp"
+#include "traces/output.hpp"
 
 namespace tidepool {
 namespace {
@@ -24,10 +26,6 @@ constexpr std::size_t kWidest = 60;  // characters of a table's column; longer t
 
 struct QueryArguments {
   std::string database, sql = "frontier", format = "table", output;
-};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
 /// A field of RFC 4180, quoted only if necessary. NULL becomes an empty field, an empty text becomes "".
@@ -113,6 +111,7 @@ int run_query(const QueryArguments& arguments) {
   if (arguments.format != "table" && arguments.format != "csv" && arguments.format != "jsonl")
     throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
   const Database database{arguments.database, Database::Open::kExisting};
+  require_writable(arguments.output);
   const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   std::error_code none;  // set if the output does not exist yet
@@ -120,16 +119,16 @@ int run_query(const QueryArguments& arguments) {
     throw InputError{fmt::format("{}: is the database itself; expected another file", arguments.output)};
   std::vector<std::string> names;
   std::vector<std::vector<Value>> rows;  // for the format "table", which needs all rows to know the widths
-  std::unique_ptr<std::FILE, CloseFile> file;
+  std::string written;                   // for a file, which is replaced only by a complete answer
   const auto print = [&](const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), file ? file.get() : stdout);
+    if (arguments.output.empty())
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    else
+      written += text;
   };
   const auto head = [&](std::span<const std::string> columns) {
     names.assign(columns.begin(), columns.end());
     if (arguments.format == "jsonl") require_different(names);
-    if (!arguments.output.empty()) file.reset(std::fopen(arguments.output.c_str(), "we"));
-    if (!arguments.output.empty() && !file)
-      throw InputError{fmt::format("{}: cannot be written; expected a file's path", arguments.output)};
     std::vector<std::string> fields;
     for (const std::string& name : names) fields.push_back(csv_field(Value{name}));
     if (arguments.format == "csv") print(joined(fields));
@@ -144,9 +143,10 @@ int run_query(const QueryArguments& arguments) {
   if (is_name) require_table(database, arguments.sql);
   database.query(is_name ? "SELECT * FROM " + arguments.sql : arguments.sql, head, row);
   if (arguments.format == "table") print(table(names, rows));
-  std::FILE* out = file ? file.get() : stdout;
-  if (std::fflush(out) != 0 || std::ferror(out) != 0)
-    throw std::runtime_error{fmt::format("{}: not all of it could be written", file ? arguments.output : "stdout")};
+  if (!arguments.output.empty())
+    write_file(arguments.output, written);
+  else if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw std::runtime_error{"stdout: not all of it could be written"};
   return 0;
 }
 

@@ -251,6 +251,14 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"query", database, "SELECT 1 AS a, 2 AS a", "--to", "jsonl", "-o", none},
           "two columns are named 'a'; expected different names in JSON lines (AS gives another one)");
   CHECK_FALSE(std::filesystem::exists(none));
+  const std::string before = scratch.file("before.csv");
+  std::ofstream{before} << "before";
+  const ProgramResult failed = run_program({"query", database, "SELECT json(policy) FROM runs", "-o", before});
+  CHECK(failed.code == 1);
+  CHECK(failed.err == "tidepool: " + database + ": malformed JSON\n");
+  CHECK(content_of(before) == "before");
+  refused({"query", database, "runs", "-o", scratch.file("no/out")},
+          scratch.file("no/out") + ": cannot be written: No such file or directory");
   refused({"query", database, "runs", "-o", database}, database + ": is the database itself; expected another file");
   CHECK(run_program({"query", database, "runs"}).code == 0);
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
