@@ -15,6 +15,7 @@
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
+#include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
 
@@ -129,7 +130,11 @@ const RegisterCommand kBound{
        app.add_flag("--steady", arguments->steady,
                     "bound the mean time of an iteration when the step is repeated for ever");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");
-       return std::function<int()>{[arguments] { return run_bound(*arguments); }};
+       return std::function<int()>{[arguments, app] {
+         if (arguments->steady && app.count("--iterations") > 0)
+           throw InputError{"--steady: expected without --iterations"};
+         return run_bound(*arguments);
+       }};
      }}};
 
 }  // namespace

@@ -79,6 +79,9 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
         "tidepool: --with: 'recompute' is no kind of action; expected some of order, swap and remat, as "
         "in order,swap, or none\n");
   CHECK(run_program({"bound", trace}).code == 2);
+  const ProgramResult steady = run_program({"bound", trace, "--capacity", "0.5x", "--steady", "--iterations", "3"});
+  CHECK(steady.code == 2);
+  CHECK(steady.err == "tidepool: --steady: expected without --iterations\n");
   const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
   CHECK(capacity.code == 2);
   CHECK(capacity.err ==
