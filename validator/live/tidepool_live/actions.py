@@ -15,7 +15,6 @@ class Actions:
     def __init__(self, plan, device, contents, report):
         self._plan, self._copies, self._contents, self._report = plan, device, contents, report
         self.recipes = {}  # op of this iteration -> its Recipe
-        self._bringing = set()  # versions that require() is recomputing: a cycle is an error
 
     def do(self, verb, subject):
         if verb == "run":
@@ -84,9 +83,9 @@ class Actions:
         recipe = self.recipes.get(index)
         if recipe is None:
             return False
+        self.require(*[use.before for use in recipe.arguments if use.before is not None])
         for use in recipe.arguments:
             if use.before is not None:
-                self.require(use.before)
                 self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
         state = self._copies.generator_state(recipe.generator) if recipe.state is not None else None
         if state is not None:
@@ -120,36 +119,59 @@ class Actions:
             self._contents.put(use.after, storage)
         return storage
 
-    def require(self, version):
-        """Makes a version resident: swaps it in or recomputes it."""
-        buffer = self._plan.buffer_of[version]
-        if self._contents.storage(version, buffer) is not None or self._contents.swap_in(version, buffer):
-            return
-        if version in self._bringing or not self._can_compute(version):
-            raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
-                               "please report the plan and the trace")
-        self._bringing.add(version)
-        try:
+    def require(self, *versions):
+        """Makes versions resident: swaps them in or recomputes them. Other versions that this needs leave again after their
+        last use, so it takes little more memory than the versions themselves."""
+        ops = self._ops_for(versions)
+        last = {use.before: op for op in ops for use in self.recipes[op].arguments}
+        brought = {}  # version -> whether the contents knew it before
+        for op in ops:
+            recipe = self.recipes[op]
+            for version in {each for use in recipe.arguments + recipe.made for each in (use.before, use.after)} - {None}:
+                if self._contents.storage(version, self._plan.buffer_of[version]) is None:
+                    brought.setdefault(version, self._contents.of(version) is not None)
             with torch._C._AutoDispatchBelowAutograd():
-                self._run_again(self._plan.producer[version])
-        finally:
-            self._bringing.discard(version)
+                self._run_again(op)
+            for version in [each for each in brought if each not in versions and last.get(each, op) <= op]:
+                if brought.pop(version):
+                    self._contents.drop(version, self._plan.buffer_of[version])
+                else:
+                    self._contents.forget(version)
+        for version in versions:
+            self._contents.swap_in(version, self._plan.buffer_of[version])
+
+    def _ops_for(self, versions):
+        """The ops to run again for these versions, in the order of the step."""
+        ops, wanted = set(), list(versions)
+        while wanted:
+            version = wanted.pop()
+            content = self._contents.of(version)
+            if self._contents.storage(version, self._plan.buffer_of[version]) is not None:
+                continue
+            if content is not None and content.host is not None:
+                continue
+            if not self._can_compute(version):
+                raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
+                                   "please report the plan and the trace")
+            producer = self._plan.producer[version]
+            if producer not in ops:
+                ops.add(producer)
+                wanted += [use.before for use in self.recipes[producer].arguments if use.before is not None]
+        return sorted(ops)
 
     def lend(self, only=None):
         """Brings the content of all live tensors back for a while, or of those of one trace buffer. Returns what take_back()
         needs."""
         lent = []
         with torch._C._AutoDispatchBelowAutograd():
-            for number, tensors in list(self._contents.tensors.items()):
-                version, home = tensors.version, tensors.home()
-                if self._contents.of(version) is None or home is None or only not in (None, number):
-                    continue
-                was_there = self._contents.storage(version, number) is not None
-                if not was_there:
-                    self.require(version)
+            held = {tensors.version: number for number, tensors in self._contents.tensors.items()
+                    if self._contents.of(tensors.version) is not None and tensors.home() is not None and only in (None, number)}
+            there = {version for version, number in held.items() if self._contents.storage(version, number) is not None}
+            self.require(*held)
+            for version, number in held.items():
                 self._contents.ready(version)
-                if self._contents.fill_home(version, number) or not was_there:
-                    lent.append((number, version, was_there))
+                if self._contents.fill_home(version, number) or version not in there:
+                    lent.append((number, version, version in there))
         return lent
 
     def take_back(self, lent):
@@ -165,12 +187,11 @@ class Actions:
     def settle(self, spared=()):
         """Brings the content of all live tensors back to their storages, except spared versions."""
         with torch._C._AutoDispatchBelowAutograd():
-            for number, tensors in list(self._contents.tensors.items()):
-                version = tensors.version
-                if version in spared or self._contents.of(version) is None or tensors.home() is None:
-                    continue
-                if self._contents.storage(version, number) is None:
-                    self.require(version)
+            held = {tensors.version: number for number, tensors in self._contents.tensors.items()
+                    if tensors.version not in spared and self._contents.of(tensors.version) is not None and
+                    tensors.home() is not None}
+            self.require(*held)
+            for version, number in held.items():
                 self._contents.restore_home(version, number)
             for version in self._contents.versions():
                 if version not in spared:
