@@ -165,6 +165,28 @@ class Script(unittest.TestCase):
         self.assertEqual(sum(record.get("action") == "existing" for record in records),
                          len([each for each in self.of("framework_memory") if each["action"] == "existing"]))
 
+    def test_tensors_between_two_backward_passes_are_no_parameters(self):
+        script = """
+import torch
+model, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    out = model(x)
+    out.sum().backward(retain_graph=True)
+    noise = torch.zeros(4, 3)
+    (out @ noise).cosh().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        kinds = [(record["action"], record.get("category")) for record in records
+                 if record.get("kind") == "framework_memory" and record["size"] == 48]
+        self.assertIn(("existing", "workspace"), kinds)  # noise, which is still there at the end
+        self.assertNotIn("parameter", [kind for _, kind in kinds])
+        phases = {record["name"]: record["phase"] for record in records if record.get("kind") == "framework_op"}
+        self.assertEqual(phases["aten::cosh"], "forward")
+
     def test_a_job_whose_optimizers_step_only_within_backward_passes_is_told_so_at_its_end(self):
         script = SCRIPT.replace("    optimizer.step()\n", "").replace("for _ in", """
 model[2].bias.register_post_accumulate_grad_hook(lambda _: optimizer.step())

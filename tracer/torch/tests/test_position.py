@@ -13,12 +13,13 @@ class Places(TorchDispatchMode):
 
     def __init__(self, position):
         super().__init__()
-        self.position, self.backward = position, set()
+        self.position, self.backward, self.phases = position, set(), []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         module, phase, _ = self.position.now()
         if phase == "backward":
             self.backward.add(module)
+        self.phases.append((func.overloadpacket.__name__, phase))
         return func(*args, **(kwargs or {}))
 
 
@@ -52,6 +53,22 @@ class Nodes(unittest.TestCase):
         self.assertEqual(len(set(sizes[4:])), 1)
         # The nodes of the running iteration and of the two before it, and one entry for all forgotten nodes.
         self.assertEqual(sizes[-1], 3 * sizes[0] + 1)
+
+    def test_ops_that_autograd_records_after_a_backward_pass_are_forward_ones(self):
+        x = self.x.clone().requires_grad_()
+        with self.position, self.places:
+            for _ in range(2):
+                self.position.start_iteration()
+                self.places.phases.clear()
+                gradient, = torch.autograd.grad(self.model(x).sum(), x, create_graph=True)
+                torch.ones(3).neg()
+                penalty = (gradient.cosh() - 1).square().sum()
+                penalty.backward()
+                with torch.no_grad():
+                    self.x.tan()
+        self.assertEqual([(name, phase) for name, phase in self.places.phases if name in ("neg", "cosh", "tan")],
+                         [("neg", "optimizer"), ("cosh", "forward"), ("tan", "optimizer")])
+        self.assertNotIn(("pow", "optimizer"), self.places.phases)
 
     def test_backward_has_modules_in_every_iteration(self):
         with self.position, self.places:

@@ -211,11 +211,12 @@ class LiveRecorder(Guest):
             self._tell("existing", buffer, now())
 
     def _tell(self, action, buffer, moment):
-        """Writes the kind and name of a buffer. A buffer that the optimizer makes has no kind at first: it may be optimizer
-        state."""
-        self._told[buffer] = (buffer.kind, buffer.name)
+        """Writes the kind and name of a buffer. A buffer that the optimizer makes has no kind until the iteration ends: it may be
+        optimizer state."""
+        told = action != "alloc" or buffer.kind != "workspace"
+        self._told[buffer] = (buffer.kind if told else "", buffer.name)
         name = f',"name":{self._text(buffer.name)}' if buffer.name else ""
-        kind = f',"category":"{buffer.kind}"' if action != "alloc" or buffer.kind != "workspace" else ""
+        kind = f',"category":"{buffer.kind}"' if told else ""
         self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"{action}","address":{buffer.address},'
                        f'"size":{buffer.size},"device":{buffer.device},"thread":{_thread_id()}'
                        f'{name}{kind}}}')

@@ -2,6 +2,7 @@
 
 import bisect
 import itertools
+import threading
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -56,8 +57,8 @@ class Position:
     belongs to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and
     backward reads the number. Nodes that the last two iterations neither made nor read are forgotten, so that a long recording
     takes no more memory than a short one; an op of a forgotten node has no module. A module that runs inside backward is
-    a checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer
-    work (clipping, updates, clearing gradients).
+    a checkpointed forward that runs again. Ops after a backward pass count as optimizer work (clipping, updates, clearing
+    gradients), up to the next module call or the next op that autograd records, as of a penalty on gradients.
     """
 
     def __init__(self, models, optimizers):
@@ -74,6 +75,7 @@ class Position:
         self._node_place = []  # entry i: the (module, line) of that range
         self._last_node = -1
         self._last_place = None  # of the last node, if this iteration made it
+        self._thread = threading.get_ident()  # nodes are numbered by thread
         self._nodes_before = 0  # number of the first node of the previous iteration
         self._nodes_now = 0  # number of the first node of this iteration
         self._read_before, self._read_now = set(), set()  # entries of _first_node that backward read in these iterations
@@ -106,13 +108,16 @@ class Position:
         """(module, phase, line) of the op that is being dispatched."""
         if torch._C._current_graph_task_id() == -1:
             module, line = self._running[-1] if self._running else "", self._user_line.now()
-            self._note_node(module, line)
+            if self._note_node(module, line):
+                self._in_optimizer = False
             return module, "optimizer" if self._in_optimizer else "forward", line
         self._in_optimizer = True
         if self._running:
             module, line = self._running[-1], self._user_line.now()
             self._note_node(module, line)
             return module, "forward", line
+        if threading.get_ident() == self._thread:
+            self._last_node = max(self._last_node, _newest_node())  # with create_graph, backward ops make nodes
         module, line = self._place_of(torch._C._current_autograd_node())
         return module, "backward", line
 
@@ -129,14 +134,16 @@ class Position:
             self._running.pop()
 
     def _note_node(self, module, line):
-        node = torch.autograd._get_sequence_nr() - 1  # the node of this op was made just before the op is dispatched
+        """Returns whether the op has a node of its own."""
+        node = _newest_node()
         if node <= self._last_node:
-            return  # an op without a node of its own
+            return False
         self._last_node = node
         if (module, line) != self._last_place:
             self._last_place = module, line
             self._first_node.append(node)
             self._node_place.append(self._last_place)
+        return True
 
     def _forget_nodes(self):
         """Forgets the places of nodes that neither the iteration that ends nor the one before made or read."""
@@ -161,3 +168,8 @@ class Position:
             return NOWHERE
         self._read_now.add(self._first_node[index])
         return self._node_place[index]
+
+
+def _newest_node():
+    """The number of this thread's newest node. While an op is dispatched, that is its own node, if it has one."""
+    return torch.autograd._get_sequence_nr() - 1
