@@ -12,6 +12,7 @@ add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cub
   ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/torch_kernels.cpp ${CMAKE_SOURCE_DIR}/traces/nearest.cpp
   ${CMAKE_SOURCE_DIR}/traces/quantity.cpp)
+tidepool_unite(tidepool_dry)
 target_include_directories(tidepool_dry PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(tidepool_dry SYSTEM PRIVATE ${XXHASH_INCLUDE})
 target_compile_options(tidepool_dry PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow

@@ -46,15 +46,15 @@ std::int32_t setting_of(const void* operation, int which) {
 
 /// Bytes of alpha and of beta, each of the cudaDataType `type`.
 std::size_t scale_bytes(std::int32_t type) {
-  constexpr std::int32_t kDouble = 1, kHalf = 2, kBfloat = 14, kComplex = 4, kDoubleComplex = 5;  // cudaDataType
+  constexpr std::int32_t kR64 = 1, kR16 = 2, kR16B = 14, kC32 = 4, kC64 = 5;  // CUDA_R_64F, CUDA_R_16F and so on
   switch (type) {
-    case kHalf:
-    case kBfloat:
+    case kR16:
+    case kR16B:
       return 2;
-    case kDouble:
-    case kComplex:
+    case kR64:
+    case kC32:
       return 8;
-    case kDoubleComplex:
+    case kC64:
       return 16;
     default:
       return 4;
