@@ -209,6 +209,11 @@ class CustomFunctions(unittest.TestCase):
         self.assertGreater(report["counts"]["on demand"], 0)
         self.assertLessEqual(report["peak_bytes"], predicted["peak_bytes"])
 
+    def test_a_copy_to_the_host_does_not_keep_what_the_job_frees(self):
+        report, predicted = check_numbers(self, self.make, "pooch", "0.7x", lambda made: [made[2]() for _ in range(5)])
+        self.assertGreater(report["counts"]["swap_out"], 0)
+        self.assertLessEqual(report["peak_bytes"], predicted["peak_bytes"])
+
 
 if __name__ == "__main__":
     unittest.main()

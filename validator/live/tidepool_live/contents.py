@@ -165,6 +165,7 @@ class Contents:
         if content is None:
             return
         content.ended = True
+        self.finish(version)  # a copy to the host keeps the storage
         home = self.home(version, buffer)
         if home is None:
             self.forget(version)
