@@ -68,6 +68,9 @@ class Training(unittest.TestCase):
     def test_a_cnn_under_swapping(self):
         self.check("cnn", "lru-swap", "0.7x", verbs=("swap_out", "drop", "swap_in"))
 
+    def test_a_cnn_whose_running_statistics_leave_before_it_is_recomputed(self):
+        self.check("cnn", "pooch", "0.6x", verbs=("swap_out", "run", "swap_in"))
+
     def test_a_gpt_under_swapping_with_copies_as_late_as_they_may_be(self):
         self.check("gpt", "lru-swap", "0.8x", LazyDevice(), verbs=("swap_out", "drop", "swap_in"))
 

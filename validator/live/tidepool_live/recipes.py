@@ -5,8 +5,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 
 class _Kept:
-    """A tensor argument that the trace does not name: a scalar, running statistics, or a tensor of which only the shape
-    matters."""
+    """A tensor argument that the trace does not name: a scalar, or a tensor of which only the shape matters. Of a
+    normalisation's running statistics in training, only the shape matters: a second run must not change them again."""
 
     def __init__(self, make):
         self.make = make
@@ -37,8 +37,6 @@ class Recipe:
     def __init__(self, call, use_of, expected, state):
         self._func, self.state, self._expected = call.func, state, expected
         self.generator = call.value("generator")  # None: the default one
-        statistics = [call.value(name) for name in ("running_mean", "running_var")]
-        statistics = [tensor for tensor in statistics if isinstance(tensor, torch.Tensor)]
 
         def keep(leaf):
             if not isinstance(leaf, torch.Tensor):
@@ -46,8 +44,6 @@ class Recipe:
             use = use_of(leaf)
             if use is not None:
                 return _Version(leaf, use)
-            if any(leaf is tensor for tensor in statistics):
-                return _Kept(leaf.clone)  # a second run must not change the statistics again
             if leaf.dim() == 0 and leaf.untyped_storage().nbytes() > 0:  # else only its shape matters
                 value = leaf.clone()
                 return _Kept(lambda: value)
