@@ -40,7 +40,7 @@ class Training(unittest.TestCase):
         followed, followed_state, report = train(model, 5, planned.program, device)
         self.assertEqual(followed, losses)
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(followed_state, state)))
-        self.assertEqual((report["iterations"], report["deviations"]), (4, 0))
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (4, 0, {}))
         for verb in verbs:
             self.assertGreater(report["counts"][verb], 0)
         peak = planned.program.predicted["peak_bytes"]
@@ -66,7 +66,7 @@ class Training(unittest.TestCase):
         self.check("cnn", "dtr", "0.8x", verbs=("drop", "run"))
 
     def test_a_cnn_under_swapping(self):
-        self.check("cnn", "lru-swap", "0.7x", verbs=("swap_out", "drop", "swap_in"))
+        self.check("cnn", "lru-swap", "0.6x", verbs=("swap_out", "drop", "swap_in"))
 
     def test_a_cnn_whose_running_statistics_leave_before_it_is_recomputed(self):
         self.check("cnn", "pooch", "0.6x", verbs=("swap_out", "run", "swap_in"))

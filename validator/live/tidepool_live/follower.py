@@ -383,6 +383,7 @@ class Follower(Guest):
             self.report.begin(self._meter, self._others.first, self._copies.clock)
             self._others.clear()
         self._others.followed(index)
+        self._issue(index)  # the trace may have several ops for a call; only the first was known before the call ran
         expected = self._plan.ops[index]
         by_number = {}
         for (buffer, _), use in zip(op.uses, expected.uses):
@@ -395,7 +396,6 @@ class Follower(Guest):
                 tensors = self._contents.tensors[use.buffer]
                 self._contents.become(tensors.version, use.after)
                 tensors.version = use.after
-        self._issue(index)  # the trace may have several ops for a call; only the first was known before the call ran
         if index + 1 == len(self._plan.ops):
             self._issue(index + 1)
             self._finish()
