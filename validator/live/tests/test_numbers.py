@@ -161,6 +161,24 @@ class Numbers(unittest.TestCase):
 
         check_numbers(self, make, "tide", "0.95x", drive)
 
+    def test_a_recomputed_layer_of_an_lstm_has_its_workspace_for_backward(self):
+        def make():
+            torch.manual_seed(0)
+            network, x = torch.nn.LSTM(32, 32, 2), torch.randn(12, 8, 32)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step():
+                optimizer.zero_grad()
+                loss = network(x)[0].square().mean()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        report, _ = check_numbers(self, make, "tide", "0.7x", lambda made: [made[2]() for _ in range(4)])
+        self.assertGreater(report["counts"]["run"], 0)
+
     def test_hooks_on_saved_tensors_bring_nothing_back_before_it_is_needed(self):
         report, predicted = check_numbers(self, self.noisy(), "dtr", "0.6x", lambda made: [made[2]() for _ in range(6)])
         self.assertEqual(report["peak_bytes"], predicted["peak_bytes"])

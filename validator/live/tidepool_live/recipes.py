@@ -36,6 +36,7 @@ class Recipe:
 
     def __init__(self, call, use_of, expected, state):
         self._func, self.state, self._expected = call.func, state, expected
+        self._records = torch.is_grad_enabled()  # if not, layers of oneDNN's LSTM make no workspace for backward
         self.generator = call.value("generator")  # None: the default one
 
         def keep(leaf):
@@ -68,7 +69,8 @@ class Recipe:
                 return leaf.over(storage)
             return leaf
 
-        result = self._func(*tree_map(fill, self._args), **tree_map(fill, self._kwargs))
+        with torch.set_grad_enabled(self._records):
+            result = self._func(*tree_map(fill, self._args), **tree_map(fill, self._kwargs))
         made = {}
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
