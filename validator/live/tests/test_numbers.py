@@ -179,6 +179,28 @@ class Numbers(unittest.TestCase):
         report, _ = check_numbers(self, make, "tide", "0.7x", lambda made: [made[2]() for _ in range(4)])
         self.assertGreater(report["counts"]["run"], 0)
 
+    def test_a_version_recomputed_twice_leaves_with_the_last_tensor_of_the_job(self):
+        """Attention's saved tensors are views of the storage of the first recomputation."""
+
+        def make():
+            torch.manual_seed(0)
+            layer = torch.nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True, norm_first=True)
+            network = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+            optimizer, x = torch.optim.SGD(network.parameters(), lr=0.1), torch.randn(6, 20, 32)
+
+            def step():
+                optimizer.zero_grad()
+                loss = network(x).square().mean()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        report, predicted = check_numbers(self, make, "dtr", "0.4x", lambda made: [made[2]() for _ in range(4)])
+        self.assertEqual((report["iterations"], report["deviations"]), (4, 0))
+        self.assertEqual(report["peak_bytes"], predicted["peak_bytes"])
+
     def test_hooks_on_saved_tensors_bring_nothing_back_before_it_is_needed(self):
         report, predicted = check_numbers(self, self.noisy(), "dtr", "0.6x", lambda made: [made[2]() for _ in range(6)])
         self.assertEqual(report["peak_bytes"], predicted["peak_bytes"])

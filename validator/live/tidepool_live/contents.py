@@ -172,6 +172,11 @@ class Contents:
         elif content.owned is home:  # the program's tensors keep it
             content.owned = None
 
+    def owned(self, version):
+        """The storage of a version that only the plan keeps, or None."""
+        content = self._contents.get(version)
+        return content.owned if content is not None else None
+
     def released(self, version):
         """The program's last tensor has ended. Forgets the version unless the plan keeps it for a later use."""
         content = self._contents.get(version)

@@ -91,16 +91,16 @@ class Follower(Guest):
 
     def free(self, buffer):
         """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of the buffer."""
-        if self._whole and buffer in self._before and buffer not in self._numbers:
-            self._find_idle(buffer)
         tensors = self._contents.tensors.get(self._numbers.get(buffer))
-        if tensors is not None:
+        if tensors is not None and self._storages.only(buffer, self._contents.owned(tensors.version)):
             self._contents.released(tensors.version)
         other = self._storages.home(buffer)
         if other is not None:
             if tensors is not None:
                 tensors.home = weakref.ref(other)
             return
+        if self._whole and buffer in self._before and buffer not in self._numbers:
+            self._find_idle(buffer)
         self._storages.end(buffer)
         self._before.pop(buffer, None)
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)

@@ -18,6 +18,10 @@ class LiveStorages(GuestStorages):
         """The first storage of this buffer that has not ended, that of the program's tensors first; None if all have ended."""
         return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
 
+    def only(self, buffer, storage):
+        """Whether all storages of this buffer have ended, but for this one (or None)."""
+        return all(place() is None or place() is storage for place in self._places.get(buffer, ()))
+
     def end(self, buffer):
         self._places.pop(buffer, None)
 
@@ -29,8 +33,7 @@ class LiveStorages(GuestStorages):
 
         def ended(_reference):
             del self._buffers[key], self._deaths[key]
-            if self.home(buffer) is None:
-                self._program.free(buffer)
+            self._program.free(buffer)
 
         self._buffers[key] = buffer
         self._deaths[key] = weakref.ref(storage, ended)
