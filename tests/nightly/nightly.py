@@ -117,6 +117,8 @@ def all_parts(asked):
              f"{BUILD} tidepool_nightly && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
              steps_result),
         Part("samples", "every plan of every sample executes", f"{nightly} 'every plan*'", tests_result),
+        Part("live", "live PyTorch jobs under every policy's plans compute the same, in the plan's memory",
+             f"{BUILD} tidepool && ${{TIDEPOOL_TORCH_PYTHON:-python3}} tests/nightly/live_plans.py {program}", json_result),
         Part("wheel", "the wheel of the Python package works where nothing else is",
              "python3 tests/nightly/wheel.py", wheel_result),
         Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), sanitizers_result, selected),
