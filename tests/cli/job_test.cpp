@@ -117,6 +117,19 @@ TEST_CASE("tidepool simulate of a job refuses unsupported options") {
         "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; this option needs one\n");
 }
 
+TEST_CASE("a command that takes one trace says that it was given a job file") {
+  const ScratchFolder scratch;
+  const std::string job = small_job(scratch);
+  const std::vector<std::vector<std::string>> commands{
+      {"sweep", job}, {"bound", job, "--capacity", "1x"}, {"explain", job}, {"import", job, "-o", scratch.file("x")}};
+  for (const std::vector<std::string>& command : commands) {
+    const ProgramResult result = run_program(command);
+    CHECK(result.code == 2);
+    CHECK(result.err ==
+          "tidepool: " + job + ": is a job file, which joins the traces of several ranks; expected one of these\n");
+  }
+}
+
 TEST_CASE("tidepool import refuses a folder without profiles, and options of one trace for several") {
   const ScratchFolder scratch;
   const std::string runs = scratch.file("none");

@@ -91,6 +91,9 @@ const Importer& find_importer(const Input& input, const std::string& format) {
     const std::pair rank{importer.sniff(head), has_extension(importer, input.path())};
     if (rank > best_rank) best = &importer, best_rank = rank;
   }
+  if (!best && begins_job_file(head))
+    throw InputError{
+        fmt::format("{}: is a job file, which joins the traces of several ranks; expected one of these", input.path())};
   if (!best)
     throw InputError{fmt::format("{}: {}; known: {}", input.path(), what_it_is(input), fmt::join(known_names(), ", "))};
   return *best;

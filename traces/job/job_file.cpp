@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
@@ -17,7 +18,6 @@ namespace tidepool {
 namespace {
 
 constexpr std::string_view kVersionKey = "tidepool_job";
-constexpr std::string_view kQuotedVersionKey = "\"tidepool_job\"";
 constexpr std::int64_t kVersion = 1;
 /// The most ops on a rank. No job has as many, but a damaged file may name them.
 constexpr std::size_t kMostOps = std::size_t{1} << 31;
@@ -97,12 +97,7 @@ void check_ops(const LoadedJob& loaded, const std::string& path) {
 
 }  // namespace
 
-bool is_job_file(const Input& head) {
-  const std::string_view text = head.bytes().substr(0, kSniffBytes);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.find(kQuotedVersionKey) != std::string_view::npos;
-}
+bool is_job_file(const Input& head) { return begins_job_file(head.bytes().substr(0, kSniffBytes)); }
 
 bool is_job_file(const std::string& path) {
   std::error_code error;
