@@ -58,6 +58,27 @@ TEST_CASE("a job of two ranks that use NCCL is a trace of each, and a job file t
   CHECK(!std::filesystem::exists(folder.file("run.raw")));
 }
 
+TEST_CASE("import makes the job of a kept recording of two ranks again, and other commands refuse its folder") {
+  const ScratchFolder folder;
+  const std::string raw = folder.file("run.raw"), again = folder.file("again.json");
+  REQUIRE(run_program({"record", "--dry", "--devices", "2", "--keep-raw", "-o", folder.file("run.tide"), "--", ranks()})
+              .code == 0);
+  const ProgramResult imported = run_program({"import", raw, "--no-redact", "-o", again});
+  CHECK(imported.code == 0);
+  CHECK_THAT(imported.err, ContainsSubstring(again + ": 2 ranks, 7 collectives\n"));
+  const Job recorded = load_job(folder.file("run.tide")).job, made = load_job(again).job;
+  CHECK(made.groups == recorded.groups);
+  CHECK(made.collectives == recorded.collectives);
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(made.ranks.at(rank).hash == recorded.ranks.at(rank).hash);
+  const ProgramResult refused = run_program({"info", raw});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: " + raw +
+                           ": a recording of 2 ranks; expected one rank. `tidepool import` makes a job of it, with a "
+                           "trace of each\n");
+  CHECK(run_program({"import", raw, "--iteration", "0", "-o", again}).err ==
+        "tidepool: " + raw + ": several ranks; expected no --device and --iteration\n");
+}
+
 TEST_CASE("a rank that waits for a rank whose process has ended stops with a message") {
   const ScratchFolder folder;
   const ProgramResult run = record(folder.file("run.tide"), {ranks(), "leave"});

@@ -9,6 +9,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/raw_log.hpp"
+#include "tracer/lower/rank_files.hpp"
 
 namespace tidepool::recorded_job_test {
 

@@ -20,6 +20,7 @@
 #include "tracer/dry/dry_run.hpp"
 #include "tracer/framework_environment.hpp"
 #include "tracer/lower/captures.hpp"
+#include "tracer/lower/rank_files.hpp"
 #include "tracer/ranks/recorded_job.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
@@ -280,11 +281,7 @@ std::size_t save_job(const RecordArguments& arguments, const std::string& raw, c
       say("{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank, first_of[rank]);
   say("{}: {}, {} of {}\n", arguments.output, some(job.traces.size(), "rank", "ranks"),
       some(job.job.collectives.size(), "collective", "collectives"), some(job.job.groups.size(), "group", "groups"));
-  if (unmatched > 0)
-    say("{}: {}\n", arguments.output,
-        unmatched == 1
-            ? "1 more collective is not in the traces of all its ranks; it is a kernel"
-            : fmt::format("{} more collectives are not in the traces of all their ranks; they are kernels", unmatched));
+  if (unmatched > 0) say("{}: {}\n", arguments.output, unmatched_text(unmatched));
   return least;
 }
 
@@ -336,9 +333,11 @@ int record(const RecordArguments& arguments) {
     refuse("{}: exists already; expected no file or folder of this name: the raw recording goes there", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
   int result = status;
+  bool several_ranks = false;
   try {
     remove_raw(raw / "ranks");  // messages that the ranks of the job exchanged
     const Recorded recorded = look_at_recorded(raw);
+    several_ranks = recorded.several_ranks;
     if (status != 0)
       say("tidepool: the job {}{}\n", how_it_ended(status),
           recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
@@ -362,8 +361,8 @@ int record(const RecordArguments& arguments) {
     say_text("; `tidepool import` makes a trace of it\n");
     return status != 0 ? status : 1;
   } catch (const std::exception& error) {
-    say("tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of it\n", error.what(),
-        raw.string());
+    say("tidepool: {}\ntidepool: the recording is in {}; `tidepool import` makes a trace of {}\n", error.what(),
+        raw.string(), several_ranks ? "one rank, from a folder with the files of its process alone" : "it");
     return status != 0 ? status : 1;
   }
   if (!arguments.keep_raw) remove_raw(raw);

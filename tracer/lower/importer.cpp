@@ -8,6 +8,7 @@
 
 #include "tracer/lower/captures.hpp"
 #include "tracer/lower/lower.hpp"
+#include "tracer/lower/rank_files.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/error.hpp"
 #include "traces/folder.hpp"
@@ -43,7 +44,11 @@ std::vector<std::string> files_of(const std::string& folder) {
 }
 
 Trace read_folder(const std::string& folder, std::optional<std::size_t> device, LoweredOps ops) {
-  return assemble(folder, read_captures(folder), device, ops);
+  const std::vector<raw::Log> logs = read_captures(folder);
+  if (const std::size_t ranks = count_ranks(logs); ranks > 1)
+    refuse("{}: a recording of {} ranks; expected one rank. `tidepool import` makes a job of it, with a trace of each",
+           folder, ranks);
+  return assemble(folder, logs, device, ops);
 }
 
 /// @param sure  whether a capture is read in this form if the user names no form

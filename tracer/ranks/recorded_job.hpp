@@ -13,17 +13,15 @@
 
 namespace tidepool {
 
-/// The files of each rank of a job, by rank. A process records its rank; if it does not, its rank in its largest
-/// communicator counts. Files of processes without a rank are left out.
-/// @throws InputError  "run.raw: ranks 0, 2; expected 0 to 1"
-std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs);
-
 struct RecordedJob {
   LoadedJob job;  ///< the caller sets the traces' paths and hashes
   /// Collectives and messages that some rank's trace lacks, or whose communicator no file names; they have become
   /// kernels.
   std::size_t unmatched = 0;
 };
+
+/// A sentence about RecordedJob::unmatched, which is above 0.
+std::string unmatched_text(std::size_t unmatched);
 
 /// Joins the ranks' traces. The n-th collective of a communicator is the same one on all its ranks, and so is the n-th
 /// message from one rank to another.

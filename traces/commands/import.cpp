@@ -13,6 +13,7 @@
 #include "traces/iteration.hpp"
 #include "traces/job/job_import.hpp"
 #include "traces/job/job_output.hpp"
+#include "traces/job/job_reader.hpp"
 #include "traces/redact.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -43,26 +44,46 @@ Trace read(const ImportArguments& arguments) {
   }
 }
 
-/// Writes the job file and, beside it, a trace file for each rank.
-int import_job(const ImportArguments& arguments) {
+void refuse_parts(const ImportArguments& arguments) {
   if (arguments.device || arguments.iteration)
     throw InputError{fmt::format("{}: several ranks; expected no --device and --iteration", arguments.input)};
-  require_file_name(arguments.output);
-  std::vector<RankProfile> profiles = read_rank_profiles(arguments.input);
-  if (!arguments.with.empty()) add_operands(arguments.input, profiles, arguments.with);
-  LoadedJob loaded = join_ranks(arguments.input, std::move(profiles));
+}
+
+/// Writes the job file and, beside it, a trace file for each rank.
+void save_job(const ImportArguments& arguments, LoadedJob& loaded) {
   if (arguments.redact)
     for (Trace& trace : loaded.traces) trace = redacted(std::move(trace));
   write_job(arguments.output, loaded);
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
     for (const std::string& line : warnings(loaded.traces[rank])) say("{}: {}\n", loaded.job.ranks[rank].trace, line);
+}
+
+int import_profiles(const ImportArguments& arguments) {
+  refuse_parts(arguments);
+  require_file_name(arguments.output);
+  std::vector<RankProfile> profiles = read_rank_profiles(arguments.input);
+  if (!arguments.with.empty()) add_operands(arguments.input, profiles, arguments.with);
+  LoadedJob loaded = join_ranks(arguments.input, std::move(profiles));
+  save_job(arguments, loaded);
   say("{}: {} ranks, {} collectives; the recorded ends of one collective differ by up to {}\n", arguments.output,
       loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
   return 0;
 }
 
+int import_recorded(const ImportArguments& arguments, ReadJob recorded) {
+  refuse_parts(arguments);
+  save_job(arguments, recorded.job);
+  say("{}: {} ranks, {} collectives\n", arguments.output, recorded.job.traces.size(),
+      recorded.job.job.collectives.size());
+  for (const std::string& line : recorded.notes) say("{}: {}\n", arguments.output, line);
+  return 0;
+}
+
 int import_trace(const ImportArguments& arguments) {
-  if (arguments.format == "kineto" && holds_several_files(arguments.input)) return import_job(arguments);
+  if (arguments.format == "kineto" && holds_several_files(arguments.input)) return import_profiles(arguments);
+  if (arguments.with.empty())
+    if (std::optional<ReadJob> recorded = read_recorded_job(arguments.input, arguments.format))
+      return import_recorded(arguments, std::move(*recorded));
   const Trace trace = read(arguments);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
@@ -81,7 +102,7 @@ const RegisterCommand kImport{
        app.add_option(
               "file", arguments->input,
               "what to read; .gz, .xz and .zst as they are; with --format kineto also a folder or a tar archive with a "
-              "file for each rank")
+              "file for each rank; the folder RUN.raw of a recording, also of several ranks")
            .required();
        app.add_option("--format", arguments->format, formats());
        app.add_option(

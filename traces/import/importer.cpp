@@ -27,23 +27,10 @@ std::vector<std::string> known_names() {
 }
 
 Trace load_folder(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
-  const Importer* best = nullptr;
-  int best_rank = 0;
-  for (const Importer& importer : all_importers()) {
-    if (!importer.read_folder || (format != "auto" && importer.name != format)) continue;
-    const int rank = importer.sniff_folder ? importer.sniff_folder(path) : 1;
-    if (rank > best_rank || format != "auto") best = &importer, best_rank = rank;
-  }
-  if (best == nullptr) {
-    std::vector<std::string> takers;
-    for (const Importer& importer : all_importers())
-      if (importer.read_folder) takers.push_back(importer.name);
-    throw InputError{
-        fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
-  }
-  if (device && !best->folder_has_devices)
-    throw InputError{fmt::format("{}: --device {}: the form {} has no devices", path, *device, best->name)};
-  return best->read_folder(path, device);
+  const Importer& importer = find_folder_importer(path, format);
+  if (device && !importer.folder_has_devices)
+    throw InputError{fmt::format("{}: --device {}: the form {} has no devices", path, *device, importer.name)};
+  return importer.read_folder(path, device);
 }
 
 /// The kind of content of an input that no importer takes.
@@ -97,6 +84,22 @@ const Importer& find_importer(const Input& input, const std::string& format) {
   if (!best)
     throw InputError{fmt::format("{}: {}; known: {}", input.path(), what_it_is(input), fmt::join(known_names(), ", "))};
   return *best;
+}
+
+const Importer& find_folder_importer(const std::string& folder, const std::string& format) {
+  const Importer* best = nullptr;
+  int best_rank = 0;
+  for (const Importer& importer : all_importers()) {
+    if (!importer.read_folder || (format != "auto" && importer.name != format)) continue;
+    const int rank = importer.sniff_folder ? importer.sniff_folder(folder) : 1;
+    if (rank > best_rank || format != "auto") best = &importer, best_rank = rank;
+  }
+  if (best) return *best;
+  std::vector<std::string> takers;
+  for (const Importer& importer : all_importers())
+    if (importer.read_folder) takers.push_back(importer.name);
+  throw InputError{
+      fmt::format("{}: is a folder; expected one file, or for {} a folder", folder, fmt::join(takers, " or "))};
 }
 
 Input read_trace_input(const std::string& path, const std::string& format) {

@@ -48,6 +48,11 @@ const std::vector<Importer>& all_importers();
 ///                     "x.csv: is empty; expected a trace; known: ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 
+/// The importer of a folder: the one named `format`, or for "auto" the one with the greatest likelihood.
+/// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw or raw-kernels or raw-operators a
+///                     folder"
+const Importer& find_folder_importer(const std::string& folder, const std::string& format);
+
 /// Reads a file that is in one of the forms. Of any other file, only the first bytes are decompressed.
 /// @throws InputError  as read_input() and find_importer()
 Input read_trace_input(const std::string& path, const std::string& format = "auto");
@@ -57,8 +62,7 @@ Input read_trace_input(const std::string& path, const std::string& format = "aut
 /// @param with    a second file with further data, such as the profile of the run of an execution trace; "" = none
 /// @throws InputError  "x.csv: --device 1: the form csv has no devices"
 /// @throws InputError  "x.csv: --with p.json: the form csv takes no second file"
-/// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw or raw-kernels or raw-operators a
-///                     folder"
+/// @throws InputError  as find_folder_importer()
 Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {},
                  const std::string& with = "");
 

@@ -1,0 +1,21 @@
+// The capture files of each rank of a job.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tracer/raw/log.hpp"
+
+namespace tidepool {
+
+/// The number of ranks whose processes wrote files. A process records its rank; if it does not, its rank in its largest
+/// communicator counts.
+std::size_t count_ranks(const std::vector<raw::Log>& logs);
+
+/// The files of each rank of a job, by rank. Files of processes without a rank are left out.
+/// @throws InputError  "run.raw: ranks 0, 2; expected 0 to 1"
+std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs);
+
+}  // namespace tidepool
