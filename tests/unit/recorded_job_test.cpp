@@ -81,6 +81,32 @@ TEST_CASE("collectives of a communicator that no file names are counted as unmat
   CHECK(joined.unmatched == 1);
 }
 
+TEST_CASE("a rank that left no recording is counted, and so are its collectives with the only other rank") {
+  const auto member = [](int own) {
+    return fmt::format(
+        "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
+        "{{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', "
+        "'correlation': 1}}\n",
+        own);
+  };
+  std::vector<raw::Log> logs;
+  logs.push_back(log_of(0, 100, member(0)));
+  const RecordedJob alone = join_logs(std::move(logs));
+  CHECK(alone.job.traces.size() == 1);
+  CHECK(alone.missing == 1);
+  CHECK(alone.unmatched == 1);
+  CHECK(notes_of(alone) ==
+        std::vector<std::string>{"1 more collective is not in the traces of all its ranks; it is a kernel",
+                                 "1 more rank left no recording, and is not in the job"});
+  std::vector<raw::Log> both;
+  both.push_back(log_of(0, 100, member(0)));
+  both.push_back(log_of(1, 100, member(1)));
+  CHECK(notes_of(join_logs(std::move(both))).empty());
+  std::vector<raw::Log> second;
+  second.push_back(log_of(1, 100, member(1)));
+  CHECK_THROWS_WITH(join_logs(std::move(second)), "run.raw: recordings of rank 1; expected one of each rank, 0 to 1");
+}
+
 TEST_CASE("the name of a group of some ranks has their numbers") {
   const auto member = [](int own) {
     return fmt::format(

@@ -267,8 +267,9 @@ std::size_t save_job(const RecordArguments& arguments, const std::string& raw, c
     const auto asked = iterations_asked_for(rank.trace, arguments);
     return asked ? iterations(std::move(rank), asked->first, asked->second) : rank;
   };
-  auto [job, unmatched] = join_recorded(raw, by_rank(raw, read_captures(raw)),
-                                        arguments.kernels ? LoweredOps::kKernels : LoweredOps::kIterations, shorten);
+  RecordedJob joined = join_recorded(raw, by_rank(raw, read_captures(raw)),
+                                     arguments.kernels ? LoweredOps::kKernels : LoweredOps::kIterations, shorten);
+  LoadedJob& job = joined.job;
   for (Trace& trace : job.traces) trace = with_failure(std::move(trace), failure);
   std::vector<std::size_t> first_of;
   if (arguments.like_ranks) first_of = share_traces(job);
@@ -281,7 +282,7 @@ std::size_t save_job(const RecordArguments& arguments, const std::string& raw, c
       say("{}: rank {} does the same as rank {}, and has its trace\n", arguments.output, rank, first_of[rank]);
   say("{}: {}, {} of {}\n", arguments.output, some(job.traces.size(), "rank", "ranks"),
       some(job.job.collectives.size(), "collective", "collectives"), some(job.job.groups.size(), "group", "groups"));
-  if (unmatched > 0) say("{}: {}\n", arguments.output, unmatched_text(unmatched));
+  for (const std::string& line : notes_of(joined)) say("{}: {}\n", arguments.output, line);
   return least;
 }
 

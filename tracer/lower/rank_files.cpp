@@ -55,7 +55,8 @@ std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, 
   std::vector<std::size_t> numbers;
   for (const auto& [rank, files] : ranks) numbers.push_back(rank);
   if (!numbers.empty() && numbers.back() + 1 != numbers.size())
-    refuse("{}: ranks {}; expected 0 to {}", folder, fmt::join(numbers, ", "), numbers.size() - 1);
+    refuse("{}: recordings of rank{} {}; expected one of each rank, 0 to {}", folder, numbers.size() == 1 ? "" : "s",
+           fmt::join(numbers, ", "), numbers.back());
   return ranks;
 }
 

@@ -15,7 +15,7 @@ namespace tidepool {
 std::size_t count_ranks(const std::vector<raw::Log>& logs);
 
 /// The files of each rank of a job, by rank. Files of processes without a rank are left out.
-/// @throws InputError  "run.raw: ranks 0, 2; expected 0 to 1"
+/// @throws InputError  "run.raw: recordings of ranks 0, 2; expected one of each rank, 0 to 2"
 std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs);
 
 }  // namespace tidepool

@@ -31,9 +31,8 @@ std::optional<ReadJob> read_ranks(const std::string& folder, LoweredOps ops) {
   if (count_ranks(logs) < 2) return {};
   RecordedJob recorded =
       join_recorded(folder, by_rank(folder, std::move(logs)), ops, [](LoweredRank rank) { return rank; });
-  ReadJob read{.job = std::move(recorded.job), .notes = {}};
-  if (recorded.unmatched > 0) read.notes.push_back(unmatched_text(recorded.unmatched));
-  return read;
+  std::vector<std::string> notes = notes_of(recorded);
+  return ReadJob{.job = std::move(recorded.job), .notes = std::move(notes)};
 }
 
 RegisterJobReader reader(std::string format, LoweredOps ops) {

@@ -26,10 +26,15 @@ struct Part {
   const RankCollective* collective = nullptr;
 };
 
+struct Communicator {
+  std::size_t size = 0;                        ///< number of its ranks, also of those that wrote no files
+  std::map<std::uint32_t, std::size_t> ranks;  ///< the job's ranks, by rank in the communicator
+};
+using Members = std::map<std::uint64_t, Communicator>;  // by the id of the communicator
+
 class Joining {
  public:
-  Joining(std::string folder, std::vector<LoweredRank> ranks,
-          std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>> members)
+  Joining(std::string folder, std::vector<LoweredRank> ranks, Members members)
       : folder_{std::move(folder)}, ranks_{std::move(ranks)}, members_{std::move(members)} {}
 
   RecordedJob run() {
@@ -39,6 +44,9 @@ class Joining {
       for (const RankCollective& each : ranks_[rank].collectives) parts[key(rank, each)].push_back({rank, &each});
     }
     for (const auto& [key, found] : parts) join(key, found);
+    std::size_t widest = 0;
+    for (const auto& [id, communicator] : members_) widest = std::max(widest, communicator.size);
+    result_.missing = widest - std::min(widest, ranks_.size());
     order_collectives();
     finish();
     return std::move(result_);
@@ -49,7 +57,7 @@ class Joining {
   std::uint32_t own_rank(std::uint64_t communicator, std::size_t rank) const {
     const auto members = members_.find(communicator);
     if (members != members_.end())
-      for (const auto& [own, known] : members->second)
+      for (const auto& [own, known] : members->second.ranks)
         if (known == rank) return own;
     return kAll;
   }
@@ -67,9 +75,17 @@ class Joining {
     const auto members = members_.find(communicator);
     std::set<std::size_t> ranks;
     if (members != members_.end())
-      for (const auto& [own, rank] : members->second)
+      for (const auto& [own, rank] : members->second.ranks)
         if (from == kAll || own == from || own == to) ranks.insert(rank);
     return {ranks.begin(), ranks.end()};
+  }
+
+  /// Whether a message goes from a rank to itself, or a collective is of a communicator with one rank.
+  bool needs_one_rank(const Key& key) const {
+    const auto& [communicator, from, to, number] = key;
+    if (from != kAll || to != kAll) return from == to;
+    const auto members = members_.find(communicator);
+    return members != members_.end() && members->second.size == 1;
   }
 
   std::size_t group_index(const std::vector<std::size_t>& ranks) {
@@ -88,7 +104,7 @@ class Joining {
     const bool complete = ranks.size() > 1 && std::equal(ranks.begin(), ranks.end(), parts.begin(), parts.end(),
                                                          [](std::size_t a, const Part& b) { return a == b.rank; });
     if (!complete) {
-      result_.unmatched += ranks.size() != 1;  // a message of a rank to itself needs no other rank
+      result_.unmatched += !needs_one_rank(key);
       return;
     }
     JobCollective joined{.name = message ? "send" : parts.front().collective->name, .group = group_index(ranks)};
@@ -134,26 +150,36 @@ class Joining {
 
   std::string folder_;
   std::vector<LoweredRank> ranks_;
-  std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>>
-      members_;                            // by communicator: the job's ranks, by rank in the communicator
+  Members members_;
   std::vector<std::vector<bool>> joined_;  // by rank and op
   RecordedJob result_;
 };
 
 }  // namespace
 
-std::string unmatched_text(std::size_t unmatched) {
-  if (unmatched == 1) return "1 more collective is not in the traces of all its ranks; it is a kernel";
-  return fmt::format("{} more collectives are not in the traces of all their ranks; they are kernels", unmatched);
+std::vector<std::string> notes_of(const RecordedJob& recorded) {
+  std::vector<std::string> notes;
+  if (recorded.unmatched == 1)
+    notes.emplace_back("1 more collective is not in the traces of all its ranks; it is a kernel");
+  if (recorded.unmatched > 1)
+    notes.push_back(fmt::format("{} more collectives are not in the traces of all their ranks; they are kernels",
+                                recorded.unmatched));
+  if (recorded.missing == 1) notes.emplace_back("1 more rank left no recording, and is not in the job");
+  if (recorded.missing > 1)
+    notes.push_back(fmt::format("{} more ranks left no recordings, and are not in the job", recorded.missing));
+  return notes;
 }
 
 RecordedJob join_recorded(const std::string& folder, std::map<std::size_t, std::vector<raw::Log>> ranks, LoweredOps ops,
                           const std::function<LoweredRank(LoweredRank)>& shorten) {
-  std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>> members;
+  Members members;
   std::vector<LoweredRank> lowered;
   for (auto& [rank, logs] : ranks) {
     for (const raw::Log& log : logs)
-      for (const raw::Communicator& each : log.communicators) members[each.id][each.rank] = rank;
+      for (const raw::Communicator& each : log.communicators) {
+        members[each.id].size = each.ranks;
+        members[each.id].ranks[each.rank] = rank;
+      }
     try {
       lowered.push_back(shorten(lower_rank(logs, ops)));
     } catch (const InputError& error) {

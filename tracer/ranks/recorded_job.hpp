@@ -18,10 +18,11 @@ struct RecordedJob {
   /// Collectives and messages that some rank's trace lacks, or whose communicator no file names; they have become
   /// kernels.
   std::size_t unmatched = 0;
+  std::size_t missing = 0;  ///< ranks that wrote no files: the widest communicator has so many more than the job
 };
 
-/// A sentence about RecordedJob::unmatched, which is above 0.
-std::string unmatched_text(std::size_t unmatched);
+/// Sentences about what the job lacks, see RecordedJob; none if it lacks nothing.
+std::vector<std::string> notes_of(const RecordedJob& recorded);
 
 /// Joins the ranks' traces. The n-th collective of a communicator is the same one on all its ranks, and so is the n-th
 /// message from one rank to another.
