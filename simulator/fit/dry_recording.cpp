@@ -14,6 +14,7 @@
 #include "simulator/launch/process.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/job/job.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -117,6 +118,13 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
     throw StoppedUnrecorded{fmt::format(
         "the job was stopped after {} s, before it used the device; --seconds gives it more time", seconds)};
   if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
+  if (is_job_file(path)) {
+    const std::string job = fmt::format("{}", fmt::join(command, " "));
+    refuse(
+        "{}: a job of several ranks; expected one process. `tidepool record --dry --torch --kernels --device {} "
+        "--capacity {} -o job.json -- {}` records all ranks, and `tidepool fit job.json --device {}` judges them",
+        job, device, kEndlessMemory, job, device);
+  }
   DryRecording recording{.trace = load_trace(path), .stopped = stopped, .failure = "", .hint = "", .said = ""};
   if (ran.code != 0 && !stopped) {
     recording.hint = take_hint(ran.said);

@@ -32,6 +32,7 @@ class StoppedUnrecorded : public InputError {
 /// trace ends there.
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
+/// @throws InputError  "torchrun train.py: a job of several ranks; expected one process. ...", with commands for them
 /// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device; --seconds gives it more
 ///                            time"
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);

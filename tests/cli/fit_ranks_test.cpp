@@ -1,4 +1,5 @@
 // tidepool fit of a job of several ranks.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -71,6 +72,17 @@ TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
   CHECK(Json::parse(run_program({"fit", job, "--device", "h100-80gb", "--json"}).out).at("fits").is_null());
   job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(100_GiB, 1_us, killed)});
   CHECK(run_program({"fit", job, "--device", "h100-80gb"}).code == 0);  // rank 1 was too large before it failed
+}
+
+TEST_CASE("fit of a command that starts several ranks names the commands that judge them") {
+  const std::string ranks = std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("tidepool_dry_ranks");
+  const std::string command = "env LOCAL_WORLD_SIZE=2 " + ranks;
+  const ProgramResult run = run_program({"fit", "--device", "t4", "--", "env", "LOCAL_WORLD_SIZE=2", ranks});
+  CHECK(run.code == 2);
+  CHECK(run.err == "tidepool: " + command +
+                       ": a job of several ranks; expected one process. `tidepool record --dry --torch --kernels "
+                       "--device t4 --capacity 4096GiB -o job.json -- " +
+                       command + "` records all ranks, and `tidepool fit job.json --device t4` judges them\n");
 }
 
 }  // namespace
