@@ -23,7 +23,7 @@ Nanos Link::time(Bytes size) const {
   const TimedSize from = next == times.begin() ? TimedSize{Bytes{}, latency} : *std::prev(next);
   const Int128 part = static_cast<Int128>((next->time - from.time).count()) * (size - from.size).count();
   const std::int64_t whole = (next->size - from.size).count();
-  return from.time + Nanos{static_cast<std::int64_t>((part + whole - 1) / whole)};
+  return from.time + Nanos{static_cast<std::int64_t>((part > 0 ? part + whole - 1 : part) / whole)};  // rounded up
 }
 
 Cut Machine::cut(Bytes copy) const {

@@ -33,6 +33,14 @@ TEST_CASE("a table of collectives gives its rows, and interpolates between them"
   CHECK(table(kSmall, "v100").all_reduce(2, 1000_B) == 90_ns);
 }
 
+TEST_CASE("a table of collectives gives its rows even if a larger size takes less time") {
+  const CollectiveTable falls = table("gpu,n_gpus,size_bytes,time_in_place_ns\nx,2,1000,400\nx,2,2000,300\n");
+  CHECK(falls.all_reduce(2, 1000_B) == 400_ns);
+  CHECK(falls.all_reduce(2, 1500_B) == 350_ns);
+  CHECK(falls.all_reduce(2, 1995_B) == 301_ns);  // 300.5 ns
+  CHECK(falls.all_reduce(2, 2000_B) == 300_ns);
+}
+
 TEST_CASE("a table of collectives is refused with the line and the reason") {
   CHECK(refusal([] { table(""); }) == "t.csv: is empty; expected a table with the columns gpu, n_gpus, size_bytes");
   CHECK(refusal([] { table("gpu,size_bytes\n"); }) == "t.csv:1: no column 'n_gpus'; the file has gpu, size_bytes");
