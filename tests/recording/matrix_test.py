@@ -121,6 +121,8 @@ class Record(Warm):
                 facts = self.facts(trace)
                 self.assertEqual(facts["iterations"], steps.get(variant, 5))
                 self.assertGreater(facts["ops"], 40 * facts["iterations"])
+                said = "2 processes trained; this trace has the ops and the memory of all of them as one step\n"
+                self.assertEqual(said in result.stderr, variant == "ddp", result.stderr)
 
     def test_a_job_that_fails_or_is_killed_leaves_a_trace_of_its_steps(self):
         said = {"crash": "ended with exit status 1 (ValueError: the data of step 6 is bad)",

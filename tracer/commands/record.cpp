@@ -254,6 +254,9 @@ std::size_t save_trace(const RecordArguments& arguments, const std::string& raw,
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
   trace = with_failure(std::move(trace), failure);
   write_file(arguments.output, to_trace_file(trace));
+  if (recorded.trained > 1)
+    say("{}: {} processes trained; this trace has the ops and the memory of all of them as one step\n",
+        arguments.output, recorded.trained);
   if (arguments.like_ranks)
     say("tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
   return print_recorded(arguments.output, trace, recorded);

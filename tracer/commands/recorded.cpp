@@ -31,6 +31,7 @@ Recorded look_at_recorded(const fs::path& raw) {
   Recorded found;
   if (!fs::exists(raw)) return found;
   std::set<std::string> ranks;
+  std::set<std::uint32_t> trained;
   for (const std::string& path : files_in(raw.string())) {
     if (path.ends_with(".said")) {
       std::ifstream file{path};
@@ -47,10 +48,12 @@ Recorded look_at_recorded(const fs::path& raw) {
     for (const raw::Communicator& each : log.communicators) found.several_ranks = found.several_ranks || each.ranks > 1;
     if (log.header.source != raw::Source::kTorch) continue;
     found.hooked = true;
-    found.steps = found.steps || !log.ops.empty();
+    if (!log.ops.empty()) trained.insert(log.header.process);
     found.whole_steps = std::max(found.whole_steps, whole_steps(log));
   }
   found.several_ranks = found.several_ranks || ranks.size() > 1;
+  found.trained = trained.size();
+  found.steps = found.trained > 0;
   return found;
 }
 

@@ -14,6 +14,7 @@ struct Recorded {
   bool work = false;            ///< a kernel, a copy, a memset or an op is recorded
   bool steps = false;           ///< the hook recorded ops of training steps
   bool several_ranks = false;   ///< the files are of a job of several ranks
+  std::size_t trained = 0;      ///< processes in which the hook recorded ops of training steps
   std::size_t whole_steps = 0;  ///< complete iterations that the hook recorded, in the process with the most
   std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
 };
