@@ -130,6 +130,17 @@ TEST_CASE("a command that takes one trace says that it was given a job file") {
   }
 }
 
+TEST_CASE("tidepool import of a folder with profiles names the format that joins them") {
+  const ScratchFolder scratch;
+  small_job(scratch);
+  const std::string runs = scratch.file("runs");
+  const ProgramResult result = run_program({"import", runs, "-o", scratch.file("x.json")});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: " + runs +
+                          ": profiles of torch.profiler; expected --format kineto, which joins those of all ranks to a "
+                          "job\n");
+}
+
 TEST_CASE("tidepool import refuses a folder without profiles, and options of one trace for several") {
   const ScratchFolder scratch;
   const std::string runs = scratch.file("none");

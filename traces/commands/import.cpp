@@ -79,12 +79,20 @@ int import_recorded(const ImportArguments& arguments, ReadJob recorded) {
   return 0;
 }
 
+/// As read(). If the input is in no form, but holds profiles of ranks, the message says how to read these.
+Trace read_one(const ImportArguments& arguments) try { return read(arguments); } catch (const InputError&) {
+  if (arguments.format != "auto" || !holds_several_files(arguments.input) || !holds_profiles(arguments.input)) throw;
+  throw InputError{
+      fmt::format("{}: profiles of torch.profiler; expected --format kineto, which joins those of all ranks to a job",
+                  arguments.input)};
+}
+
 int import_trace(const ImportArguments& arguments) {
   if (arguments.format == "kineto" && holds_several_files(arguments.input)) return import_profiles(arguments);
   if (arguments.with.empty())
     if (std::optional<ReadJob> recorded = read_recorded_job(arguments.input, arguments.format))
       return import_recorded(arguments, std::move(*recorded));
-  const Trace trace = read(arguments);
+  const Trace trace = read_one(arguments);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
   const Summary sum = summarize(trace);

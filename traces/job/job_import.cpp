@@ -220,6 +220,14 @@ bool holds_several_files(const std::string& path) {
   return tar;
 }
 
+bool holds_profiles(const std::string& path) try {
+  bool any = false;
+  for_each_file(path, "kineto", "a folder of profiles", [&](const Input&, auto) { any = true; });
+  return any;
+} catch (const InputError&) {
+  return false;
+}
+
 std::vector<RankProfile> read_rank_profiles(const std::string& path) {
   std::vector<RankProfile> profiles;
   for_each_file(path, "kineto", "a folder of profiles", [&](const Input& input, auto number) {

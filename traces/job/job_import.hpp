@@ -22,6 +22,9 @@ struct RankProfile {
 /// Whether a path is a folder or a tar archive (compressed or not), which may hold the profiles of several ranks.
 bool holds_several_files(const std::string& path);
 
+/// Whether a folder or a tar archive holds a Kineto file; false if it cannot be read.
+bool holds_profiles(const std::string& path);
+
 /// Reads every Kineto file of a folder (without its subfolders) or of a tar archive. Files in other forms are left out.
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
