@@ -73,8 +73,9 @@ int import_profiles(const ImportArguments& arguments) {
 int import_recorded(const ImportArguments& arguments, ReadJob recorded) {
   refuse_parts(arguments);
   save_job(arguments, recorded.job);
-  say("{}: {} ranks, {} collectives\n", arguments.output, recorded.job.traces.size(),
-      recorded.job.job.collectives.size());
+  const std::size_t collectives = recorded.job.job.collectives.size();
+  say("{}: {} ranks, {} {}\n", arguments.output, recorded.job.traces.size(), collectives,
+      collectives == 1 ? "collective" : "collectives");
   for (const std::string& line : recorded.notes) say("{}: {}\n", arguments.output, line);
   return 0;
 }
