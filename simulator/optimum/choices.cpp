@@ -96,9 +96,10 @@ void Choices::swap() {
                  moves_.end());
 }
 
-/// Allocates buffers again to bring back their initial, undefined content.
+/// Allocates buffers to bring back their initial, undefined content. When the step ends, it needs that of outputs,
+/// even if no op has read it.
 void Choices::alloc_undefined() {
-  Set wanted = 0;
+  Set wanted = s_->position == step_.ops() ? step_.outputs : 0;
   for (std::size_t k = 0; k < step_.ops() && k <= s_->position; ++k)
     if (k == s_->position || step_.freedom.remat) wanted |= step_.op[k].reads;
   wanted &= step_.undefined & ~s_->placed & step_.useful[s_->position];

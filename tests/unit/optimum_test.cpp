@@ -78,6 +78,24 @@ TEST_CASE("versions from before the step begin on the host if that is faster") {
   CHECK_FALSE(answer_of({trace, kMachine, 1'000_B, false, true}).feasible);
 }
 
+TEST_CASE("a buffer that no op uses and that outlives the step gets a place before the step ends") {
+  // c (1 kB) is an output, but no op writes or reads it. Only a and b (1 kB each) are alive while ops run. So the step
+  // needs no more than 2 kB; b goes before c comes.
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 1'000_B});
+  build.alloc({.size = 1'000_B});
+  const BufferId b = build.alloc({.size = 1'000_B});
+  build.run({.duration = 10_ns}, {{a}, {b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a, Access::kReadWrite}});
+  const Trace trace = build.finish();
+  for (const bool addresses : {false, true}) {
+    CHECK(answer_of({trace, kMachine, 2'000_B, false, false, addresses}).makespan == 20_ns);
+    CHECK(answer_of({trace, kMachine, 2'000_B, false, true, addresses}).makespan == 20_ns);
+    CHECK_FALSE(answer_of({trace, kMachine, 1'999_B, false, true, addresses}).feasible);
+  }
+}
+
 TEST_CASE("the optimum in places chooses them so that no hole costs time") {
   // Of 4 B, x, y and v take 1 B each. Then x is freed and z (2 B) is requested. By the sum of bytes, z fits. With
   // addresses, z fits only if x was placed beside the free byte.
