@@ -40,7 +40,9 @@ def axes(given: dict) -> dict[str, str]:
             near = difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{name!r} is not an option of a run{f', did you mean {near[0]!r}?' if near else ''}; "
                             f"expected one of {', '.join(known)}")
-    return {name: value if name == "first" else listed(value, size_text if name == "capacity" else str)
+    if given.get("first") not in (True, False, None):
+        raise TypeError(f"first is {given['first']!r}; expected True or False")
+    return {name: bool(value) if name == "first" else listed(value, size_text if name == "capacity" else str)
             for name, value in given.items() if value is not None}
 
 
@@ -85,12 +87,17 @@ def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trac
 
 def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
     """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ...
-    (simulator/sweep/DATABASE.md)."""
-    with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
-        known = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
-        if table not in known:
-            raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
-        return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
+    (simulator/sweep/DATABASE.md). Raises InputError for a file that is no database."""
+    try:
+        with contextlib.closing(
+                sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+            known = [name for name, in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+            if table not in known:
+                raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
+            return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
+    except sqlite3.DatabaseError as error:
+        raise _native.InputError(f"{os.fspath(path)}: {error}; expected a database that sweep wrote") from error
 
 
 def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:

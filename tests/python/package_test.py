@@ -324,6 +324,11 @@ class Package(unittest.TestCase):
             tidepool.simulate(self.trace, polcy="lru")
         with self.assertRaisesRegex(TypeError, "'xyz' is not an option of a run; expected one of pool, policy, "):
             tidepool.simulate(self.trace, xyz="0.5x")
+        with self.assertRaisesRegex(TypeError, "first is 'yes'; expected True or False"):
+            tidepool.simulate(self.trace, first="yes")
+        for path in ("/nowhere/r.sqlite", str(SAMPLE)):
+            with self.assertRaisesRegex(tidepool.InputError, f"{path}: .*; expected a database that sweep wrote"):
+                tidepool.read_results(path)
         with self.assertRaisesRegex(tidepool.InputError, "--capacity: 'True' is not a size"):
             tidepool.simulate(self.trace, capacity=True)
         with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
