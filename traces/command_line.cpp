@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 
 #include "traces/refuse.hpp"
 
@@ -54,6 +55,11 @@ CommandOption CommandOption::range(std::int64_t least, std::int64_t most) const 
 
 CommandOption CommandOption::range(double least, double most) const {
   option_->check(CLI::Range(least, most));
+  option_->check([option = option_, least, most](const std::string& text) {  // CLI11 alone takes nan
+    if (double value = 0; CLI::detail::lexical_cast(text, value) && std::isnan(value))
+      refuse("{}: '{}' is no number; expected one from {} to {}", option->get_name(), text, least, most);
+    return std::string{};
+  });
   return *this;
 }
 

@@ -175,4 +175,17 @@ TEST_CASE("tidepool make writes a synthetic step that says that it is one") {
   CHECK(wrong.err == "tidepool: no model named 'gpd', did you mean 'gpt'?; known: gpt, resnet\n");
 }
 
+TEST_CASE("tidepool make refuses options of the other model, and a rate that is no number") {
+  const ScratchFolder scratch;
+  const auto said = [&](const std::string& model, const std::string& option, const std::string& value) {
+    const ProgramResult made = run_program({"make", model, option, value, "-o", scratch.file("made.tide")});
+    CHECK(made.code == 2);
+    return made.err;
+  };
+  CHECK(said("resnet", "--heads", "4") == "tidepool: --heads: is of gpt; expected no --heads for resnet\n");
+  CHECK(said("gpt", "--image", "32") == "tidepool: --image: is of resnet; expected no --image for gpt\n");
+  CHECK(said("gpt", "--teraflops", "nan") ==
+        "tidepool: --teraflops: 'nan' is no number; expected one from 0.001 to 1000000\n");
+}
+
 }  // namespace tidepool::trace_commands_test

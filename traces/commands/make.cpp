@@ -1,6 +1,7 @@
 // tidepool make: a synthetic training step of a model of any size.
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <memory>
 
 #include "traces/command.hpp"
@@ -8,6 +9,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/input.hpp"
 #include "traces/nearest.hpp"
+#include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
 #include "traces/synthetic/gpt.hpp"
@@ -44,6 +46,18 @@ Trace make(MakeArguments arguments) {
   if (arguments.model == "gpt") return gpt_step(arguments.gpt, roofline);
   if (arguments.model == "resnet") return resnet_step(arguments.resnet, roofline);
   throw InputError{unknown_name("model", arguments.model, {"gpt", "resnet"})};
+}
+
+/// Refuses an option that the model does not have.
+void refuse_others_options(const std::string& model, const CommandLine& app) {
+  const auto only_of = [&](const char* owner, std::initializer_list<const char*> options) {
+    for (const char* option : options)
+      if (model != owner && app.count(option) > 0)
+        refuse("{}: is of {}; expected no {} for {}", option, owner, option, model);
+  };
+  if (model != "gpt" && model != "resnet") return;  // make() refuses it
+  only_of("gpt", {"--hidden", "--heads", "--sequence", "--vocabulary", "--micro-batches"});
+  only_of("resnet", {"--width", "--image"});
 }
 
 int run_make(const MakeArguments& arguments) {
@@ -85,7 +99,10 @@ const RegisterCommand kMake{
        app.add_option("--memory-rate", arguments->memory_rate,
                       "the device's rate of memory; 1548GB/s by default, four fifths of an A100's nominal rate");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
-       return [arguments] { return run_make(*arguments); };
+       return [arguments, app] {
+         refuse_others_options(arguments->model, app);
+         return run_make(*arguments);
+       };
      }}};
 
 }  // namespace
