@@ -64,7 +64,12 @@ CommandOption CommandOption::range(double least, double most) const {
 }
 
 CommandOption CommandOption::positive() const {
-  option_->check(CLI::PositiveNumber);
+  const auto check = [option = option_](const std::string& text) {
+    if (std::int64_t value = 0; CLI::detail::lexical_cast(text, value) && value <= 0)
+      refuse("{}: {}; expected 1 or more", option->get_name(), text);
+    return std::string{};
+  };
+  option_->check(CLI::Validator{check, "POSITIVE"});
   return *this;
 }
 

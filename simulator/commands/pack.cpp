@@ -26,6 +26,7 @@
 #include "traces/input.hpp"
 #include "traces/json_text.hpp"
 #include "traces/output.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -158,6 +159,10 @@ void pack_file(const std::string& path, const PackArguments& arguments, const st
 }
 
 int run_pack(const PackArguments& arguments) {
+  if (arguments.periodic && arguments.capacities != "none")
+    refuse("--capacity: expected it without --periodic, which finds what the loop needs");
+  if (arguments.periodic && !arguments.layout_out.empty())
+    refuse("--layout-out: expected it without --periodic: a layout has the places of one step");
   require_writable(arguments.layout_out);
   std::vector<std::string> pools = split_list(arguments.pools);
   if (arguments.pools == "all") {

@@ -147,4 +147,21 @@ TEST_CASE("tidepool pack --periodic --iterations puts pools and planners side by
                           ": no iteration repeats; expected a recording of several iterations, or --iterations\n");
 }
 
+TEST_CASE("pack refuses options without meaning for --periodic, and less than one iteration") {
+  const ScratchFolder folder;
+  const std::string lifetimes = write_lifetimes(folder);
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"pack", lifetimes};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(said({"--periodic", "--capacity", "1KiB"}) ==
+        "tidepool: --capacity: expected it without --periodic, which finds what the loop needs\n");
+  CHECK(said({"--periodic", "--layout-out", folder.file("a.layout")}) ==
+        "tidepool: --layout-out: expected it without --periodic: a layout has the places of one step\n");
+  CHECK(said({"--iterations", "0"}) == "tidepool: --iterations: 0; expected 1 or more\n");
+}
+
 }  // namespace tidepool::pack_test
