@@ -3,15 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "simulator/bounds/critical_path.hpp"
 #include "simulator/bounds/free_capacity.hpp"
 #include "simulator/commands/plan_freedom.hpp"
 #include "simulator/engine/rerun_rules.hpp"
+#include "simulator/run.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
@@ -62,10 +61,10 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
   else
     fmt::print("\n{} ({} the peak)\n", to_text(query.capacity), fraction_text(query.capacity, ideal_peak));
   for (const Bound& bound : bounds) {
-    const double over =
-        static_cast<double>(bound.makespan.count()) / static_cast<double>(std::max<std::int64_t>(free.count(), 1)) - 1;
-    const std::string time =
-        bound.feasible ? fmt::format("{} ({:+.3f} %)", to_text(bound.makespan), over * 100) : "infeasible";
+    std::string time = bound.feasible ? to_text(bound.makespan) : "infeasible";
+    if (bound.feasible && free > Nanos{})
+      time += fmt::format(" ({:+.3f} %)",
+                          (static_cast<double>(bound.makespan.count()) / static_cast<double>(free.count()) - 1) * 100);
     fmt::print("  {:<16} {:<11} {:<24} {:<10} {}\n", bound.name, bound.with.empty() ? "none" : bound.with, time,
                to_text(bound.limited_by), bound.proof);
   }
@@ -76,9 +75,8 @@ int run_bound(const BoundArguments& arguments) {
   const PlanFreedom freedom = parse_with(arguments.with, true);
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);
-  const std::vector<Nanos> ends = earliest_ends(trace);
-  const Nanos free = ends.empty() ? Nanos{} : *std::max_element(ends.begin(), ends.end());
   std::optional<Machine> machine;
+  Nanos free, first_free;  // times of the step without policy and limit, on this machine and on the first one
   Bytes free_from;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
@@ -86,6 +84,8 @@ int run_bound(const BoundArguments& arguments) {
                            spec.assume, iterations,   arguments.steady, freedom.order};
     const bool new_machine = machine != spec.machine;
     if (new_machine && !freedom.order) free_from = least_free_capacity(query);
+    if (new_machine) free = baseline_time(trace, spec.machine.launch);
+    if (i == 0) first_free = free;
     machine = spec.machine;
     const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kAll);
     if (arguments.json) {
@@ -99,6 +99,8 @@ int run_bound(const BoundArguments& arguments) {
                                                                 : "that keep everything",
                  arguments.steady ? " on the average of many iterations" : "", to_text(free),
                  to_text(grid.ideal_peak()));
+    if (new_machine && free != first_free)
+      fmt::print("{}: the step takes {} without any limit\n", machine->name, to_text(free));
     if (new_machine && !freedom.order)
       fmt::print("{}: free of overhead in no less than {} ({} the peak)\n", machine->name, to_text(free_from),
                  fraction_text(free_from, grid.ideal_peak()));

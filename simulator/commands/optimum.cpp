@@ -80,14 +80,14 @@ void print_json(const OptimumArguments& arguments, const Trace& trace, const Run
 }
 
 void print_text(const Trace& trace, const RunSpec& spec, Bytes ideal_peak, const Answer& found) {
-  const double free = static_cast<double>(std::max<std::int64_t>(baseline_time(trace, spec.machine.launch).count(), 1));
+  const double free = static_cast<double>(baseline_time(trace, spec.machine.launch).count());
   const std::string capacity = spec.capacity == kNoLimit ? "no limit"
                                                          : fmt::format("{} ({} the peak)", to_text(spec.capacity),
                                                                        fraction_text(spec.capacity, ideal_peak));
   std::string text = found.exact ? "no plan exists" : "not known";
-  if (found.feasible)
-    text = fmt::format("{} ({:+.3f} %)", to_text(found.makespan),
-                       (static_cast<double>(found.makespan.count()) / free - 1) * 100);
+  if (found.feasible) text = to_text(found.makespan);
+  if (found.feasible && free > 0)
+    text += fmt::format(" ({:+.3f} %)", (static_cast<double>(found.makespan.count()) / free - 1) * 100);
   if (found.feasible && found.cycle) text += " in the mean of a cycle of " + counted(found.iterations, "iteration");
   if (found.at_least) text += fmt::format(": no plan is faster than {}", to_text(*found.at_least));
   if (found.feasible && !found.exact) text += "; a faster one may exist";

@@ -3,10 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "simulator/machine/machine_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
+#include "traces/builder.hpp"
+#include "traces/output.hpp"
 
 namespace tidepool::bound_test {
 
@@ -68,6 +71,34 @@ TEST_CASE("without --json, tidepool bound prints a table of bounds with their pr
   CHECK(result.out.ends_with(
       "  load             none        infeasible               memory     the content that is alive at once "
       "takes 17.58 KiB, and no action may move or drop it\n"));
+}
+
+TEST_CASE("bound compares with the time of a step without limit on this machine, launches included") {
+  // 33 ops of 1 us, one after the other; a launch takes 2 us, and each op waits for its own: 33 * 2 + 1 us.
+  const ScratchFolder scratch;
+  const std::string trace = chain_file(scratch);
+  Machine machine;
+  machine.name = "slow", machine.source = "a test";
+  machine.launch = 2_us;
+  write_file(scratch.file("slow.json"), machine_file(machine));
+  const std::string machines = "a100-pcie4," + scratch.file("slow.json");
+  const ProgramResult result = run_program({"bound", trace, "--capacity", "none", "--machine", machines});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out,
+             ContainsSubstring("; the step takes 33 us without any limit, peak 17.58 KiB\na100-pcie4: free"));
+  CHECK_THAT(result.out, ContainsSubstring("33 us (+0.000 %)"));
+  CHECK_THAT(result.out, ContainsSubstring("slow: the step takes 67 us without any limit\nslow: free"));
+  CHECK_THAT(result.out, ContainsSubstring("33 us (-50.746 %)"));
+}
+
+TEST_CASE("bound and optimum print no share of a step that takes no time") {
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  build.existing({.size = 8_B});
+  const std::string trace = tests::write_trace(scratch, "still", build.finish());
+  CHECK_THAT(run_program({"bound", trace, "--capacity", "none"}).out,
+             ContainsSubstring("swap,remat  0 ns                     compute "));
+  CHECK_THAT(run_program({"optimum", trace, "--capacity", "none"}).out, ContainsSubstring("no limit: 0 ns; "));
 }
 
 TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
