@@ -423,6 +423,27 @@ TEST_CASE("validate reports wrong bytes on a device, and resources that it lacks
         "they are\n");
 }
 
+TEST_CASE("validate refuses options that its backend would ignore, and those that leave nothing to compare") {
+  const Files files;
+  files.write(files.plan(8192_B));
+  const auto said = [&](const std::vector<std::string>& options) {
+    const ProgramResult refused = files.validate(options);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    return refused.err;
+  };
+  CHECK(said({"--graph"}) == "tidepool: --graph: expected --backend cuda\n");
+  CHECK(said({"--device", "3"}) == "tidepool: --device: expected --backend cuda\n");
+  CHECK(said({"--backend", "cuda", "--time-scale", "1"}) == "tidepool: --time-scale: expected --backend host\n");
+  CHECK(said({"--backend", "cuda", "--no-threads"}) == "tidepool: --no-threads: expected --backend host\n");
+  CHECK(said({"--repeat", "5"}) == "tidepool: --repeat: applies to --time-scale, which is not given; expected both\n");
+  const std::string nothing = "tidepool: --no-content: no time is measured, so nothing would be compared; expected ";
+  CHECK(said({"--no-content"}) == nothing + "--time-scale above 0, and --repeat 1 or more\n");
+  CHECK(said({"--no-content", "--time-scale", "1", "--repeat", "0"}) ==
+        nothing + "--time-scale above 0, and --repeat 1 or more\n");
+  CHECK(said({"--backend", "cuda", "--no-content", "--repeat", "0"}) == nothing + "--repeat 1 or more\n");
+}
+
 TEST_CASE("validate stores its measurements with the run of the plan") {
   const Files files;
   files.write(files.plan(8192_B));

@@ -12,6 +12,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/refuse.hpp"
 #include "validator/validation.hpp"
 
 namespace tidepool {
@@ -32,6 +33,22 @@ struct Subject {
   const Validation& result;
 };
 
+/// Refuses options that the backend would ignore, and those that leave nothing to compare.
+void refuse_unused(const ValidationOptions& options) {
+  const ValidationOptions defaults;
+  const bool host = options.backend == "host";
+  if (host && options.graph) refuse("--graph: expected --backend cuda");
+  if (host && options.device != defaults.device) refuse("--device: expected --backend cuda");
+  if (options.backend == "cuda" && options.time_scale > 0) refuse("--time-scale: expected --backend host");
+  if (options.backend == "cuda" && !options.threads) refuse("--no-threads: expected --backend host");
+  if (host && options.repeat > defaults.repeat && options.time_scale == 0)
+    refuse("--repeat: applies to --time-scale, which is not given; expected both");
+  const bool timed = options.repeat > 0 && (!host || options.time_scale > 0);
+  if (!options.content && !timed)
+    refuse("--no-content: no time is measured, so nothing would be compared; expected {}",
+           host ? "--time-scale above 0, and --repeat 1 or more" : "--repeat 1 or more");
+}
+
 ValidationOptions options_of(const ValidateArguments& arguments) {
   ValidationOptions options = arguments.options;
   if (!arguments.arena.empty()) {
@@ -47,6 +64,7 @@ ValidationOptions options_of(const ValidateArguments& arguments) {
   if (options.repeat < 0) throw InputError{"--repeat: expected how often to measure, 0 or more"};
   if (options.move && (options.backend != "host" || options.time_scale != 1))
     throw InputError{"--move: expected --backend host and --time-scale 1: bytes cannot be moved slower than they are"};
+  refuse_unused(options);
   return options;
 }
 
