@@ -10,12 +10,22 @@
 namespace tidepool {
 namespace {
 
+/// Whether an op of the optimizer changes a parameter.
+bool changes_parameter(const Trace& step, OpId id) {
+  if (step.op(id).phase != Phase::kOptimizer) return false;
+  const auto uses = step.uses(id);
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.out.valid() && use.access != Access::kView &&
+           step.buffer(buffer_of(step, use)).kind == BufferKind::kParameter;
+  });
+}
+
 std::optional<PassSpan> passes_of(const Trace& step) {
   const std::vector<ModuleCall> calls = module_calls(step);
   for (const ModuleCall& call : calls)
     if (call.pass.forward_end != calls.front().pass.forward_end) return {};
   PassSpan passes;
-  bool begun = false;
+  bool begun = false, updated = false;
   for (std::size_t i = 0; i < step.steps().size(); ++i) {
     if (step.steps()[i].kind != StepKind::kRun) continue;
     const Op& op = step.op(OpId{step.steps()[i].id});
@@ -23,7 +33,10 @@ std::optional<PassSpan> passes_of(const Trace& step) {
       passes.begin = allocations_for(step, i);
       begun = true;
     }
-    if (begun && op.phase == Phase::kBackward) passes.end = i + 1;
+    updated = updated || (begun && changes_parameter(step, OpId{step.steps()[i].id}));
+    if (!begun || op.phase != Phase::kBackward) continue;
+    if (updated) return {};
+    passes.end = i + 1;
   }
   if (passes.end == 0) return {};
   while (passes.end < step.steps().size() && step.steps()[passes.end].kind == StepKind::kFree) ++passes.end;

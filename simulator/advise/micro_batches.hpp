@@ -16,7 +16,8 @@ namespace tidepool {
 /// they are views of it. From the second part on, gradients of parameters are added to those of the first part; the
 /// additions move bytes as fast as the optimizer does. An output that the program keeps after the passes is freed when
 /// the next part makes it again. O(parts * steps).
-/// @return  none if the step has no forward and backward pass, or if it has several: its batch is already cut
+/// @return  none if the step has no forward and backward pass; if it has several: its batch is already cut; or if
+///          parameters are updated before the last backward op, as in a GAN: each part would update them
 std::optional<Trace> with_micro_batches(const Trace& step, int parts);
 
 }  // namespace tidepool

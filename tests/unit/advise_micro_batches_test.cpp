@@ -137,5 +137,23 @@ TEST_CASE("a step that has micro-batches already, or no backward pass, is not cu
   CHECK_FALSE(with_micro_batches(forward.build.finish(), 2));
 }
 
+TEST_CASE("a step that updates parameters before its last backward op, as in a GAN, is not cut") {
+  using enum BufferKind;
+  for (const bool updates : {false, true}) {
+    Linear step;
+    const BufferId weight = step.build.existing({.size = 1000_B, .kind = kParameter});
+    const BufferId batch = step.build.existing({.size = 8000_B, .kind = kInput});
+    const BufferId made = step.alloc(6000, kActivation), metric = step.alloc(4, kActivation);
+    step.run("mm", Phase::kForward, {batch, weight}, {made});
+    const BufferId gradient = step.alloc(1000, kGradient);
+    step.run("mm", Phase::kBackward, {made}, {gradient});
+    step.run("sgd", Phase::kOptimizer, {gradient}, {updates ? weight : metric}, Access::kReadWrite);
+    step.run("mm", Phase::kBackward, {made}, {gradient}, Access::kReadWrite);
+    step.run("sgd", Phase::kOptimizer, {gradient}, {weight}, Access::kReadWrite);
+    for (const BufferId end : {made, metric, gradient}) step.build.free(end);
+    CHECK(with_micro_batches(step.build.finish(), 2).has_value() == !updates);
+  }
+}
+
 }  // namespace
 }  // namespace tidepool::advise_micro_batches_test
