@@ -104,17 +104,21 @@ std::string early_update_code() {
 
 def apply(model, optimizer):
     """Updates each parameter in backward, as soon as its gradient is complete, and frees the gradient."""
-    for group in optimizer.param_groups:
+    for number, group in enumerate(optimizer.param_groups):
         for parameter in group["params"]:
             if parameter.requires_grad:
-                parameter.register_post_accumulate_grad_hook(update_of(optimizer, group))
+                parameter.register_post_accumulate_grad_hook(update_of(optimizer, number))
 
 
-def update_of(optimizer, group):
-    own = copy.copy(optimizer)  # it shares the state of all parameters
+def update_of(optimizer, number):
+    own = copy.copy(optimizer)
+    for name, value in vars(optimizer).items():
+        if name != "step":  # that of a scheduler steps the whole optimizer
+            vars(own).setdefault(name, value)
 
     def update(parameter):
-        own.param_groups = [{**group, "params": [parameter]}]  # with the learning rate as it is now
+        own.state = optimizer.state  # of all parameters; load_state_dict() replaces it, and the groups
+        own.param_groups = [{**optimizer.param_groups[number], "params": [parameter]}]  # at the present learning rate
         own.step()
         parameter.grad = None
 
