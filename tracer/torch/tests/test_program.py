@@ -116,6 +116,24 @@ class Iterations(unittest.TestCase):
         freed = [subject for what, subject in program.steps if what == "free"]
         self.assertEqual(freed[:2], old)
 
+    def test_gradients_of_parameters_of_no_model_exist_before_the_step_too(self):
+        def make():
+            points = torch.nn.Parameter(torch.randn(16, 3))
+            optimizer = torch.optim.SGD([points], lr=0.1)
+
+            def step():
+                loss = points.exp().sum()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+            return [], optimizer, step
+
+        program = record(make)
+        old = [buffer for buffer in program.existing if buffer.kind == "gradient"]
+        self.assertEqual([(buffer.size, buffer.name) for buffer in old], [(192, "")])
+        self.assertEqual([subject for what, subject in program.steps if what == "free"][:1], old)
+
 
 class Files(unittest.TestCase):
     def test_the_same_step_gives_the_same_bytes_plain_and_compressed(self):

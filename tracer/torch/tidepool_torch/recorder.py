@@ -68,7 +68,7 @@ class Recorder(TorchDispatchMode):
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
         self._prefixes = prefixes_of(self._models)
-        self._names = []  # (weak reference to a parameter, its name)
+        self._names = []  # (weak reference to a parameter, its name or "")
         self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
         self._iterations = 0
@@ -261,6 +261,10 @@ class Recorder(TorchDispatchMode):
         for optimizer in self._optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
                 _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    names.setdefault(parameter, "")  # a parameter of no model has a gradient, too
         self._names = [(weakref.ref(parameter), name) for parameter, name in names.items()]
         self._find_gradients(look_up)
 
@@ -270,7 +274,7 @@ class Recorder(TorchDispatchMode):
         for reference, name in self._names:
             parameter = reference()
             if parameter is not None and parameter.grad is not None:
-                _classify(look_up, parameter.grad, "gradient", name + ".grad")
+                _classify(look_up, parameter.grad, "gradient", name and name + ".grad")
 
     def _describe(self, name, fake):
         """The metadata of the trace. All recordings of one program have the same metadata."""
