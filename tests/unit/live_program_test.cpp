@@ -49,6 +49,15 @@ TEST_CASE("a live program has only the actions that the framework does not do by
   CHECK_FALSE(json["ops"][1].contains("recipe"));
 }
 
+TEST_CASE("in a live program, what a plan drops behind an op as an action of this op is dropped before the next op") {
+  const ThreeOps step;
+  PlanFile file = step.recomputing();
+  for (Action& action : file.plan.actions)
+    if (action.verb == Verb::kDrop) action.before = OpId{1};
+  const auto json = nlohmann::json::parse(live_program(step.trace, file, "run.plan"));
+  CHECK(json["actions"] == nlohmann::json::parse(R"([[2,"drop",0],[2,"run",0]])"));
+}
+
 TEST_CASE("a live program leaves out memory that no operator names, such as the workspace of a library") {
   // The workspace is allocated for one operator; the library allocated the other memory before the step.
   TraceBuilder build;

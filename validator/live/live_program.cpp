@@ -244,7 +244,10 @@ class Lowering {
       }
       if (before < last) refuse("goes back from op {} to op {}; expected a plan for one stream", last, before);
       last = before;
-      add(before, word(action.verb), action.subject);
+      // Plans of some pools drop content right behind an op, as actions of this op. They precede the next one. The job
+      // itself frees what the plan frees.
+      const bool behind = action.verb != Verb::kFree && action.before.valid() && has_run_[action.before.index()];
+      add(before + (behind ? 1 : 0), word(action.verb), action.subject);
     }
     return lowered;
   }
