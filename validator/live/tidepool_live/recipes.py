@@ -77,6 +77,9 @@ class Recipe:
                 storage = leaf.untyped_storage()
                 if storage._cdata not in given and storage.nbytes() > 0:
                     made.setdefault(storage._cdata, storage)
+        if len(made) != len(self.made):
+            raise RuntimeError(f"tidepool_live: {self._func} made {len(made)} storages when it ran again; expected "
+                               f"{len(self.made)}; please report the plan and the trace")
         return list(made.values())
 
 
