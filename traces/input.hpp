@@ -19,8 +19,8 @@ inline constexpr std::size_t kSniffBytes = 4096;
 inline constexpr Bytes kMostDecompressed = 4_GiB;
 inline constexpr char kMaxInputVariable[] = "TIDEPOOL_MAX_INPUT";
 
-/// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end). A byte order mark
-/// at the front of a text in UTF-8 is left out.
+/// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end). A byte order
+/// mark at the front of a text in UTF-8 is left out.
 class Input {
  public:
   static constexpr std::size_t kPadding = 64;
