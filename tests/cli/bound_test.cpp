@@ -9,7 +9,7 @@
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
-#include "traces/output.hpp"
+#include "traces/input.hpp"
 
 namespace tidepool::bound_test {
 

@@ -45,6 +45,15 @@ std::vector<Nanos> begins(const std::string& infos) {
   return found;
 }
 
+/// A rank's number in a communicator of two ranks, and its part of an all-reduce.
+std::string member(int own) {
+  return fmt::format(
+      "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
+      "{{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', "
+      "'correlation': 1}}\n",
+      own);
+}
+
 }  // namespace
 
 TEST_CASE("the ranks of a job begin at their recorded times, even if estimated; those of a dry run begin together") {
@@ -82,13 +91,6 @@ TEST_CASE("collectives of a communicator that no file names are counted as unmat
 }
 
 TEST_CASE("a rank that left no recording is counted, and so are its collectives with the only other rank") {
-  const auto member = [](int own) {
-    return fmt::format(
-        "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
-        "{{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', "
-        "'correlation': 1}}\n",
-        own);
-  };
   std::vector<raw::Log> logs;
   logs.push_back(log_of(0, 100, member(0)));
   const RecordedJob alone = join_logs(std::move(logs));
@@ -108,13 +110,6 @@ TEST_CASE("a rank that left no recording is counted, and so are its collectives 
 }
 
 TEST_CASE("the name of a group of some ranks has their numbers") {
-  const auto member = [](int own) {
-    return fmt::format(
-        "{{'kind': 'communicator', 'id': 9, 'rank': {}, 'ranks': 2}}\n"
-        "{{'kind': 'collective', 'communicator': 9, 'sequence': 0, 'size': 64, 'name': 'all-reduce', "
-        "'correlation': 1}}\n",
-        own);
-  };
   std::vector<raw::Log> logs;
   logs.push_back(log_of(0, 100, member(0)));
   logs.push_back(log_of(1, 100, ""));

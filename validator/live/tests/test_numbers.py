@@ -3,7 +3,7 @@
 import unittest
 from unittest import mock
 
-from support import check_numbers, torch
+from support import check_numbers, models, torch
 from torch.utils.checkpoint import checkpoint
 
 from tidepool_live.recipes import Recipe
@@ -207,22 +207,6 @@ class Numbers(unittest.TestCase):
         self.assertEqual(report["counts"].get("on demand", 0), 0)
 
 
-class Gelu(torch.autograd.Function):
-    """Its backward reads all saved tensors at once, before its first op."""
-
-    @staticmethod
-    def forward(context, x):
-        curve = torch.tanh(0.8 * (x + 0.045 * x * x * x))
-        context.save_for_backward(x, curve)
-        return 0.5 * x * (1 + curve)
-
-    @staticmethod
-    def backward(context, gradient):
-        x, curve = context.saved_tensors
-        slope = 0.8 * (1 + 3 * 0.045 * x * x)
-        return gradient * (0.5 * (1 + curve) + 0.5 * x * (1 - curve * curve) * slope)
-
-
 class CustomFunctions(unittest.TestCase):
     @staticmethod
     def make():
@@ -234,7 +218,7 @@ class CustomFunctions(unittest.TestCase):
             optimizer.zero_grad()
             hidden = x
             for number, block in enumerate(blocks):
-                run = lambda value, block=block: value + Gelu.apply(Gelu.apply(block(value)))  # noqa: E731
+                run = lambda value, block=block: value + models.Gelu.apply(models.Gelu.apply(block(value)))  # noqa: E731
                 hidden = run(hidden) if number % 2 else checkpoint(run, hidden, use_reentrant=False)
             loss = hidden.square().mean()
             loss.backward()
