@@ -6,7 +6,8 @@
 
 Parts run in the order in which they are named. If none is named, all parts run. `fuzz` stands for every fuzz target and
 `fuzz:NAME` for one; `faults` and `faults:COMMAND` likewise. A part that has ended for this commit and these options is
-not run again, so the same command continues after an interruption. With uncommitted changes, each part is run again.
+not run again, so the same command continues after an interruption; `steps` and `samples` continue within the part. With
+uncommitted changes, each part is run again.
 Logs and results are in build-nightly/COMMIT.
 """
 import argparse
@@ -54,22 +55,6 @@ def json_result(log, code):
         return 0, [f"exit code {code}: {last_line(log)}"], ""
 
 
-def steps_result(log, code):
-    ended = re.findall(r"^tiny steps.* (\d+) to (\d+): (\d+) solved, \d+ findings$", log, re.MULTILINE)
-    if not ended:
-        return 0, [f"exit code {code}: {last_line(log)}"], ""
-    findings = re.findall(r"^seed \d+: .*$", log, re.MULTILINE)
-    return (sum(int(last) - int(first) + 1 for first, last, _ in ended), or_exit_code(findings, log, code),
-            f"{sum(int(solved) for _, _, solved in ended)} solved exactly")
-
-
-def tests_result(log, code):
-    passed = re.search(r"All tests passed \(.* assertions? in (\d+) test cases?\)", log)
-    counted = re.search(r"test cases:\s+(\d+)", log)
-    failed = re.findall(r"^\S+: FAILED:$", log, re.MULTILINE)
-    return int((passed or counted or [0, 0])[1]), or_exit_code(failed, log, code), ""
-
-
 def sanitizers_result(log, code):
     counted = re.search(r"^\d+% tests passed, \d+ tests failed out of (\d+)$", log, re.MULTILINE)
     reports = re.findall(r"^(?:==\d+==)?((?:WARNING: ThreadSanitizer|ERROR: (?:Address|Leak)Sanitizer|.*runtime error): .*)$",
@@ -94,9 +79,15 @@ def last_line(log):
     return lines[-1] if lines else "nothing was said"
 
 
-def all_parts(asked):
+def all_parts(asked, folder):
+    """@param folder  for the results of a part's pieces, which the same command does not run again; None if not to keep them"""
     program, library = "--program build/tidepool", "--library build/libtidepool_faults.so"
-    nightly = f"{BUILD} tidepool_nightly && build/tidepool_nightly"
+
+    def in_pieces(name, options=""):
+        kept = f" --kept {relative(folder / name)}" if folder else ""
+        return (f"{BUILD} tidepool_nightly && "
+                f"python3 tests/nightly/{name}.py --program build/tidepool_nightly{options}{kept}")
+
     tests = f"-R {shlex.quote(asked.tests)}" if asked.tests else ""
     selected = f"only tests {asked.tests}".replace("|", "/") if asked.tests else ""
 
@@ -114,9 +105,8 @@ def all_parts(asked):
         Part("kills", "a killed sweep continues to the same results",
              f"{BUILD} tidepool && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
         Part("steps", "no bound above the optimum, no result below it, every plan executes",
-             f"{BUILD} tidepool_nightly && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
-             steps_result),
-        Part("samples", "every plan of every sample executes", f"{nightly} 'every plan*'", tests_result),
+             in_pieces("steps", f" --steps {asked.steps}"), json_result),
+        Part("samples", "every plan of every sample executes", in_pieces("samples"), json_result),
         Part("live", "live PyTorch jobs under every policy's plans compute the same, in the plan's memory",
              f"{BUILD} tidepool && ${{TIDEPOOL_TORCH_PYTHON:-python3}} tests/nightly/live_plans.py {program}", json_result),
         Part("wheel", "the wheel of the Python package works where nothing else is",
@@ -179,11 +169,11 @@ def main():
     parser.add_argument("--snapshot-gb", type=float, default=5)
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "notebooks" / "guide" / "nightly.md")
     asked = parser.parse_args()
-    parts = chosen(all_parts(asked), asked.parts)
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude,top){relative(asked.page)}") != ""
     commit = git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
     folder = ROOT / "build-nightly" / commit
     folder.mkdir(parents=True, exist_ok=True)
+    parts = chosen(all_parts(asked, None if changed else folder), asked.parts)
     if not (ROOT / "build").exists():
         subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     findings = 0

@@ -8,12 +8,6 @@ import page
 
 
 class Results(unittest.TestCase):
-    def test_a_crash_after_one_of_two_tests_has_ended_is_a_finding(self):
-        log = "tiny steps 1 to 200000: 190000 solved, 0 findings\nSegmentation fault\n"
-        self.assertEqual(nightly.steps_result(log, 0), (200000, [], "190000 solved exactly"))
-        self.assertEqual(nightly.steps_result(log, 139),
-                         (200000, ["exit code 139: Segmentation fault"], "190000 solved exactly"))
-
     def test_the_reports_of_sanitizers_are_findings(self):
         log = ("==123==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n"
                "==123==ERROR: LeakSanitizer: detected memory leaks\n"
