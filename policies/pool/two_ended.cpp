@@ -16,7 +16,7 @@ namespace {
 /// expensive if its producer takes longer per byte than that of the trace's median buffer; with dear=name, if its
 /// producer is a convolution or a matrix multiplication by name (as in OneFlow). A buffer without a producer is
 /// expensive too. With groups=1, all buffers take the low end. Small buffers may have a region of their own at the top.
-/// O(log n) per request.
+/// Without a limit there is no top: all buffers take the low end, in one region. O(log n) per request.
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c,
 /// core/vm/remat/allocator.cpp with one or two groups.
 class TwoEnded final : public Pool {
@@ -34,6 +34,8 @@ class TwoEnded final : public Pool {
     holes_.emplace(capacity);
     small_holes_.emplace(Bytes{});
     small_from_ = capacity;
+    cheap_.assign(trace.versions().size(), false);
+    if (whole == kNoLimit) return;
     if (small_ > Bytes{} && region_ < capacity) {
       // One map for each of the two parts. In the map of the small part, the other part counts as taken.
       small_from_ = alignment_ * ((capacity - region_) / alignment_);
@@ -41,7 +43,6 @@ class TwoEnded final : public Pool {
       small_holes_.emplace(capacity);
       small_holes_->place_at({}, small_from_);
     }
-    cheap_.assign(trace.versions().size(), false);
     if (one_group_) return;
     if (by_name_)
       rank_by_name(trace);

@@ -7,6 +7,7 @@
 #include "simulator/machine/machine.hpp"
 #include "simulator/machine/machine_file.hpp"
 #include "traces/command.hpp"
+#include "traces/error.hpp"
 #include "traces/json_text.hpp"
 
 namespace tidepool {
@@ -60,6 +61,7 @@ void print_row(const Machine& machine) {
 }
 
 int list_machines(const MachinesArguments& arguments) {
+  if (arguments.file && arguments.json) throw InputError{"--json: expected without --file"};
   std::vector<Machine> machines = known_machines();
   if (!arguments.name.empty()) machines = {find_machine(arguments.name)};
   if (arguments.file) {

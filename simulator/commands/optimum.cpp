@@ -28,7 +28,7 @@ namespace tidepool {
 namespace {
 
 struct OptimumArguments {
-  std::string trace, plan_out;
+  std::string trace, plan_out, alignment;
   std::string with = "swap,remat";
   GridText grid{.pool = "ideal", .policy = "none", .capacity = "", .first = true};
   std::int64_t states = 1'000'000;
@@ -108,10 +108,20 @@ bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   return false;
 }
 
+/// The number of which sizes and addresses are multiples.
+Bytes alignment_of(const OptimumArguments& arguments) {
+  if (arguments.alignment.empty()) return 1_B;
+  if (!arguments.addresses) throw InputError{"--alignment: expected with --addresses"};
+  const Bytes alignment = parse_bytes(arguments.alignment);
+  if (alignment < 1_B) throw InputError{"--alignment: 0 B; expected at least 1 B"};
+  return alignment;
+}
+
 int run_optimum(const OptimumArguments& arguments) {
   require_writable(arguments.plan_out);
   const Trace trace = load_trace(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with);
+  const Bytes alignment = alignment_of(arguments);
   const Grid grid{arguments.grid, trace};
   const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)
@@ -119,8 +129,14 @@ int run_optimum(const OptimumArguments& arguments) {
   bool failed = false;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    const OptimumQuery query{trace,         spec.machine,        spec.capacity,   freedom.swap,
-                             freedom.remat, arguments.addresses, arguments.states};
+    const OptimumQuery query{.trace = trace,
+                             .machine = spec.machine,
+                             .capacity = alignment * (spec.capacity / alignment),
+                             .swap = freedom.swap,
+                             .remat = freedom.remat,
+                             .addresses = arguments.addresses,
+                             .most_states = arguments.states,
+                             .granule = alignment};
     const Answer found = answer(query, arguments.steady);
     if (arguments.json)
       print_json(arguments, trace, spec, query, found);
@@ -131,6 +147,7 @@ int run_optimum(const OptimumArguments& arguments) {
     if (!keep_plan) continue;
     if (has_plan) {
       RunSpec written = spec;
+      if (arguments.addresses) written.pool = fmt::format("best-fit(alignment={}B)", alignment.count());
       written.iterations = static_cast<int>(std::count_if(found.plan.actions.begin(), found.plan.actions.end(),
                                                           [](const Action& a) { return a.verb == Verb::kNext; })) +
                            1;
@@ -158,6 +175,8 @@ const RegisterCommand kOptimum{
            .capture_default_str();
        app.add_flag("--addresses", arguments->addresses,
                     "buffers get address ranges and do not move; without it, only bytes are counted");
+       app.add_option("--alignment", arguments->alignment,
+                      "with --addresses: sizes and addresses are multiples of it (default 1B; devices need 256B)");
        app.add_flag("--steady", arguments->steady,
                     "the least mean time of an iteration when the step is repeated for ever");
        app.add_option("--states", arguments->states, "the search gives up after so many partial plans")

@@ -65,6 +65,10 @@ TEST_CASE("tidepool machines NAME --file writes a machine file that --machine ta
   const Json listed = Json::parse(run_program({"machines", path, "--json"}).out);
   CHECK(listed.at(0).at("capacity_bytes") == known.capacity.count());
   CHECK(listed.at(0).at("h2d").at("latency_ns") == 9'700);
+
+  const ProgramResult both = run_program({"machines", path, "--file", "--json"});
+  CHECK(both.code == 2);
+  CHECK(both.err == "tidepool: --json: expected without --file\n");
 }
 
 TEST_CASE("tidepool machines --json has the storage of a machine that has one") {

@@ -76,6 +76,13 @@ TEST_CASE("a two-ended pool places versions that are cheap to recompute at the h
   CHECK(offsets == std::vector<Bytes>{7_KiB, 0_KiB, 6_KiB, 1_KiB, 4_KiB});
 }
 
+TEST_CASE("without a limit, a two-ended pool has no high end and takes no more than its buffers need") {
+  for (const char* pool : {"two-ended", "two-ended(small=1KiB)", "two-ended(dear=name)"}) {
+    const RunSpec spec{.pool = pool, .policy = "none", .machine = {}};
+    CHECK(simulate(row_of_four({1, 20, 1, 10}), spec).totals.footprint == 6_KiB);
+  }
+}
+
 TEST_CASE("a two-ended pool places small buffers in a region of their own while they fit there") {
   PoolUnderTest under{"two-ended(alignment=1B,small=10B,region=15B)", 100_B};
   CHECK(under.place(10_B) == Block{85_B, 10_B});

@@ -144,6 +144,8 @@ TEST_CASE("a job file is refused with the record and the reason") {
         "job.json: a number beyond those of 64 bits; expected whole numbers");
   CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": " + std::string(100'000, '[')) ==
         "job.json: lists or objects 17 deep; expected a job file");
+  CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": 0, \"start_ns\": 4") ==
+        "job.json: an object has key 'start_ns' twice; expected each key once");
   CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": -1") ==
         "job.json: ranks[0].start_ns: -1; expected a whole number from 0 to 2^60");
   CHECK(job_complaint("\"trace\": \"b.tide\"", "\"trace\": 7") == "job.json: ranks[1].trace: 7; expected a text");

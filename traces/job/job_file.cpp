@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
 #include "traces/job/job_fields.hpp"
+#include "traces/lines.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -26,12 +29,19 @@ constexpr std::size_t kMostOps = std::size_t{1} << 31;
 constexpr int kDeepest = 16;
 
 JobFields::Json parse_json(const Input& input) {
-  const auto shallow = [&](int depth, JobFields::Json::parse_event_t, const JobFields::Json&) {
+  using Event = JobFields::Json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of the objects around this place
+  const auto check = [&](int depth, Event event, const JobFields::Json& value) {
     if (depth > kDeepest) refuse("{}: lists or objects {} deep; expected a job file", input.path(), depth);
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
+      refuse("{}: an object has key '{}' twice; expected each key once", input.path(),
+             excerpt(value.get<std::string>()));
     return true;
   };
   try {
-    return JobFields::Json::parse(input.bytes(), shallow);
+    return JobFields::Json::parse(input.bytes(), check);
   } catch (const JobFields::Json::parse_error& error) {
     refuse("{}:byte {}: this is no JSON; expected a job file", input.path(), error.byte);
   } catch (const JobFields::Json::out_of_range&) {
