@@ -22,7 +22,7 @@ TEST_CASE("a plan in places of any size is one that validate executes") {
   CHECK(executed.code == 0);
 }
 
-TEST_CASE("--alignment rounds sizes and addresses of the search, as devices do") {
+TEST_CASE("the search takes sizes and addresses in multiples of --alignment, as devices do") {
   const ScratchFolder scratch;
   const std::string trace = tests::write_trace(scratch, "chain", tests::chain_trace(2));
   const std::string plan = scratch.file("plan.jsonl");

@@ -144,7 +144,7 @@ def run(part, commit, folder):
     """Runs a part and writes its log. @return its row of the page"""
     log = folder / f"{part.name.replace(':', '-')}.log"
     begin = time.monotonic()
-    with open(log, "w") as file:
+    with open(log, "w", buffering=1) as file:  # a line at a time: how far a part is can be read there
         process = subprocess.Popen(["bash", "-c", part.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace")
         for line in process.stdout:
