@@ -113,14 +113,14 @@ Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& 
   return json;
 }
 
-/// One cell for each capacity: null if not tried, the overhead if the run ended well, else the outcome.
+/// One cell for each capacity: null if not tried, the overhead if the run ended well and has one, else the outcome.
 Json cells_of(const Line& line) {
   Json cells = Json::array();
   for (const Cell& cell : line.cells)
     if (!cell.tried)
       cells.push_back(nullptr);
-    else if (cell.outcome == Outcome::kOk)
-      cells.push_back(cell.overhead);
+    else if (cell.outcome == Outcome::kOk && cell.overhead)
+      cells.push_back(*cell.overhead);
     else
       cells.push_back(to_text(cell.outcome));
   return cells;

@@ -17,7 +17,8 @@ struct Point {
   bool addresses = true;     ///< false: the pool only counts bytes
   Bytes capacity;
   Outcome outcome = Outcome::kOk;
-  double overhead = 0;   ///< makespan / baseline - 1; only for outcome ok
+  /// makespan / baseline - 1; none: the step takes no time without policy and limit. Only for outcome ok.
+  std::optional<double> overhead = 0.0;
   std::string may = {};  ///< actions that the policies may take: "swap", "remat", "swap,remat" or "" for neither
   /// bound / baseline - 1; infinite if no plan exists; none: no bound is known.
   std::optional<double> bound = {};
@@ -28,8 +29,8 @@ struct Point {
 struct Cell {
   bool tried = false;
   Outcome outcome = Outcome::kOk;
-  double overhead = 0;
-  std::string pool = {};  ///< that the runs had; "" for a bound
+  std::optional<double> overhead = 0.0;  ///< as Point::overhead
+  std::string pool = {};                 ///< that the runs had; "" for a bound
   /// Whether this cell has less overhead than `other`, or a better outcome.
   bool better_than(const Cell& other) const;
 };

@@ -74,7 +74,7 @@ Point point_of(const Row& row, const std::string& policy, const std::string& poo
           .addresses = std::get<bool>(at(row, "addresses")),
           .capacity = capacity ? Bytes{*capacity} : kNoLimit,
           .outcome = find_outcome(text_at(row, "outcome")),
-          .overhead = ratio ? *ratio - 1 : 0,
+          .overhead = ratio ? std::optional{*ratio - 1} : std::nullopt,
           .may = allowed_or_nothing(policy),
           .bound = bound_of(row)};
 }

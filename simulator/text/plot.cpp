@@ -71,8 +71,8 @@ struct Scale {
   }
 };
 
-bool ended_well(const Cell& cell) { return cell.tried && cell.outcome == Outcome::kOk; }
-bool shown(const Cell& cell) { return ended_well(cell) && cell.overhead <= kHighest; }
+bool has_overhead(const Cell& cell) { return cell.tried && cell.outcome == Outcome::kOk && cell.overhead; }
+bool shown(const Cell& cell) { return has_overhead(cell) && *cell.overhead <= kHighest; }
 
 /// Joins the best points of adjacent capacities by dots.
 void draw_best(Canvas& canvas, const Scale& scale, const std::vector<Bytes>& capacities,
@@ -84,7 +84,7 @@ void draw_best(Canvas& canvas, const Scale& scale, const std::vector<Bytes>& cap
       if (line.cells[i].better_than(best)) best = line.cells[i];
     if (!shown(best)) continue;
     const std::size_t column = scale.column(capacities[i]);
-    const double height = height_of(best.overhead);
+    const double height = height_of(*best.overhead);
     const auto [from, from_height] = before.value_or(std::pair{column, height});
     for (std::size_t c = from; c <= column; ++c) {
       const double share = column == from ? 1 : static_cast<double>(c - from) / static_cast<double>(column - from);
@@ -157,7 +157,7 @@ std::optional<Scale> fit_scale(const Frontier& frontier, const std::vector<Line>
       if (!shown(line.cells[i])) continue;
       if (!scale) scale = Scale{.first = frontier.capacities[i], .last = {}, .top = height_of(0.01)};
       scale->last = frontier.capacities[i];
-      scale->top = std::max(scale->top, height_of(line.cells[i].overhead));
+      scale->top = std::max(scale->top, height_of(*line.cells[i].overhead));
     }
   if (!scale) return {};
   scale->columns = std::max<std::size_t>(options.width, 40) - kMargin - 4;
@@ -178,9 +178,9 @@ std::string plot(const Frontier& frontier, const PlotOptions& options) {
     for (std::size_t policy = 0; policy < lines.size(); ++policy) {
       const Cell& cell = lines[policy].cells[i];
       if (shown(cell))
-        canvas.mark(scale->column(frontier.capacities[i]), scale->row(height_of(cell.overhead)), policy);
+        canvas.mark(scale->column(frontier.capacities[i]), scale->row(height_of(*cell.overhead)), policy);
       else
-        left_out |= ended_well(cell);
+        left_out |= has_overhead(cell);
     }
 
   std::string out =

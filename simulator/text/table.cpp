@@ -25,7 +25,7 @@ std::string percent(double overhead) {
 
 std::string cell_text(const Cell& cell, std::set<Outcome>& seen) {
   if (!cell.tried) return "-";
-  if (cell.outcome == Outcome::kOk) return percent(cell.overhead);
+  if (cell.outcome == Outcome::kOk) return cell.overhead ? percent(*cell.overhead) : "ok";
   seen.insert(cell.outcome);
   for (const Word& word : kWords)
     if (word.outcome == cell.outcome) return word.text;

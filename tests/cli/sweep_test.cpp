@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -320,6 +321,21 @@ TEST_CASE("a sweep has all its plans executed and timed on the host") {
     CHECK(refused.err ==
           "tidepool: --validate: '" + count + "' is not a number of plans; expected 1 or more, or all\n");
   }
+}
+
+TEST_CASE("a sweep of lifetimes prints no overhead: they take no time without policy and limit") {
+  const ScratchFolder folder;
+  const std::string trace = folder.file("lifetimes.csv");
+  std::ofstream{trace} << "id,lower,upper,size\na,0,9,4096\nb,1,5,4096\n";
+  const ProgramResult result = run_program({"sweep", trace, "--policy", "none,lru-swap", "--capacity", "0.7x,1x"});
+  CHECK(result.code == 0);
+  CHECK(result.out ==
+        "\nlifetimes.csv on a100-pcie4: peak 8 KiB, 0 ns without limit\n"
+        "overhead in % by capacity (x: times the peak)\n"
+        "policy    pool      0.7x    1x\n"
+        "none      best-fit   OOM    ok\n"
+        "lru-swap  best-fit    ok    ok\n"
+        "OOM: out of memory\n");
 }
 
 }  // namespace tidepool::sweep_test

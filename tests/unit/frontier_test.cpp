@@ -143,6 +143,23 @@ TEST_CASE("nothing is plotted if no run with a limit ended well") {
   CHECK(plot(frontier, {}) == "");
 }
 
+TEST_CASE("a run of a step that takes no time has no overhead in tables and plots") {
+  const std::vector<Point> points{{"none", "best-fit", true, 500_MiB, Outcome::kOutOfMemory, {}},
+                                  {"none", "best-fit", true, 1000_MiB, Outcome::kOk, {}},
+                                  {"lru-swap", "best-fit", true, 500_MiB, Outcome::kOk, {}},
+                                  {"lru-swap", "best-fit", true, 1000_MiB, Outcome::kOk, {}}};
+  Frontier frontier{"small.jsonl", "a100-pcie4", 1000_MiB, 0_ns, {}, {}};
+  arrange(points, frontier);
+  CHECK(table(frontier, 80) ==
+        "small.jsonl on a100-pcie4: peak 1000 MiB, 0 ns without limit\n"
+        "overhead in % by capacity (x: times the peak)\n"
+        "policy    pool      0.5x    1x\n"
+        "none      best-fit   OOM    ok\n"
+        "lru-swap  best-fit    ok    ok\n"
+        "OOM: out of memory\n");
+  CHECK(plot(frontier, {}).empty());
+}
+
 TEST_CASE("overheads that would flatten the rest of the plot are named, not drawn") {
   Frontier frontier{"t", "m", 4_MiB, 1_ms, {}, {}};
   arrange(std::vector<Point>{{"a", "q", true, 1_MiB, Outcome::kOk, 50}, {"a", "q", true, 2_MiB, Outcome::kOk, 0.5}},

@@ -103,7 +103,7 @@ function frontierFigure(frontier, allPools) {
   const shown = labels.length > room ? labels.slice(0, room - 1) : labels;
   shown.forEach(({line, colour, rank, last, group}, i) => {
     const ly = top + 6 + i * 16;
-    const failed = limited.filter(([, j]) => typeof line.cells[j] === 'string').map(([, j]) => line.cells[j]);
+    const failed = limited.map(([, j]) => line.cells[j]).filter(cell => typeof cell === 'string' && cell !== 'ok');
     const text = h('svg:text', {x: W - right + 28, y: ly + 4, class: 'label' + (last ? '' : ' soft')}, line.name.length > 22 ? line.name.slice(0, 21) + '…' : line.name);
     text.append(h('svg:title', {}, `${line.name} on ${line.pool}` + (failed.length ? `; ${failed.length} of ${limited.length} runs ended otherwise: ${[...new Set(failed.map(f => OUTCOMES[f]))].join(', ')}` : '')));
     const entry = h('svg:g', {class: 'entry', style: `--colour:${colour}`}, h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: ly, y2: ly, class: 'curve'}), text);
