@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct RobustnessArguments {
   bool json = false;
 };
 
+/// Makespan over the time without a limit; none if the step takes no time.
+std::optional<double> overhead_ratio(const Scenario& scenario, const ScenarioCost& cost) {
+  if (scenario.unlimited == Nanos{}) return {};
+  return cost.ratio;
+}
+
 void print_json(const RobustnessArguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
                 const std::vector<ScenarioCost>& costs) {
   const std::size_t worst = worst_of(costs);
@@ -35,14 +42,16 @@ void print_json(const RobustnessArguments& arguments, const PlanFile& file, cons
                                 {"by", arguments.by},
                                 {"seed", arguments.seed},
                                 {"predicted_ns", file.predicted.makespan.count()},
-                                {"worst", scenarios[worst].name},
-                                {"worst_overhead_ratio", costs[worst].ratio},
-                                {"scenarios", nlohmann::ordered_json::array()}};
-  for (std::size_t i = 0; i < costs.size(); ++i)
-    object["scenarios"].push_back({{"name", scenarios[i].name},
-                                   {"unlimited_ns", scenarios[i].unlimited.count()},
-                                   {"makespan_ns", costs[i].makespan.count()},
-                                   {"overhead_ratio", costs[i].ratio}});
+                                {"worst", scenarios[worst].name}};
+  if (const auto ratio = overhead_ratio(scenarios[worst], costs[worst])) object["worst_overhead_ratio"] = *ratio;
+  object["scenarios"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    nlohmann::ordered_json& entry =
+        object["scenarios"].emplace_back(nlohmann::ordered_json{{"name", scenarios[i].name},
+                                                                {"unlimited_ns", scenarios[i].unlimited.count()},
+                                                                {"makespan_ns", costs[i].makespan.count()}});
+    if (const auto ratio = overhead_ratio(scenarios[i], costs[i])) entry["overhead_ratio"] = *ratio;
+  }
   fmt::print("{}\n", json_text(object));
 }
 
@@ -53,9 +62,12 @@ void print_table(const RobustnessArguments& arguments, const PlanFile& file, con
              file.spec.capacity == kNoLimit ? "no limit" : to_text(file.spec.capacity), arguments.by * 100);
   fmt::print("  {:<16}{:>14}{:>14}{:>12}\n", "scenario", "no limit", "this plan", "overhead");
   const std::size_t worst = worst_of(costs);
-  for (std::size_t i = 0; i < costs.size(); ++i)
-    fmt::print("  {:<16}{:>14}{:>14}{:>+10.2f} %{}\n", scenarios[i].name, to_text(scenarios[i].unlimited),
-               to_text(costs[i].makespan), (costs[i].ratio - 1) * 100, i == worst ? "  worst" : "");
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const auto ratio = overhead_ratio(scenarios[i], costs[i]);
+    fmt::print("  {:<16}{:>14}{:>14}{:>12}{}\n", scenarios[i].name, to_text(scenarios[i].unlimited),
+               to_text(costs[i].makespan), ratio ? fmt::format("{:+.2f} %", (*ratio - 1) * 100) : "-",
+               i == worst ? "  worst" : "");
+  }
 }
 
 int run_robustness(const RobustnessArguments& arguments) {

@@ -34,7 +34,7 @@ Link at_rate(Link link, std::int64_t rate_ppm);
 /// The cost of a plan in a scenario, where replay() executes its actions in order.
 struct ScenarioCost {
   Nanos makespan;
-  double ratio = 1;  ///< makespan over Scenario::unlimited
+  double ratio = 1;  ///< makespan over Scenario::unlimited, which counts as 1 ns if it is 0
 };
 /// One cost for each scenario. @throws PlanError  if `plan` was not made for this trace and these settings
 std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const Plan& plan);

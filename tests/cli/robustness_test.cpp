@@ -63,6 +63,19 @@ TEST_CASE("with a deviation of 0, every scenario is as planned") {
   for (const Json& scenario : told["scenarios"]) CHECK(scenario["makespan_ns"] == files.run["makespan_ns"]);
 }
 
+TEST_CASE("a step that takes no time has no overhead in robustness") {
+  const ScratchFolder scratch;
+  const std::string trace = scratch.file("lifetimes.csv"), plan = scratch.file("lifetimes.plan");
+  std::ofstream{trace} << "id,lower,upper,size\na,0,9,4096\n";
+  REQUIRE(run_program({"simulate", trace, "--plan-out", plan}).code == 0);
+  CHECK_THAT(run_program({"robustness", plan, "--trace", trace}).out,
+             ContainsSubstring("\n  as planned                0 ns          0 ns           -  worst\n"));
+  const Json told = Json::parse(run_program({"robustness", plan, "--trace", trace, "--json"}).out);
+  CHECK_FALSE(told.contains("worst_overhead_ratio"));
+  CHECK(told["scenarios"].size() == 6);
+  CHECK_FALSE(told["scenarios"][0].contains("overhead_ratio"));
+}
+
 TEST_CASE("bad arguments of robustness are refused with exit code 2 and a message") {
   const ScratchFolder scratch;
   const Files files{scratch};
