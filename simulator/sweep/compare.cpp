@@ -179,7 +179,7 @@ ResultComparison compare(const ResultSelection& a, const Database& database_a, c
   const std::vector<std::size_t> columns = pairing(a, b);
   auto runs_a = selected(a, database_a, columns), runs_b = selected(b, database_b, columns);
   Tally tally;
-  if (runs_a.size() == 1 && runs_b.size() == 1) {
+  if ((a.fixes("run") || b.fixes("run")) && runs_a.size() == 1 && runs_b.size() == 1) {
     tally.add(in(database_a, runs_a.begin()->second), in(database_b, runs_b.begin()->second));
     return tally.take();
   }

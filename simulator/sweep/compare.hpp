@@ -56,7 +56,8 @@ struct ResultComparison {
 
 /// Pairs the runs of two selections and compares their columns of role result. Two runs are a pair if their identity
 /// columns are equal, except the version and the columns that a selection fixes (for a policy or pool, also its
-/// options). If each selection has one run, these are a pair. Takes some hundred bytes of memory a run.
+/// options). If a selection names its run and each has one run, these are a pair. Takes some hundred bytes of memory a
+/// run.
 /// @throws InputError  "r.sqlite:policy=dtr: selects no run",
 ///                     "r.sqlite: runs K and L would both be compared with the same run; expected a choice between
 ///                     them"

@@ -83,6 +83,19 @@ TEST_CASE("compare can compare two policies, or two runs, of one file") {
   CHECK(runs.out.starts_with("1 run in both, 1 of them different\n"));
 }
 
+TEST_CASE("compare pairs the only runs of two files only if their settings are equal, or if it is asked for a run") {
+  const ScratchFolder scratch;
+  const std::string trace = scratch.file("random-1.jsonl"), a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
+  std::ofstream{trace} << to_jsonl(tests::random_trace(1, 60));
+  for (const auto& [database, capacity] : {std::pair{a, "20x"}, std::pair{b, "30x"}})
+    REQUIRE(run_program({"sweep", trace, "--capacity", capacity, "--no-plot", "-o", database}).code == 0);
+  const ProgramResult files = run_program({"compare", a, b});
+  CHECK(files.code == 1);
+  CHECK(files.out.starts_with("0 runs in both, 0 of them different\nonly in " + a +
+                              ": 1, such as none on best-fit, random-1.jsonl, a100-pcie4, 20x, seed 1 ("));
+  CHECK(run_program({"compare", a + ":run=", b}).out == "identical: 1 run\n");
+}
+
 TEST_CASE("compare refuses runs that it cannot pair") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
