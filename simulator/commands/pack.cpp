@@ -89,8 +89,9 @@ Packing pack_job(const PackedJob& job, const PoolInfo& info, const Options& opti
   return pack(instance_of(*job.table, alignment == Bytes{} ? 1_B : alignment), info, options, limits);
 }
 
-void print_json(const Packing& packing, const std::string& pool, Bytes capacity) {
-  nlohmann::ordered_json object{{"buffers", packing.buffers},
+void print_json(const std::string& path, const Packing& packing, const std::string& pool, Bytes capacity) {
+  nlohmann::ordered_json object{{"trace", path},
+                                {"buffers", packing.buffers},
                                 {"load_bytes", packing.load.count()},
                                 {"height_bytes", packing.height.count()},
                                 {"lower_bound_bytes", packing.lower_bound.count()},
@@ -149,7 +150,7 @@ void pack_file(const std::string& path, const PackArguments& arguments, const st
                    info.name == "cnmem" ? segments : std::span<const Bytes>{}, !arguments.layout_out.empty());
       if (!arguments.layout_out.empty()) write_layout(arguments.layout_out, packing, pool);
       if (arguments.json) {
-        print_json(packing, pool, capacity);
+        print_json(path, packing, pool, capacity);
         continue;
       }
       if (std::exchange(first, false))

@@ -27,12 +27,14 @@ std::vector<Json> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("tidepool pack --json says load, height, bound and gap") {
+TEST_CASE("tidepool pack --json says trace, load, height, bound and gap") {
   const ScratchFolder folder;
-  const ProgramResult result = run_program({"pack", write_lifetimes(folder), "--json"});
+  const std::string path = write_lifetimes(folder);
+  const ProgramResult result = run_program({"pack", path, "--json"});
   CHECK(result.code == 0);
   CHECK(result.err.empty());
   const Json json = Json::parse(result.out);
+  CHECK(json.at("trace") == path);
   CHECK(json.at("buffers") == 4);
   CHECK(json.at("load_bytes") == 5'120);
   CHECK(json.at("lower_bound_bytes") == 5'120);
