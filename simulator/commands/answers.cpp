@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "simulator/sweep/frontier.hpp"
@@ -78,8 +77,7 @@ void print_answers(std::span<const Answer> answers, const std::string& objective
       print_json(answers[i], objective, rows[i]);
       continue;
     }
-    const std::string of_row = fmt::format("{} on {}: least memory for {}, peak {}",
-                                           std::filesystem::path{part.trace.name}.filename().string(),
+    const std::string of_row = fmt::format("{} on {}: least memory for {}, peak {}", title_of(part, parts),
                                            text_at(rows[i], "machine"), objective, to_text(part.grid.ideal_peak()));
     if (of_row != title) {
       fmt::print("\n{}\n{:<{}}  {:<{}}  {:>4}  {:>12}  {:>7}  {:>9}  {:>9}  runs\n", of_row, "policy", policy_width,

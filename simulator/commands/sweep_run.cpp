@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "simulator/commands/answers.hpp"
@@ -59,14 +58,16 @@ struct Group {
   std::vector<Point> points;
 };
 
-void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, const RunSpec& spec, const Row& row) {
+/// @param title  the name of the part's trace in tables and plots
+void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, const std::string& title,
+         const RunSpec& spec, const Row& row) {
   const std::string& machine = text_at(row, "machine_hash");
   const auto known = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
                                   [&](const Group& group) { return group.machine_hash == machine; });
   Group& group = known != groups.end() ? *known : groups.emplace_back();
   group.machine_hash = machine;
   Frontier& frontier = group.frontier;
-  frontier.trace = std::filesystem::path{part.trace.name}.filename().string();
+  frontier.trace = title;
   frontier.machine = spec.machine.name;
   frontier.ideal_peak = part.grid.ideal_peak();
   if (const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"))) frontier.baseline = Nanos{*baseline};
@@ -113,6 +114,7 @@ void print_results(std::span<const SweepPart> parts, const Database& database, c
   std::vector<Group> groups;
   for (const SweepPart& part : parts) {
     const std::size_t first = groups.size();
+    const std::string title = title_of(part, parts);
     for (std::size_t i = 0; i < part.grid.size(); ++i) {
       const RunSpec spec = part.grid.at(i);
       const std::string key = run_key(part.trace.trace, spec);
@@ -122,7 +124,7 @@ void print_results(std::span<const SweepPart> parts, const Database& database, c
       if (show.json)
         fmt::print("{}\n", to_json(*row));
       else
-        add(groups, first, part, spec, *row);
+        add(groups, first, part, title, spec, *row);
     }
   }
   const std::size_t width = terminal_width();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -99,8 +98,7 @@ int validate_runs(std::span<const SweepPart> parts, std::optional<int> count, co
   std::vector<double> errors;
   for (const SweepPart& part : parts)
     for (const auto& [machine, specs] : chosen_runs(part, count, database)) {
-      const auto name = std::filesystem::path{part.trace.name}.filename().string();
-      fmt::print("\n{} on {}, executed by {}\n", name, specs.front().machine.name, backend);
+      fmt::print("\n{} on {}, executed by {}\n", title_of(part, parts), specs.front().machine.name, backend);
       fmt::print("{:<28}{:<14}{:>14}{:>14}{:>14}{:>12}  {}\n", "policy", "pool", "capacity", "predicted", "measured",
                  "error", "outcome");
       for (const RunSpec& spec : specs) {

@@ -39,10 +39,20 @@ constexpr std::array kOfFrontier{"trace_hash", "machine_hash", "assume",       "
 constexpr std::size_t kFirstSetting = 2;  // the trace and the machine have names in a frontier
 
 struct Group {
-  std::vector<Value> key;  // of kOfFrontier
+  std::vector<Value> key;      // of kOfFrontier
+  std::filesystem::path path;  // of the trace
   Frontier frontier;
   std::vector<Point> points;
 };
+
+/// The file name of a group's trace; its path if another trace has the same file name.
+std::string frontier_title(const Group& group, const std::vector<Group>& groups) {
+  const std::filesystem::path name = group.path.filename();
+  const bool ambiguous = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+    return other.key[0] != group.key[0] && other.path.filename() == name;
+  });
+  return (ambiguous ? group.path : name).string();
+}
 
 /// Frontier::setting of a group.
 std::string setting_of(const Group& group, const std::vector<Group>& groups) {
@@ -108,9 +118,9 @@ std::vector<Frontier> frontiers_of(std::span<const Row> rows) {
     for (const char* column : kOfFrontier) key.push_back(at(row, column));
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.key == key; });
     if (group == groups.end()) {
-      groups.push_back({std::move(key), {}, {}});
+      groups.push_back({std::move(key), {}, {}, {}});
       group = std::prev(groups.end());
-      group->frontier.trace = std::filesystem::path{text_at(row, "trace")}.filename().string();
+      group->path = text_at(row, "trace");
       group->frontier.machine = text_at(row, "machine");
     }
     if (const auto* peak = std::get_if<std::int64_t>(&at(row, "ideal_peak_bytes")))
@@ -120,6 +130,7 @@ std::vector<Frontier> frontiers_of(std::span<const Row> rows) {
     const auto [pool, policy] = written_names(row);
     group->points.push_back(point_of(row, policy, pool));
   }
+  for (Group& group : groups) group.frontier.trace = frontier_title(group, groups);
   std::vector<Frontier> frontiers;
   for (const Group& group : groups) {
     Frontier& frontier = frontiers.emplace_back(group.frontier);

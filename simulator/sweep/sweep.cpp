@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -256,6 +258,13 @@ void count(const Row& row, SweepProgress& progress) {
 }
 
 }  // namespace
+
+std::string title_of(const SweepPart& part, std::span<const SweepPart> parts) {
+  const auto file_name = [](const SweepPart& one) { return std::filesystem::path{one.trace.name}.filename(); };
+  const auto same = std::count_if(parts.begin(), parts.end(),
+                                  [&](const SweepPart& other) { return file_name(other) == file_name(part); });
+  return same > 1 ? part.trace.name : file_name(part).string();
+}
 
 void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
            const SweepOptions& options, SweepProgress& progress) {

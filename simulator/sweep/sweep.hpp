@@ -22,6 +22,9 @@ struct SweepPart {
   Grid grid;
 };
 
+/// The file name of a part's trace; its path if the trace of another part has the same file name.
+std::string title_of(const SweepPart& part, std::span<const SweepPart> parts);
+
 struct SweepProgress {
   std::size_t runs = 0;       ///< runs of the grids that are in this shard
   std::size_t present = 0;    ///< part of `runs`: in the database before this sweep, or written by another sweep since

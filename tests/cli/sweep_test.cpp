@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "tests/catch.hpp"
@@ -336,6 +337,33 @@ TEST_CASE("a sweep of lifetimes prints no overhead: they take no time without po
         "none      best-fit   OOM    ok\n"
         "lru-swap  best-fit    ok    ok\n"
         "OOM: out of memory\n");
+}
+
+TEST_CASE("results of two traces with the same file name have their paths") {
+  const ScratchFolder folder;
+  std::vector<std::string> traces;
+  for (const char* size : {"4096", "8192"}) {
+    const std::string in = folder.file(size);
+    std::filesystem::create_directory(in);
+    traces.push_back(in + "/step.csv");
+    std::ofstream{traces.back()} << "id,lower,upper,size\na,0,9,8192\nb,10,12," << size << "\n";
+  }
+  const std::string database = folder.file("r.sqlite");
+  const auto titles = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"sweep", traces[0], traces[1], "--pool", "ideal", "-o", database});
+    std::istringstream out{run_program(options).out};
+    std::vector<std::string> found;
+    for (std::string line; std::getline(out, line);)
+      if (line.find(" on a100-pcie4") != std::string::npos) found.push_back(line);
+    return found;
+  };
+  const std::vector<std::string> tables = titles({"--capacity", "1x", "--no-plot"});
+  REQUIRE(tables.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(tables[i] == traces[i] + " on a100-pcie4: peak 8 KiB, 0 ns without limit");
+  const std::vector<std::string> answers = titles({"--find", "outcome=ok"});
+  REQUIRE(answers.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(answers[i] == traces[i] + " on a100-pcie4: least memory for outcome=ok, peak 8 KiB");
 }
 
 }  // namespace tidepool::sweep_test

@@ -127,6 +127,19 @@ TEST_CASE("runs with different overhead limits are in different frontiers") {
   CHECK(frontiers_of(std::span{rows}.first(1)).at(0).setting.empty());
 }
 
+TEST_CASE("frontiers of two traces with the same file name have the paths of the traces") {
+  std::vector<Row> rows;
+  for (const auto& [name, ops] : {std::pair{"/a/step.tide", 3}, std::pair{"/b/step.tide", 4}}) {
+    const NamedTrace trace{name, tests::chain_trace(ops)};
+    for (const Bytes capacity : {1_GiB, 2_GiB}) rows.push_back(make_row(trace, 1_KiB, {.capacity = capacity}, {}, {}));
+  }
+  const std::vector<Frontier> frontiers = frontiers_of(rows);
+  REQUIRE(frontiers.size() == 2);
+  CHECK(frontiers[0].trace == "/a/step.tide");
+  CHECK(frontiers[1].trace == "/b/step.tide");
+  CHECK(frontiers_of(std::span{rows}.first(2)).at(0).trace == "step.tide");
+}
+
 TEST_CASE("a report names the pool of each best run") {
   Frontier frontier{"t", "m", 1_MiB, 1_ms, {}, {}};
   arrange(std::vector<Point>{{"p", "first", true, 1_MiB, Outcome::kOk, 0.5},
