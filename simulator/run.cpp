@@ -9,6 +9,7 @@
 #include "simulator/engine/driver.hpp"
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -16,7 +17,7 @@ namespace {
 
 struct Chain {
   std::vector<std::unique_ptr<Policy>> policies;
-  bool may_swap = false;
+  bool may_swap = false, may_recompute = false;
 };
 
 Chain make_chain(const RunSpec& spec) {
@@ -26,6 +27,7 @@ Chain make_chain(const RunSpec& spec) {
     const Options options{info.name, info.options, one.options, spec.seed};
     if (info.kind == PolicyKind::kNone) continue;
     chain.may_swap |= info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid;
+    chain.may_recompute |= info.kind == PolicyKind::kRemat || info.kind == PolicyKind::kHybrid;
     chain.policies.push_back(info.make(options));
   }
   if (chain.policies.size() > PolicyCalls::kMost)
@@ -51,6 +53,25 @@ Result drive(const Trace& trace, const RunSpec& spec, Nanos baseline, std::vecto
   return result;
 }
 
+/// The kinds of a chain decide which bound its result is compared with.
+/// @throws PlanError  if a policy, as one of a plug-in, acted in a way that the kinds exclude
+void check_kinds(bool may_swap, bool may_recompute, const RunSpec& spec, const Totals& totals) {
+  std::string did, kind;
+  if (!may_swap && totals.swap_out > Bytes{}) {
+    did = fmt::format("copied {} to the host", to_text(totals.swap_out));
+    kind = "swap";
+  } else if (!may_recompute && totals.recompute_count > 0) {
+    did = fmt::format("ran {} again", counted(totals.recompute_count, "op"));
+    kind = "remat";
+  } else {
+    return;
+  }
+  throw PlanError{
+      fmt::format("'{}' {}; expected a policy that is registered with the kind {} or hybrid, since the kind decides "
+                  "which bound holds",
+                  spec.policy.text, did, kind)};
+}
+
 }  // namespace
 
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
@@ -70,6 +91,7 @@ Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_pla
   std::optional<Shortage> unused;
   Result result = drive(step ? step->trace() : trace, spec, baseline_time(trace, spec), std::move(chain.policies),
                         chain.may_swap, keep_plan, {}, tell, unused);
+  check_kinds(chain.may_swap, chain.may_recompute, spec, result.totals);
   if (!step) return result;
   result.plan_time += Nanos{search.count()};
   if (keep_plan) result.realised.order = step->order();

@@ -57,7 +57,8 @@ def register(name: str, kind: str, paper: str = "none"):
     """Registers a class as a policy. If the name is registered again, as in a notebook cell that is run again, the new
     class replaces the old one; results that a sweep stored before remain those of the old class.
 
-    kind: swap, remat or hybrid; decides which lower bound holds for its results.
+    kind: swap, remat or hybrid; decides which lower bound holds for its results. A run in which a swap policy
+    recomputes, or a remat policy copies, ends with the outcome error.
     Raises ValueError if the name belongs to a policy in Python of another kind, and InputError if it belongs to a
     policy in C++ or a chain of policies cannot name it.
     """

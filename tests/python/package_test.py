@@ -213,6 +213,27 @@ class Package(unittest.TestCase):
                 runs()
             self.assertLessEqual(len(asked), 2)  # check() repeats a run
 
+    def registered(self, name, kind, **methods):
+        """Registers a policy for one test: other tests may run all registered policies."""
+        register = tidepool.register(name, kind=kind)
+        register(type("Policy", (tidepool.Policy,), methods))
+        self.addCleanup(register, LeastRecent if kind == "remat" else OutLargest)
+
+    def error_of(self, policy, **run):
+        row, = tidepool.simulate(self.trace, policy=policy, **run).itertuples()
+        self.assertEqual(row.outcome, "error")
+        return row.message
+
+    def test_a_policy_that_acts_against_its_kind_has_no_result_beside_a_bound(self):
+        self.registered("copies", "remat", make_room=OutLargest.make_room)
+        self.assertRegex(self.error_of("copies", capacity="0.7x", machine="gh200-c2c", pool="ideal"),
+                         r"^'copies' copied [0-9.]+ GiB to the host; expected a policy that is registered with the kind "
+                         "swap or hybrid, since the kind decides which bound holds$")
+        self.registered("reruns", "swap", make_room=LeastRecent.make_room)
+        self.assertRegex(self.error_of("reruns", capacity="0.8x", pool="ideal"),
+                         r"^'reruns' ran [0-9,]+ ops? again; expected a policy that is registered with the kind remat "
+                         "or hybrid, since the kind decides which bound holds$")
+
     def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
