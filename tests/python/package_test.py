@@ -234,6 +234,17 @@ class Package(unittest.TestCase):
                          r"^'reruns' ran [0-9,]+ ops? again; expected a policy that is registered with the kind remat "
                          "or hybrid, since the kind decides which bound holds$")
 
+    def test_a_policy_that_fails_does_not_end_a_run_of_tide(self):
+        run = {"policy": "tide(with=swap,effort=50,exact=off)", "capacity": "0.5x", "pool": "ideal", "first": True}
+        before, = tidepool.simulate(self.trace, **run).itertuples()
+
+        def fail(self, view, request):
+            raise ValueError("no rival")
+
+        self.registered("failing", "swap", make_room=fail)
+        after, = tidepool.simulate(self.trace, **run).itertuples()
+        self.assertEqual((after.outcome, after.makespan_ns), ("ok", before.makespan_ns))
+
     def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):

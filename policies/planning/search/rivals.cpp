@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "policies/planning/gaps/trials.hpp"
@@ -62,11 +64,18 @@ std::optional<Rivals::Winner> Rivals::beat(Result& best) {
     const auto make = [info, seed = spec_.seed] {
       return info->make(Options{info->name, info->options, without_exact(*info), seed});
     };
-    std::unique_ptr<Policy> policy = make();
-    const auto* const answering = dynamic_cast<const AnsweringPlanner*>(policy.get());
-    const std::shared_ptr<const AnsweringPlanner::Maker> found = answering != nullptr ? answering->maker() : nullptr;
-    const Result result = judge(trace_, spec, std::move(policy));
+    std::shared_ptr<const AnsweringPlanner::Maker> found;
+    Result result;
     ++judged_;
+    try {
+      std::unique_ptr<Policy> policy = make();
+      if (const auto* const answering = dynamic_cast<const AnsweringPlanner*>(policy.get())) found = answering->maker();
+      result = judge(trace_, spec, std::move(policy));
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception&) {  // a policy of a plug-in, or one in Python, that fails is no rival
+      continue;
+    }
     if (!better(result, best) || (best.outcome == Outcome::kOk && result.totals.makespan == best.totals.makespan))
       continue;
     best = result;
