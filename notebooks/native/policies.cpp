@@ -48,6 +48,17 @@ std::vector<std::uint32_t> versions_where(const View& view, const Wanted& wanted
   return found;
 }
 
+std::string type_name(const py::handle& object) { return py::str(py::type::handle_of(object).attr("__name__")); }
+
+/// "int", "list with str": the type of an answer that is no list of actions, with its first element that is no action.
+std::string kind_of_answer(const py::object& given) {
+  std::string kind = type_name(given);
+  if (py::isinstance<py::list>(given) || py::isinstance<py::tuple>(given))
+    for (const py::handle& each : given)
+      if (!py::isinstance<Action>(each)) return kind + " with " + type_name(each);
+  return kind;
+}
+
 /// A Python object with some of the methods plan, start, make_room and before_run.
 class PythonPolicy final : public Policy {
  public:
@@ -70,7 +81,7 @@ class PythonPolicy final : public Policy {
     if (plans_)
       call([&] {
         const auto kept = std::make_shared<Trace>(trace);  // Python may keep it beyond the run
-        draft = answer(object_.attr("plan")(py::cast(kept), spec.capacity.count()), {});
+        draft = answer("plan", object_.attr("plan")(py::cast(kept), spec.capacity.count()), {});
         for (const Action& action : draft)
           if (action.before.index() >= trace.ops().size())
             throw PlanError{fmt::format("{}: expected an op of the step, as in before=0; the step has {}",
@@ -84,13 +95,15 @@ class PythonPolicy final : public Policy {
   }
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
     if (!makes_room_) return;
-    lend(view,
-         [&](const py::object& lent) { append(out, answer(object_.attr("make_room")(lent, request), view.op())); });
+    lend(view, [&](const py::object& lent) {
+      append(out, answer("make_room", object_.attr("make_room")(lent, request), view.op()));
+    });
   }
   void before_run(const View& view, OpId op, std::vector<Action>& out) override {
     if (!prepares_) return;
-    lend(view,
-         [&](const py::object& lent) { append(out, answer(object_.attr("before_run")(lent, op.value()), view.op())); });
+    lend(view, [&](const py::object& lent) {
+      append(out, answer("before_run", object_.attr("before_run")(lent, op.value()), view.op()));
+    });
   }
 
  private:
@@ -99,9 +112,15 @@ class PythonPolicy final : public Policy {
   }
 
   /// Converts None or a list of actions. An action without an op is done before `now`.
-  static std::vector<Action> answer(const py::object& given, OpId now) {
+  static std::vector<Action> answer(const char* method, const py::object& given, OpId now) {
     if (given.is_none()) return {};
-    auto actions = given.cast<std::vector<Action>>();
+    std::vector<Action> actions;
+    try {
+      actions = given.cast<std::vector<Action>>();
+    } catch (const py::cast_error&) {
+      throw PlanError{fmt::format("{} returned {}; expected a list of actions, as in [tidepool.drop(version)], or None",
+                                  method, kind_of_answer(given))};
+    }
     for (Action& action : actions)
       if (!action.before.valid()) action.before = now;
     return actions;

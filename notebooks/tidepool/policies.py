@@ -47,6 +47,9 @@ _kinds: dict[str, str] = {}
 def _made(name: str) -> Policy:
     """An object of the class that was registered last under a name."""
     policy = _classes[name]()
+    if not any(hasattr(policy, method) for method in ("start", "make_room", "before_run", "plan")):
+        raise TypeError(f"{type(policy).__name__} has none of the methods of a policy; expected make_room, before_run "
+                        "or plan")
     if hasattr(policy, "plan"):
         plan = policy.plan
         policy.plan = lambda native, capacity: plan(Trace("the run's trace", native), capacity)

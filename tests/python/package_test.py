@@ -245,6 +245,20 @@ class Package(unittest.TestCase):
         after, = tidepool.simulate(self.trace, **run).itertuples()
         self.assertEqual((after.outcome, after.makespan_ns), ("ok", before.makespan_ns))
 
+    def test_an_answer_that_is_no_list_of_actions_is_named(self):
+        expected = "; expected a list of actions, as in [tidepool.drop(version)], or None"
+        for number, (method, answer, named) in enumerate((
+                ("make_room", tidepool.drop(3), "Action"), ("make_room", [3, tidepool.drop(3)], "list with int"),
+                ("make_room", [None], "list with NoneType"), ("before_run", "drop", "str"), ("plan", 3, "int"))):
+            name = f"mistaken-{number}"
+            self.registered(name, "remat", **{method: lambda *_, answer=answer: answer})
+            self.assertEqual(self.error_of(name, capacity="0.6x"), f"policy {name}: {method} returned {named}{expected}")
+
+    def test_a_policy_without_any_method_of_a_policy_is_refused(self):
+        self.registered("misspelt", "remat", makeroom=lambda self, view, request: [])
+        self.assertIn("policy misspelt: TypeError: Policy has none of the methods of a policy; expected make_room, "
+                      "before_run or plan", self.error_of("misspelt", capacity="0.6x"))
+
     def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
