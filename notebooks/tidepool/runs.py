@@ -9,9 +9,11 @@ import numbers
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterable
 
 import pandas
@@ -62,11 +64,15 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
     The options are pool, policy, capacity, machine, seed, assume, overhead_limit and iterations. Each is one value or a
     list of values, written as on the command line. A capacity may also be a whole number of bytes. first=True simulates
     only the first step instead of the steady state. `plan_out` is a file for the plan of a single run, for
-    `tidepool validate`.
+    `tidepool validate`. If the run has no plan, since its outcome is not ok, a warning says that the file is not written.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
     rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
-    return pandas.DataFrame([flat(json.loads(row)) for row in rows])
+    rows = pandas.DataFrame([flat(json.loads(row)) for row in rows])
+    if plan_out and rows["outcome"][0] != "ok":
+        warnings.warn(f"{os.fspath(plan_out)}: not written; the run ended with {rows['outcome'][0]}, and only a run with "
+                      "outcome ok has a plan", stacklevel=2)
+    return rows
 
 
 def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
@@ -93,6 +99,8 @@ def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFra
                 sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
             known = [name for name, in connection.execute(
                 "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+            if not known:
+                raise _native.InputError(f"{os.fspath(path)}: has no tables; expected a database that sweep wrote")
             if table not in known:
                 raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
             return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
@@ -105,7 +113,8 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
     output as a table. With json_lines=False, returns the output without --json as a text.
 
     The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
-    Raises InputError with the program's message if it exits with neither 0 nor 1.
+    Raises InputError with the program's message if it exits with neither 0 nor 1, and RuntimeError if it exits with 1
+    and only a message, or is ended by a signal.
     """
     if not json_lines:
         return printed(*arguments)
@@ -113,13 +122,18 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
 
 
 def printed(*arguments: str) -> str:
-    """The output of the program. Raises InputError as program() does."""
+    """The output of the program. Raises as program() does."""
     package = pathlib.Path(_native.__file__).resolve().parent  # in a wheel, or below a build folder
     built = next((path for path in (package / "tidepool", package.parents[1] / "tidepool") if path.is_file()), None)
     path = os.environ.get("TIDEPOOL") or built or shutil.which("tidepool")
     if path is None:
         raise FileNotFoundError("no program tidepool: set $TIDEPOOL, or have it on the PATH")
     ran = subprocess.run([path, *arguments], capture_output=True, text=True)
+    said = ran.stderr.strip().removeprefix("tidepool: ")
+    if ran.returncode < 0:
+        raise RuntimeError(f"tidepool {arguments[0]} was ended by {signal.Signals(-ran.returncode).name}")
     if ran.returncode not in (0, 1):
-        raise _native.InputError(ran.stderr.strip().removeprefix("tidepool: "))
+        raise _native.InputError(said)
+    if ran.returncode == 1 and not ran.stdout and said:  # there is no answer, as when a disk is full
+        raise RuntimeError(said)
     return ran.stdout

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "traces" / "samples" / "vgg16.tide"
@@ -224,6 +225,20 @@ class Package(unittest.TestCase):
         self.assertEqual(row.outcome, "error")
         return row.message
 
+    def test_an_answer_that_is_no_list_of_actions_is_named(self):
+        expected = "; expected a list of actions, as in [tidepool.drop(version)], or None"
+        for number, (method, answer, named) in enumerate((
+                ("make_room", tidepool.drop(3), "Action"), ("make_room", [3, tidepool.drop(3)], "list with int"),
+                ("make_room", [None], "list with NoneType"), ("before_run", "drop", "str"), ("plan", 3, "int"))):
+            name = f"mistaken-{number}"
+            self.registered(name, "remat", **{method: lambda *_, answer=answer: answer})
+            self.assertEqual(self.error_of(name, capacity="0.6x"), f"policy {name}: {method} returned {named}{expected}")
+
+    def test_a_policy_without_any_method_of_a_policy_is_refused(self):
+        self.registered("misspelt", "remat", makeroom=lambda self, view, request: [])
+        self.assertIn("policy misspelt: TypeError: Policy has none of the methods of a policy; expected make_room, "
+                      "before_run or plan", self.error_of("misspelt", capacity="0.6x"))
+
     def test_a_policy_that_acts_against_its_kind_has_no_result_beside_a_bound(self):
         self.registered("copies", "remat", make_room=OutLargest.make_room)
         self.assertRegex(self.error_of("copies", capacity="0.7x", machine="gh200-c2c", pool="ideal"),
@@ -245,19 +260,24 @@ class Package(unittest.TestCase):
         after, = tidepool.simulate(self.trace, **run).itertuples()
         self.assertEqual((after.outcome, after.makespan_ns), ("ok", before.makespan_ns))
 
-    def test_an_answer_that_is_no_list_of_actions_is_named(self):
-        expected = "; expected a list of actions, as in [tidepool.drop(version)], or None"
-        for number, (method, answer, named) in enumerate((
-                ("make_room", tidepool.drop(3), "Action"), ("make_room", [3, tidepool.drop(3)], "list with int"),
-                ("make_room", [None], "list with NoneType"), ("before_run", "drop", "str"), ("plan", 3, "int"))):
-            name = f"mistaken-{number}"
-            self.registered(name, "remat", **{method: lambda *_, answer=answer: answer})
-            self.assertEqual(self.error_of(name, capacity="0.6x"), f"policy {name}: {method} returned {named}{expected}")
+    def test_a_plan_that_is_not_written_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder) / "run.plan"
+            plan.write_text("the plan of an earlier run")
+            with self.assertWarnsRegex(UserWarning, f"^{plan}: not written; the run ended with infeasible, and only a "
+                                                    "run with outcome ok has a plan$"):
+                tidepool.simulate(self.trace, plan, policy="lru-swap", capacity="0.1x", first=True)
 
-    def test_a_policy_without_any_method_of_a_policy_is_refused(self):
-        self.registered("misspelt", "remat", makeroom=lambda self, view, request: [])
-        self.assertIn("policy misspelt: TypeError: Policy has none of the methods of a policy; expected make_room, "
-                      "before_run or plan", self.error_of("misspelt", capacity="0.6x"))
+    def test_a_command_that_ends_with_a_message_alone_raises_it(self):
+        with self.assertRaisesRegex(RuntimeError, "^/dev/full: cannot be written: No space left on device$"):
+            tidepool.report(self.trace, "/dev/full", policy="none", capacity="1x")
+        with tempfile.TemporaryDirectory() as folder:
+            killed = pathlib.Path(folder) / "tidepool"
+            killed.write_text("#!/bin/sh\nkill -KILL $$\n")
+            killed.chmod(0o755)
+            with unittest.mock.patch.dict(os.environ, TIDEPOOL=str(killed)), \
+                    self.assertRaisesRegex(RuntimeError, "^tidepool info was ended by SIGKILL$"):
+                tidepool.program("info", str(SAMPLE))
 
     def test_check_names_the_run_and_the_action_that_break_the_contract(self):
         @tidepool.register("forgetful", kind="remat")
@@ -375,6 +395,9 @@ class Package(unittest.TestCase):
         for path in ("/nowhere/r.sqlite", str(SAMPLE)):
             with self.assertRaisesRegex(tidepool.InputError, f"{path}: .*; expected a database that sweep wrote"):
                 tidepool.read_results(path)
+        with tempfile.NamedTemporaryFile(suffix=".sqlite") as empty:
+            with self.assertRaisesRegex(tidepool.InputError, "has no tables; expected a database that sweep wrote"):
+                tidepool.read_results(empty.name)
         with self.assertRaisesRegex(tidepool.InputError, "--capacity: 'True' is not a size"):
             tidepool.simulate(self.trace, capacity=True)
         with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
