@@ -172,6 +172,8 @@ std::vector<std::string> remarks(const FitArguments& arguments, const FittedJob&
   else if (!job.failure.empty())
     lines.push_back(fmt::format("the job failed: {}{}", job.failure, until));
   if (!job.hint.empty()) lines.push_back(job.hint);
+  const auto& meta = job.trace.data().meta;
+  if (const auto lacks = meta.find("lacks"); lacks != meta.end()) lines.push_back("it lacks " + lacks->second);
   lines.insert(lines.end(), fit.notes.begin(), fit.notes.end());
   for (const std::string& line : missing_names(job.trace)) lines.push_back(line);
   return lines;

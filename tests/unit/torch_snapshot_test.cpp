@@ -1,11 +1,13 @@
 #include "traces/import/torch_snapshot.hpp"
 
 #include <string>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/pickle_writer.hpp"
 #include "traces/import/user_code.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool::torch_snapshot_test {
 
@@ -231,7 +233,11 @@ TEST_CASE("one of several devices of a snapshot can be read alone") {
 TEST_CASE("segments alone are a snapshot without events") {
   const std::string bytes =
       Pickled::list({segment(Pickled::list({block(4096, 512, 100, "active_allocated")}))}).pickle();
-  CHECK(read_torch_snapshot(Input{"s.pickle", bytes}).buffers().size() == 1);
+  const Trace trace = read_torch_snapshot(Input{"s.pickle", bytes});
+  CHECK(trace.buffers().size() == 1);
+  CHECK(warnings(trace) ==
+        std::vector<std::string>{"lacks events: it has only what was allocated when the snapshot was taken; call "
+                                 "torch.cuda.memory._record_memory_history() before the step"});
 }
 
 TEST_CASE("a malformed record of a snapshot is refused, and the message names it") {

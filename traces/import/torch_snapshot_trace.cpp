@@ -158,6 +158,11 @@ Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection
   std::vector<DeviceLifetimes> devices;
   for (std::size_t i = 0; i < count; ++i)
     if (!only || *only == i) devices.emplace_back(snapshot, i, selection.try_failed);
+  const auto has_events = [](const DeviceLifetimes& device) { return device.next() != nullptr; };
+  if (!devices.empty() && std::none_of(devices.begin(), devices.end(), has_events))
+    builder.meta()["lacks"] =
+        "events: it has only what was allocated when the snapshot was taken; call "
+        "torch.cuda.memory._record_memory_history() before the step";
   for (DeviceLifetimes& device : devices) device.begin(builder);
   while (DeviceLifetimes* device = oldest(devices)) device->step(builder);
   builder.losses().dropped_records += snapshot.unknown_actions;
