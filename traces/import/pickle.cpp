@@ -45,6 +45,8 @@ class PickleMachine {
     at_ = 2;
     while (step()) {
     }
+    if (at_ != bytes_.size() && bytes_.find_first_not_of('\0', at_) != std::string_view::npos)
+      refuse("the pickle ends, and {} more bytes follow; expected one pickle in a file", bytes_.size() - at_);
   }
 
  private:
