@@ -81,6 +81,13 @@ TEST_CASE("the message about a device that a Kineto file does not have names its
   CHECK(complaint(read, R"({"traceEvents": [)" + events + "]}") == "t.log: no device 2; the file has 0, 3");
 }
 
+TEST_CASE("a file of two profiles is refused, since only the first one would be read") {
+  const std::string profile = R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 1)") + "]}";
+  CHECK(said(profile + "\n").empty());
+  CHECK(said(profile + "\n" + profile) == "t.log:byte " + std::to_string(profile.size() + 1) +
+                                              ": '{' behind the end of the object; expected one object in a file");
+}
+
 TEST_CASE("import says which commands a trace without uses serves") {
   const Trace trace = read_kineto(Input{"t.json", R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 1)") + "," +
                                                       memory(R"("Device Type": 1, "Bytes": 5)") + "]}"});

@@ -82,7 +82,13 @@ bool JsonWalk::next_member() {
     take('{');
   else if (peek() != '}')
     take(',');
-  if (peek() == '}') return false;
+  if (peek() == '}') {
+    const std::size_t more = text_.find_first_not_of(" \n\r\t", at_ + 1);
+    if (more != std::string_view::npos)
+      refuse("{}:byte {}: '{}' behind the end of the object; expected one object in a file", file_, more,
+             excerpt(text_.substr(more, 1)));
+    return false;
+  }
   const std::size_t first = at_;
   take('"');
   --at_;

@@ -21,6 +21,7 @@ class JsonWalk {
   /// next_element() until one returns false. @return  whether there is such a member
   /// @throws InputError  "t.json:byte 812: the JSON ends early; expected a complete file",
   ///                     "t.json:byte 0: '['; expected '{'"
+  ///                     "t.json:byte 812: '{' behind the end of the object; expected one object in a file"
   bool next_member();
   /// The member's name as it is written, with escapes.
   std::string_view key() const { return key_; }
