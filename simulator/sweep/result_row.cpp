@@ -13,6 +13,7 @@
 #include "simulator/run.hpp"
 #include "simulator/sweep/or_error.hpp"
 #include "simulator/sweep/version.hpp"
+#include "traces/input.hpp"
 
 namespace tidepool {
 namespace {
@@ -140,13 +141,33 @@ std::string content_key(std::string_view text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+namespace {
+
+/// A line with the key of the content for each file that an option of the pool or a policy names, as layout(file=...).
+/// @throws InputError  if a file cannot be read
+std::string keys_of_files(const RunSpec& spec) {
+  std::string keys;
+  const auto add = [&](const std::vector<OptionInfo>& declared, const Spec& part) {
+    for (const OptionInfo& option : declared) {
+      const auto given = part.options.find(option.name);
+      if (option.unit == "file" && given != part.options.end() && !given->second.empty())
+        keys += "\n" + content_key(read_input(given->second).bytes());
+    }
+  };
+  add(find_pool(spec.pool.name).options, spec.pool);
+  for (const Spec& policy : spec.policy.policies) add(find_policy(policy.name).options, policy);
+  return keys;
+}
+
+}  // namespace
+
 std::string run_key(const Trace& trace, const RunSpec& spec) {
   const SpecNames names = names_of(spec);
   const std::string text =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy,
                   names.options, machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
                   spec.overhead_limit.value_or(0), spec.iterations, spec.steady, spec.count_search, build_version());
-  return content_key(text);
+  return content_key(text + keys_of_files(spec));
 }
 
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,

@@ -366,4 +366,27 @@ TEST_CASE("results of two traces with the same file name have their paths") {
     CHECK(answers[i] == traces[i] + " on a100-pcie4: least memory for outcome=ok, peak 8 KiB");
 }
 
+TEST_CASE("a sweep does a run again if the file that an option of its pool names has changed") {
+  const ScratchFolder folder;
+  const std::string trace = folder.file("step.csv"), other = folder.file("other.csv");
+  const std::string layout = folder.file("step.layout"), database = folder.file("r.sqlite");
+  std::ofstream{trace} << "id,lower,upper,size\na,0,9,4096\nb,1,5,4096\n";
+  std::ofstream{other} << "id,lower,upper,size\na,0,9,65536\nb,1,5,4096\n";
+  const auto plan = [&](const std::string& step) {
+    REQUIRE(run_program({"pack", step, "--pool", "tide-pool", "--layout-out", layout}).code == 0);
+  };
+  const auto summary = [&] {
+    return run_program({"sweep", trace, "--pool", "layout(file=" + layout + ")", "--no-plot", "-o", database}).err;
+  };
+  plan(trace);
+  CHECK(summary().starts_with("1 run in "));
+  CHECK(summary().find("; 1 were there already; ") != std::string::npos);
+  plan(other);
+  const std::string changed = summary();
+  CHECK(changed.starts_with("1 run in "));
+  CHECK(changed.find("were there already") == std::string::npos);
+  plan(trace);
+  CHECK(summary().find("; 1 were there already; ") != std::string::npos);
+}
+
 }  // namespace tidepool::sweep_test
