@@ -129,7 +129,8 @@ TEST_CASE("runs with different overhead limits are in different frontiers") {
 
 TEST_CASE("frontiers of two traces with the same file name have the paths of the traces") {
   std::vector<Row> rows;
-  for (const auto& [name, ops] : {std::pair{"/a/step.tide", 3}, std::pair{"/b/step.tide", 4}}) {
+  for (const auto& [name, ops] :
+       {std::pair{"/a/step.tide", std::size_t{3}}, std::pair{"/b/step.tide", std::size_t{4}}}) {
     const NamedTrace trace{name, tests::chain_trace(ops)};
     for (const Bytes capacity : {1_GiB, 2_GiB}) rows.push_back(make_row(trace, 1_KiB, {.capacity = capacity}, {}, {}));
   }
