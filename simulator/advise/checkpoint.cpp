@@ -17,7 +17,7 @@ class Follower {
 
   std::optional<CheckpointedCall> run() {
     find_buffers();
-    if (writes_to_input_) return {};
+    if (differs_) return {};
     find_backward();
     if (result_.again == StepUses::kNowhere) return {};
     for (const BufferId buffer : made_) find_ends(buffer);
@@ -54,17 +54,34 @@ class Follower {
       if (operators_.contains(operator_of(trace_.text(trace_.op(op).name)))) result_.kept.push_back(i);
       for (const Use& use : trace_.uses(op)) {
         const BufferId buffer = buffer_of(trace_, use);
-        if (!counts(trace_.uses(op), use) || made_in_call(buffer) || seen[buffer.index()] ||
-            stays(trace_.buffer(buffer).kind))
-          continue;
-        seen[buffer.index()] = true;
-        result_.inputs.push_back(buffer);
-        // Only a use that the framework reports proves a write; an address among a kernel's parameters does not.
-        for (const At& at : uses_.of(buffer).uses)
-          writes_to_input_ =
-              writes_to_input_ || (at.writes && at.position >= call().first && at.position < call().pass.forward_end);
+        if (!counts(trace_.uses(op), use) || made_in_call(buffer)) continue;
+        if (stays(trace_.buffer(buffer).kind)) {
+          // Running statistics change too, but no op makes anything else of them.
+          differs_ = differs_ || (use.in.valid() && makes_activation(op) && is_written(buffer));
+        } else if (!seen[buffer.index()]) {
+          seen[buffer.index()] = true;
+          result_.inputs.push_back(buffer);
+          differs_ = differs_ || is_written(buffer);
+        }
       }
     }
+  }
+
+  /// Whether the forward pass writes the buffer during the call or after it. Only a use that the framework reports proves a
+  /// write; an address among a kernel's parameters does not.
+  bool is_written(BufferId buffer) const {
+    const std::vector<At>& uses = uses_.of(buffer).uses;
+    return std::any_of(uses.begin(), uses.end(), [&](const At& at) {
+      return at.writes && at.position >= call().first && at.position < call().pass.forward_end;
+    });
+  }
+
+  /// Whether the op writes a buffer that does not outlive the iteration.
+  bool makes_activation(OpId op) const {
+    const auto uses = trace_.uses(op);
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return counts(uses, use) && use.out.valid() && !stays(trace_.buffer(buffer_of(trace_, use)).kind);
+    });
   }
 
   /// Finds the first backward op that needs buffers which the call saved, and the last op of the module itself that
@@ -173,7 +190,8 @@ class Follower {
   const KeptOperators& operators_;
   CheckpointedCall result_;
   std::vector<BufferId> made_;
-  bool writes_to_input_ = false, drops_ = false;
+  bool differs_ = false;  // a second run would compute something else
+  bool drops_ = false;
 };
 
 }  // namespace

@@ -47,8 +47,9 @@ using KeptOperators = std::set<std::string, std::less<>>;
 /// The name of an operator up to its first dot, without its overload: "aten::mm" of "aten::mm.out".
 std::string_view operator_of(std::string_view op);
 
-/// @return  none if a checkpoint would free nothing, or if the forward pass writes the call's inputs during the call or
-///          after it, so that a second run would differ
+/// @return  none if a checkpoint would free nothing, or if the forward pass writes the call's inputs, or parameters or
+///          buffers of the model that the call computes with, during the call or after it, so that a second run would
+///          differ
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
                                                   const KeptOperators& kept = {});
 

@@ -102,6 +102,32 @@ TEST_CASE("checkpointing refuses a module whose input is overwritten in forward,
   }
 }
 
+TEST_CASE("checkpointing refuses a module that computes with a buffer of the model and changes it") {
+  for (const auto& [computes, changes] : {std::pair{true, true}, {true, false}, {false, true}}) {
+    TraceBuilder build;
+    const auto op = [&](const char* name, Phase phase) {
+      return Op{.name = build.text(name), .module = build.text("block"), .phase = phase};
+    };
+    const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
+    const BufferId vector =
+        build.existing({.size = 10_B, .name = build.text("block.v"), .kind = BufferKind::kParameter});
+    const BufferId h = build.alloc({.size = 10_B, .kind = BufferKind::kActivation});
+    build.run(op("mv", Phase::kForward),
+              {{computes ? vector : x, Access::kRead, Evidence::kSchema}, {h, Access::kWrite, Evidence::kSchema}});
+    const BufferId y = build.alloc({.size = 10_B, .kind = BufferKind::kActivation});
+    build.run(op("mm", Phase::kForward),
+              {{h, Access::kRead, Evidence::kSchema}, {y, Access::kWrite, Evidence::kSchema}});
+    if (changes)  // a power iteration, or running statistics
+      build.run(op("lerp_", Phase::kForward),
+                {{h, Access::kRead, Evidence::kSchema}, {vector, Access::kReadWrite, Evidence::kSchema}});
+    build.run(Op{.name = build.text("loss"), .phase = Phase::kForward}, {{y, Access::kRead, Evidence::kSchema}});
+    build.run(op("mm_backward", Phase::kBackward), {{h, Access::kRead, Evidence::kSchema}});
+    build.free(h);
+    build.free(y);
+    CHECK(calls_of(build.finish(), {"block"}).empty() == (computes && changes));
+  }
+}
+
 TEST_CASE("the code of checkpointed modules is a Python file with apply(model)") {
   CHECK(checkpoint_code({"h.0", R"(h."a\b")"}, {}) == R"(import functools
 
