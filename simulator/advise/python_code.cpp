@@ -21,21 +21,24 @@ std::string list_of_modules(const std::vector<std::string>& modules, const std::
   return list_of(with_models(modules, models), "MODULES = [", "]");
 }
 
+enum class Second { kNone, kRun };  ///< whether modules run a second time, in backward
+
 /// The function apply(model), which replaces the forward of each module. If the job has several models, it is
 /// apply(*models).
-std::string apply_with(const std::string& forward, const std::vector<std::string>& models) {
-  const bool one = models.empty();
+std::string apply_with(const std::string& forward, Second second, const std::vector<std::string>& models) {
+  const bool one = models.empty(), again = second == Second::kRun;
+  const std::string given = one ? "model" : "*models";
   return fmt::format(R"(
 
 def apply({}):
-    for name in MODULES:
+{}    for name in MODULES:
         module = {}
         if getattr(module.forward, "__func__", None) is Module.forward:
             raise TypeError(f"{{name}}: a {{type(module).__name__}}, which is never called; expected a module with a forward")
         module.forward = {}
 )",
-                     one ? "model" : "*models", one ? "model.get_submodule(name)" : "module_of(models, name)",
-                     forward) +
+                     given, again ? fmt::format("    without_caches({})\n", given) : "",
+                     one ? "model.get_submodule(name)" : "module_of(models, name)", forward) +
          (one ? "" : R"(
 
 def module_of(models, name):
@@ -49,6 +52,13 @@ def module_of(models, name):
     if owner not in named:
         raise ValueError(f"{name}: apply() was given {', '.join(named) or 'no model'}; expected {owner} too")
     return named[owner].get_submodule(path)
+)") + (!again ? "" : R"(
+
+def without_caches(*models):
+    """Models of transformers stop keeping keys and values: a layer that runs again would add its own once more."""
+    for part in (part for model in models for part in model.modules()):
+        if getattr(getattr(part, "config", None), "use_cache", False):
+            part.config.use_cache = False
 )");
 }
 
@@ -61,7 +71,7 @@ from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
 )" + list_of_modules(modules, models) +
-         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)", models);
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)", Second::kRun, models);
 }
 
 std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators,
@@ -73,7 +83,8 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 
 )" + list_of_modules(modules, models) +
          list_of(operators, "KEPT = {", "}") +
-         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False, context_fn=CONTEXTS)", models) +
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False, context_fn=CONTEXTS)",
+                    Second::kRun, models) +
          R"(
 
 def policy(context, operator, *args, **kwargs):
@@ -135,7 +146,7 @@ from torch.nn import Module
 
 )" + list_of_modules(modules, models) +
          fmt::format("LEAST = {}  # bytes: smaller tensors stay on the device\n", least.count()) +
-         apply_with("functools.partial(offloaded, module, module.forward)", models) + R"(
+         apply_with("functools.partial(offloaded, module, module.forward)", Second::kNone, models) + R"(
 
 def offloaded(module, forward, *args, **kwargs):
     stay = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers())}

@@ -141,11 +141,19 @@ MODULES = [
 
 
 def apply(model):
+    without_caches(model)
     for name in MODULES:
         module = model.get_submodule(name)
         if getattr(module.forward, "__func__", None) is Module.forward:
             raise TypeError(f"{name}: a {type(module).__name__}, which is never called; expected a module with a forward")
         module.forward = functools.partial(checkpoint, module.forward, use_reentrant=False)
+
+
+def without_caches(*models):
+    """Models of transformers stop keeping keys and values: a layer that runs again would add its own once more."""
+    for part in (part for model in models for part in model.modules()):
+        if getattr(getattr(part, "config", None), "use_cache", False):
+            part.config.use_cache = False
 )");
 }
 

@@ -46,6 +46,7 @@ MODULES = [
 
 
 def apply(*models):
+    without_caches(*models)
     for name in MODULES:
         module = module_of(models, name)
         if getattr(module.forward, "__func__", None) is Module.forward:
@@ -64,6 +65,13 @@ def module_of(models, name):
     if owner not in named:
         raise ValueError(f"{name}: apply() was given {', '.join(named) or 'no model'}; expected {owner} too")
     return named[owner].get_submodule(path)
+
+
+def without_caches(*models):
+    """Models of transformers stop keeping keys and values: a layer that runs again would add its own once more."""
+    for part in (part for model in models for part in model.modules()):
+        if getattr(getattr(part, "config", None), "use_cache", False):
+            part.config.use_cache = False
 )");
   CHECK_THAT(selective_code({"main.0"}, {"aten::mm"}, models), ContainsSubstring("module = module_of(models, name)"));
   CHECK_THAT(offload_code({"main.0"}, 1_B, models), ContainsSubstring("module = module_of(models, name)"));
