@@ -110,33 +110,38 @@ void Labels::pack(const State& state) {
   packed_.push_back(base.count());
 }
 
+/// The head of the list of labels with the key of the packed state. Keys with one hash have lists at successive hashes.
+Labels::Number& Labels::head_of_packed() {
+  const std::span<const std::int64_t> key{packed_.data(), key_words_};
+  for (std::uint64_t hash = hash_of(key);; ++hash) {
+    Number& head = heads_.try_emplace(hash, kNone).first->second;
+    if (head == kNone) return head;
+    const Label& label = labels_[head];
+    if (label.key == key_words_ && std::equal(key.begin(), key.end(), words_.data() + label.first)) return head;
+  }
+}
+
 std::optional<Labels::Number> Labels::add(const State& state) {
   pack(state);
-  const auto same_key = [&](const Label& label) {
-    return std::equal(packed_.begin(), packed_.begin() + static_cast<std::ptrdiff_t>(key_words_),
-                      words_.begin() + static_cast<std::ptrdiff_t>(label.first));
-  };
   const std::size_t times = packed_.size() - key_words_ - piece_words_;
-  const std::span<const std::int64_t> pieces{packed_.data() + key_words_ + times, piece_words_};
-  Number& head = heads_.try_emplace(hash_of({packed_.data(), key_words_}), kNone).first->second;
+  const std::int64_t* const here = packed_.data() + key_words_;
+  const std::span<const std::int64_t> pieces{here + times, piece_words_};
+  Number& head = head_of_packed();
   for (Number* link = &head; *link != kNone;) {
     Label& label = labels_[*link];
+    const std::int64_t* const there = words_.data() + label.first + key_words_;
     bool here_later = false, there_later = false;
-    if (same_key(label)) {
-      const std::int64_t* there = words_.data() + label.first + key_words_;
-      const std::int64_t* here = packed_.data() + key_words_;
-      for (std::size_t i = 0; i < times; ++i) {
-        here_later |= here[i] > there[i];
-        there_later |= here[i] < there[i];
-      }
-      here_later |= !never_later(pieces, pieces_of(label));
-      there_later |= !never_later(pieces_of(label), pieces);
-      if (!there_later) return std::nullopt;
-      if (!here_later) {
-        label.beaten = true;
-        *link = label.next;
-        continue;
-      }
+    for (std::size_t i = 0; i < times && !(here_later && there_later); ++i) {
+      here_later |= here[i] > there[i];
+      there_later |= here[i] < there[i];
+    }
+    here_later = here_later || !never_later(pieces, pieces_of(label));
+    there_later = there_later || !never_later(pieces_of(label), pieces);
+    if (!there_later) return std::nullopt;
+    if (!here_later) {
+      label.beaten = true;
+      *link = label.next;
+      continue;
     }
     link = &label.next;
   }

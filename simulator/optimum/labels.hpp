@@ -41,7 +41,7 @@ class Labels {
     std::uint64_t first = 0;           ///< index in words_
     std::uint32_t key = 0, times = 0;  ///< numbers of words
     std::uint32_t pieces = 0;          ///< likewise, of free bytes
-    Number next = kNone;               ///< next label with the same hash
+    Number next = kNone;               ///< next label with the same key
     bool beaten = false;
   };
   static constexpr Number kNone = ~Number{0};
@@ -51,6 +51,7 @@ class Labels {
     return {words_.data() + label.first + label.key + label.times, label.pieces};
   }
   void pack_key(const State& state);
+  Number& head_of_packed();
   void unpack_link(State& state, const std::int64_t* word) const;
   template <class Visit>
   static void for_each_time(const TinyStep& step, State& state, Visit visit);
@@ -61,7 +62,7 @@ class Labels {
   std::vector<std::int64_t> packed_;
   std::size_t key_words_ = 0, piece_words_ = 0;
   std::vector<Label> labels_;
-  std::unordered_map<std::uint64_t, Number> heads_;  ///< by hash of the key
+  std::unordered_map<std::uint64_t, Number> heads_;  ///< of lists, by hash of their key
 };
 
 }  // namespace tidepool::optimum
