@@ -179,7 +179,8 @@ const RegisterCommand kOptimum{
                       "with --addresses: sizes and addresses are multiples of it (default 1B; devices need 256B)");
        app.add_flag("--steady", arguments->steady,
                     "the least mean time of an iteration when the step is repeated for ever");
-       app.add_option("--states", arguments->states, "the search gives up after so many partial plans")
+       app.add_option("--states", arguments->states,
+                      "the search gives up after so many partial plans, or after 200 comparisons for each")
            .capture_default_str();
        app.add_option("--plan-out", arguments->plan_out, "write the plan, for validate and export").type_name("FILE");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");

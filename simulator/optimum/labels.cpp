@@ -128,6 +128,7 @@ std::optional<Labels::Number> Labels::add(const State& state) {
   const std::span<const std::int64_t> pieces{here + times, piece_words_};
   Number& head = head_of_packed();
   for (Number* link = &head; *link != kNone;) {
+    ++comparisons_;
     Label& label = labels_[*link];
     const std::int64_t* const there = words_.data() + label.first + key_words_;
     bool here_later = false, there_later = false;
@@ -137,7 +138,12 @@ std::optional<Labels::Number> Labels::add(const State& state) {
     }
     here_later = here_later || !never_later(pieces, pieces_of(label));
     there_later = there_later || !never_later(pieces_of(label), pieces);
-    if (!there_later) return std::nullopt;
+    if (!there_later) {  // the next states are often later than this label, too
+      const Number found = *link;
+      *link = label.next;
+      label.next = std::exchange(head, found);
+      return std::nullopt;
+    }
     if (!here_later) {
       label.beaten = true;
       *link = label.next;

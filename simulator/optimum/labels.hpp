@@ -21,6 +21,8 @@ class Labels {
  public:
   using Number = std::uint32_t;
 
+  static constexpr std::int64_t kMostComparisons = 200;  ///< with other states, for each of the most states
+
   explicit Labels(const TinyStep& step) : step_{step} {}
 
   /// Adds a state, and removes those that it dominates.
@@ -35,6 +37,11 @@ class Labels {
   /// Whether a state that dominates this one has been added later.
   bool beaten(Number number) const { return labels_[number].beaten; }
   std::size_t size() const { return labels_.size(); }
+  /// Whether more than `most_states` states have been added, or, in a step where few are alike, the work for each grew
+  /// beyond kMostComparisons.
+  bool exceed(std::int64_t most_states) const {
+    return static_cast<std::int64_t>(size()) > most_states || comparisons_ / kMostComparisons > most_states;
+  }
 
  private:
   struct Label {
@@ -63,6 +70,7 @@ class Labels {
   std::size_t key_words_ = 0, piece_words_ = 0;
   std::vector<Label> labels_;
   std::unordered_map<std::uint64_t, Number> heads_;  ///< of lists, by hash of their key
+  std::int64_t comparisons_ = 0;
 };
 
 }  // namespace tidepool::optimum

@@ -46,7 +46,7 @@ class Search {
         found.plan = plan_of(step_, moves_);
         break;
       }
-      if (static_cast<std::int64_t>(labels_.size()) > most_states_) break;
+      if (labels_.exceed(most_states_)) break;
       const Purpose so_far = came_[next.label].purpose;
       for (const Move& move : choices_.of(state, so_far.fresh)) {
         State after = state;

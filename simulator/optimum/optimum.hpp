@@ -21,8 +21,10 @@ struct OptimumQuery {
   bool remat = false;  ///< plans may run ops again
   /// Places are ranges of the addresses [0, capacity) that do not move; otherwise bytes are counted, as on pool ideal.
   bool addresses = false;
-  std::int64_t most_states = 1'000'000;  ///< the search gives up beyond this number; about 300 bytes of memory each
-  Bytes granule{1};                      ///< sizes of places are multiples of it
+  /// The search gives up beyond this number of partial plans, or if it has compared 200 times as many. About 300
+  /// bytes of memory each.
+  std::int64_t most_states = 1'000'000;
+  Bytes granule{1};  ///< sizes of places are multiples of it
 };
 
 struct Optimum {

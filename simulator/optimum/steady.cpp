@@ -132,7 +132,7 @@ class IterationSearch {
       open_.pop();
       if (labels_.beaten(next.label)) continue;
       if (came_[next.label].begins && is_end(next.label)) return End::kFound;
-      if (states() > most_states_) return End::kGaveUp;
+      if (labels_.exceed(most_states_)) return End::kGaveUp;
       const State state = labels_.state(next.label);
       const Purpose so_far = came_[next.label].purpose;
       for (const Move& move : choices_.of(state, so_far.fresh)) {

@@ -220,4 +220,19 @@ TEST_CASE("the optimum of several streams is not known if the device takes other
   CHECK(find_optimum({trace, kMachine, 32_B}).exact);
 }
 
+TEST_CASE("the search gives up early in a step whose partial plans are unlike each other") {
+  // The time for a new partial plan grows with the number of those that it neither dominates nor is dominated by.
+  const tests::TinyRecipe recipe = tests::tiny_recipe_of_streams(39'239, 7);
+  const Trace trace = recipe.trace();
+  const Optimum found = find_optimum({.trace = trace,
+                                      .machine = recipe.machine,
+                                      .capacity = recipe.capacity(),
+                                      .swap = true,
+                                      .remat = true,
+                                      .most_states = 100'000});
+  CHECK_FALSE(found.exact);
+  CHECK(found.states < 100'000);
+  CHECK(found.makespan >= baseline_time(trace, recipe.machine.launch));
+}
+
 }  // namespace tidepool::optimum_test
