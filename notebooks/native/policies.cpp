@@ -117,7 +117,7 @@ class PythonPolicy final : public Policy {
     std::vector<Action> actions;
     try {
       actions = given.cast<std::vector<Action>>();
-    } catch (const py::cast_error&) {
+    } catch (const py::builtin_exception&) {  // cast_error, or reference_cast_error for None in a list
       throw PlanError{fmt::format("{} returned {}; expected a list of actions, as in [tidepool.drop(version)], or None",
                                   method, kind_of_answer(given))};
     }
