@@ -1,5 +1,5 @@
-// Effort of tests that try all cases: in a build without optimisation (Debug, as with the preset asan) or with the thread
-// sanitizer they are many times slower.
+// Effort of tests that try all cases: in a build without optimisation (Debug, as with the preset asan) or with the
+// thread sanitizer they are many times slower.
 #pragma once
 
 #include "tests/skip.hpp"

@@ -67,8 +67,8 @@ class Follower {
     }
   }
 
-  /// Whether the forward pass writes the buffer during the call or after it. Only a use that the framework reports proves a
-  /// write; an address among a kernel's parameters does not.
+  /// Whether the forward pass writes the buffer during the call or after it. Only a use that the framework reports
+  /// proves a write; an address among a kernel's parameters does not.
   bool is_written(BufferId buffer) const {
     const std::vector<At>& uses = uses_.of(buffer).uses;
     return std::any_of(uses.begin(), uses.end(), [&](const At& at) {
