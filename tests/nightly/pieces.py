@@ -40,7 +40,8 @@ def run_kept(piece, kept):
 
 
 def run_all(pieces, kept):
-    """Runs the pieces, prints each finding at once and the sums in a JSON object at the end. @return the exit code"""
+    """Runs the pieces. Prints their findings in the order of the pieces, and the sums in a JSON object at the end.
+    @return the exit code"""
     if kept:
         kept.mkdir(parents=True, exist_ok=True)
     runs, findings, counts = 0, [], {}
