@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "simulator/sweep/schema.hpp"
 #include "traces/content.hpp"
@@ -13,7 +15,7 @@
 namespace tidepool {
 namespace {
 
-constexpr int kBusyMilliseconds = 30'000;
+constexpr std::chrono::milliseconds kPatience{30'000};  // with a database that another process has locked
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kHeadBytes = 4096;  // enough to tell text from binary data
 const std::string kError{to_text(Outcome::kError)};
@@ -139,7 +141,7 @@ Database::Database(const std::string& path, Open open) : path_{path} {
   if (code == SQLITE_CANTOPEN && std::filesystem::is_directory(path))
     throw InputError{fmt::format("{}: is a directory; expected a database that sweep wrote", path)};
   if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
-  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  sqlite3_busy_timeout(handle, static_cast<int>(kPatience.count()));
   try {
     check_or_create(open);
     insert_ = prepare(insert_row());
@@ -172,6 +174,7 @@ void Database::check_or_create(Open open) {
         open == Open::kExisting ? "" : "a new file or ", what.empty() ? "one" : "a database")};
   };
   try {
+    execute("BEGIN");  // another process may create the tables between these reads
     const std::int64_t application = number("PRAGMA application_id");
     const std::int64_t version = number("PRAGMA user_version");
     if (application != schema::kApplication &&
@@ -180,12 +183,13 @@ void Database::check_or_create(Open open) {
     if (application == schema::kApplication && version != schema::kVersion)
       throw InputError{fmt::format("{}: schema version {}; this tidepool reads and writes version {}", path_, version,
                                    schema::kVersion)};
+    execute("COMMIT");
   } catch (const std::runtime_error&) {
     if (sqlite3_errcode(handle_.get()) == SQLITE_NOTADB) throw foreign();
     throw;
   }
   if (open == Open::kExisting) return;
-  execute("PRAGMA journal_mode = WAL");
+  use_write_ahead_log();
   execute("PRAGMA synchronous = NORMAL");
   transact([&] {  // another process may create the tables at the same time
     if (number("PRAGMA application_id") != 0) return;
@@ -193,6 +197,15 @@ void Database::check_or_create(Open open) {
     execute(fmt::format("PRAGMA application_id = {}", schema::kApplication));
     execute(fmt::format("PRAGMA user_version = {}", schema::kVersion));
   });
+}
+
+void Database::use_write_ahead_log() {
+  const auto last = std::chrono::steady_clock::now() + kPatience;
+  // For this statement alone, SQLite does not wait while others use the database.
+  while (sqlite3_exec(handle_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr) == SQLITE_BUSY &&
+         std::chrono::steady_clock::now() < last)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  execute("PRAGMA journal_mode = WAL");
 }
 
 void Database::check() const {

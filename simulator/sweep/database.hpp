@@ -138,6 +138,7 @@ class Database {
   void transact(const Write& write);
   [[noreturn]] void fail(int code) const;
   void check_or_create(Open open);
+  void use_write_ahead_log();
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

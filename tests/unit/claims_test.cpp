@@ -3,8 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "simulator/sweep/sweep.hpp"
@@ -84,13 +88,33 @@ TEST_CASE("two sweeps into one database run each run once, and both end with all
       end = sweep(parts, database, {.threads = 2});
       CHECK(database.runs() == static_cast<std::int64_t>(runs));
     };
-    std::thread other{[&] { work(ends[0]); }};
+    auto other = std::async(std::launch::async, [&] { work(ends[0]); });
     work(ends[1]);
-    other.join();
+    other.get();
   }
   CHECK(ends[0].done + ends[1].done == runs);
   for (const SweepProgress& end : ends) CHECK(end.present + end.done == runs);
   CHECK_FALSE(std::filesystem::exists(scratch.file("r.sqlite-workers")));  // the last sweep has removed it
+}
+
+TEST_CASE("sweeps that begin a new database at the same time wait for each other") {
+  for (int round = 0; round < 50; ++round) {
+    const ScratchFolder scratch;
+    std::barrier ready{4};
+    std::atomic<int> opened = 0;
+    std::vector<std::thread> sweeps;
+    for (int i = 0; i < 4; ++i)
+      sweeps.emplace_back([&] {
+        ready.arrive_and_wait();
+        try {
+          opened += Database{scratch.file("r.sqlite")}.runs() == 0;
+        } catch (const std::runtime_error& error) {
+          std::fprintf(stderr, "%s\n", error.what());
+        }
+      });
+    for (std::thread& one : sweeps) one.join();
+    REQUIRE(opened == 4);
+  }
 }
 
 TEST_CASE("a sweep with nothing to do removes the lock file of a sweep that was killed before its end") {
