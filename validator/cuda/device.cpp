@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -98,15 +99,19 @@ Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size) {
 }
 
 bool wait_for(const Gpu& gpu, Event event, Nanos patience) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto end = begin + std::chrono::nanoseconds{patience.count()};
+  using std::chrono::nanoseconds, std::chrono::milliseconds, std::chrono::microseconds;
+  constexpr nanoseconds kLongestRound = milliseconds{10};  // a longer one was that of a stopped process
+  auto last = std::chrono::steady_clock::now();
+  nanoseconds waited{};
   while (true) {
     const Status status = gpu.driver().event_query.status(event);
     if (status == kSuccess) return true;
     if (status != kErrorNotReady) gpu.driver().fail(status, gpu.driver().event_query.name());
     const auto now = std::chrono::steady_clock::now();
-    if (now >= end) return false;
-    if (now - begin > std::chrono::milliseconds{10}) std::this_thread::sleep_for(std::chrono::microseconds{100});
+    waited += std::min<nanoseconds>(now - last, kLongestRound);
+    last = now;
+    if (waited >= nanoseconds{patience.count()}) return false;
+    if (waited > milliseconds{10}) std::this_thread::sleep_for(microseconds{100});
   }
 }
 

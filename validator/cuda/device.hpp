@@ -87,7 +87,8 @@ void launch(const Gpu& gpu, Function kernel, unsigned blocks, unsigned threads, 
                static_cast<void**>(nullptr));
 }
 
-/// Polls an event. @return  whether it has happened within `patience` of wall time
+/// Polls an event. @return  whether it has happened within `patience` of wall time; a time in which the process is
+///                          stopped does not count
 /// @throws Error  if the device has failed
 bool wait_for(const Gpu& gpu, Event event, Nanos patience);
 

@@ -49,11 +49,13 @@ std::optional<Lanes::Stuck> Lanes::finish() {
 bool Lanes::wait_for(std::unique_lock<std::mutex>& lock, std::uint32_t number, Wait wait) {
   Lane& lane = lanes_[number];
   lane.awaits = wait;
-  while (!reached(wait) && !stop_) {
-    const std::uint64_t before = total_done_;
-    const auto patience = std::chrono::nanoseconds{patience_.count()};
-    if (lane.changed.wait_for(lock, patience, [&] { return reached(wait) || stop_; }) || total_done_ != before)
-      continue;
+  // Patience is counted in parts: if the process is stopped (SIGSTOP, Ctrl-Z) for long, only one of them passes.
+  const auto part = std::chrono::nanoseconds{patience_.count()} / kParts;
+  std::uint64_t before = total_done_;
+  for (int passed = 0; !lane.changed.wait_for(lock, part, [&] { return reached(wait) || stop_; });) {
+    passed = total_done_ == before ? passed + 1 : 0;
+    before = total_done_;
+    if (passed < kParts) continue;
     stuck_ = Stuck{{number, lane.done + 1}, wait};
     stop();
   }

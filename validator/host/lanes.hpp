@@ -30,7 +30,8 @@ class Lanes {
     kWhenAsked,  ///< no job begins before finish()
   };
 
-  /// @param patience  the longest time in which a lane may wait while no job ends on any lane
+  /// @param patience  the longest time in which a lane may wait while no job ends on any lane; a time in which the
+  ///                  process is stopped does not count
   Lanes(std::size_t count, Nanos patience, Begin begin = Begin::kAtOnce);
   /// Ends the threads; jobs that have not begun are not done.
   ~Lanes();
@@ -62,6 +63,7 @@ class Lanes {
   void stop();
 
   static constexpr std::size_t kMostQueued = 256;
+  static constexpr int kParts = 100;  ///< of the patience
 
   const Nanos patience_;
   std::mutex mutex_;
