@@ -15,6 +15,7 @@ namespace tidepool {
 void require_writable(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return;
+  if (path == "-") refuse("'-' is no file, nor the standard output; expected a name (./- for a file of this name)");
   std::error_code unknown;
   const auto type = fs::symlink_status(path, unknown).type();
   if (fs::is_directory(path, unknown)) refuse("{}: is a directory; expected a file", path);

@@ -9,6 +9,7 @@ namespace tidepool {
 /// @param path  "" is no file, and is not refused
 /// @throws InputError  "no/a.plan: cannot be written: No such file or directory"
 /// @throws InputError  "runs: is a directory; expected a file"
+/// @throws InputError  for "-", which some programs take for the standard output
 void require_writable(const std::string& path);
 
 }  // namespace tidepool

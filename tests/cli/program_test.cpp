@@ -90,6 +90,8 @@ TEST_CASE("an output that cannot be written is refused before the work begins, a
     };
     CHECK(refused(nowhere) == "tidepool: " + nowhere + ": cannot be written: No such file or directory\n");
     CHECK(refused(folder) == "tidepool: " + folder + ": is a directory; expected a file\n");
+    CHECK(refused("-") ==
+          "tidepool: '-' is no file, nor the standard output; expected a name (./- for a file of this name)\n");
   }
   const std::string ran = scratch.file("ran");
   const ProgramResult result = run_program({"record", "--torch", "--no-gpu", "-o", folder, "--", "touch", ran});
