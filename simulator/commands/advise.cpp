@@ -128,7 +128,7 @@ int run_advise(const AdviseArguments& arguments) {
   const AdviceOptions tried = tried_of(arguments);
   Trace trace = load_trace(arguments.trace);
   try {
-    require_one_device(trace, "`advise` changes one");
+    require_one_memory(trace, "`advise` changes one");
     const AdvisedStep step = step_to_advise(std::move(trace));
     const Grid grid{arguments.grid, step.trace};
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());

@@ -9,7 +9,6 @@
 #include "simulator/explain/holders.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
-#include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
@@ -224,11 +223,7 @@ void print_text(const ExplainArguments& arguments, const Explanation& found) {
 int run_explain(const ExplainArguments& arguments) {
   if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
   const Trace trace = load_trace(arguments.trace);
-  try {
-    require_one_device(trace, "`explain` shows one");
-  } catch (const InputError& error) {
-    throw error.at(arguments.trace);
-  }
+  naming(arguments.trace, [&] { require_one_memory(trace, "`explain` shows one"); });
   Explanation found{.trace = trace, .instant = {}, .remedies = {}};
   found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
   found.remedies = remedies_for(trace, found.instant);

@@ -12,10 +12,10 @@
 #include "simulator/order/search.hpp"
 #include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
-#include "traces/error.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
@@ -84,36 +84,22 @@ void print_table(const std::string& name, const Reordering& found) {
   fmt::print("  pairs of ops that keep their order: {}\n", kept.empty() ? "none" : kept);
 }
 
-/// The order by the rule of --rule.
-OpOrder order_asked(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies) {
-  try {
-    return order_by(rule, lifetimes, dependencies);
-  } catch (const InputError& error) {
-    throw error.at("--rule");
-  }
-}
-
 int run_order(const OrderArguments& arguments) {
   require_writable(arguments.output);
   const Trace trace = load_trace(arguments.trace);
   if (const std::size_t iterations = summarize(trace).iterations; iterations > 1)
     refuse("{}: {} iterations; expected one step, as 'tidepool import {} --iteration 1 -o step.tide' writes it",
            arguments.trace, iterations, arguments.trace);
+  naming(arguments.trace, [&] { require_one_device(trace, "an order has one peak"); });
   if (trace.buffers().empty()) refuse("{}: no buffers; expected a trace with what is allocated", arguments.trace);
   const Trace apart = arguments.lists ? trace : split_foreach(trace);
-  const Dependencies dependencies = [&] {
-    try {
-      return dependencies_of(apart);
-    } catch (const InputError& error) {
-      throw error.at(arguments.trace);
-    }
-  }();
+  const Dependencies dependencies = naming(arguments.trace, [&] { return dependencies_of(apart); });
   const Lifetimes lifetimes{apart};
   const Reordering found{trace,
                          apart,
                          dependencies,
                          recorded_order(lifetimes).peak,
-                         order_asked(arguments.rule, lifetimes, dependencies),
+                         naming("--rule", [&] { return order_by(arguments.rule, lifetimes, dependencies); }),
                          alive_bound(lifetimes, dependencies)};
   if (!arguments.output.empty())
     write_file(arguments.output, to_trace_file(lifetimes.in_order(found.best.ops, found.best.rule)));

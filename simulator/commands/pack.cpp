@@ -59,11 +59,7 @@ PackedJob load_instance(const std::string& path, int iterations) {
     if (find_importer(input, "auto").name == "csv" && iterations == 0) {
       job.table = read_lifetimes(input, LifetimeColumns::kAll);
       const Instance instance = instance_of(*job.table, 1_B);
-      try {
-        check(instance);
-      } catch (const InputError& refused) {
-        throw refused.at(path);
-      }
+      naming(path, [&] { check(instance); });
       job.load = load_of(instance);
       if (job.table->constrained) return job;
     }

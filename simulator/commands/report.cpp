@@ -13,7 +13,6 @@
 #include "simulator/commands/simulate_job.hpp"
 #include "simulator/commands/sweep_run.hpp"
 #include "simulator/decisions/explained_run.hpp"
-#include "simulator/explain/instant.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/machine/capacity.hpp"
 #include "simulator/report/cycle_history.hpp"
@@ -111,7 +110,7 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
   const auto run = std::find_if(content.runs.begin(), content.runs.end(), [&](const ReportedRun& one) {
     return one.spec.capacity < content.ideal_peak && one.spec.assume.name.empty();
   });
-  if (run == content.runs.end() || !is_of_one_device(trace.trace)) return {};
+  if (run == content.runs.end()) return {};
   const AdvisedStep step = step_to_advise(trace.trace);
   if (!missing_for_advice(step.trace).empty()) return {};
   const PlanWords words{.trace = trace.name, .machine = run->spec.machine.name};

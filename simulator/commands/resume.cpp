@@ -8,6 +8,7 @@
 #include "simulator/sweep/version.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -21,11 +22,7 @@ SweepOrder order_of(const SweepRequest& request, const std::string& path) {
   if (request.version != build_version())
     throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, as runs of two versions differ",
                                  path, request.version, build_version())};
-  try {
-    return parse_order(request.request);
-  } catch (const InputError& error) {
-    throw error.at(path);
-  }
+  return naming(path, [&] { return parse_order(request.request); });
 }
 
 int run_resume(const ResumeArguments& arguments) {

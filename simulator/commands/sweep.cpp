@@ -19,6 +19,7 @@
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/utf8.hpp"
 
@@ -130,19 +131,9 @@ int run_sweep(const SweepArguments& arguments) {
                    .shard = {},
                    .find = {},
                    .folder = std::filesystem::current_path().string()};
-  if (!arguments.shard.empty()) {
-    try {
-      order.shard = parse_shard(arguments.shard);
-    } catch (const InputError& error) {
-      throw error.at("--shard");
-    }
-  }
+  if (!arguments.shard.empty()) order.shard = naming("--shard", [&] { return parse_shard(arguments.shard); });
   if (!arguments.find.empty()) {
-    try {
-      static_cast<void>(parse_objective(arguments.find));
-    } catch (const InputError& error) {
-      throw error.at("--find");
-    }
+    naming("--find", [&] { static_cast<void>(parse_objective(arguments.find)); });
     order.find = arguments.find;
     if (!arguments.capacity_given) order.grid.capacity = kFindCapacities;
   }

@@ -1,9 +1,9 @@
 #include "simulator/explain/instant.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "traces/one_device.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -82,16 +82,9 @@ std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t
 
 }  // namespace
 
-bool is_of_one_device(const Trace& trace) {
-  return std::all_of(trace.buffers().begin(), trace.buffers().end(),
-                     [&](const Buffer& buffer) { return buffer.device == trace.buffers().front().device; });
-}
-
-void require_one_device(const Trace& trace, std::string_view purpose) {
+void require_one_memory(const Trace& trace, std::string_view purpose) {
   if (trace.buffers().empty()) refuse("the trace has no buffers; expected at least one");
-  std::set<std::uint16_t> devices;
-  for (const Buffer& buffer : trace.buffers()) devices.insert(buffer.device);
-  if (devices.size() > 1) refuse("the trace is of {} devices; expected one, as {}", devices.size(), purpose);
+  require_one_device(trace, purpose);
 }
 
 Instant peak_instant(const Trace& trace) {

@@ -27,13 +27,10 @@ struct Instant {
   std::vector<LiveBuffer> buffers;  ///< largest first, then by id
 };
 
-/// Whether all buffers are on the same device.
-bool is_of_one_device(const Trace& trace);
-
-/// Refuses a trace without buffers, and one with several devices, whose memory cannot be added up.
-/// @param purpose  why one device is expected, for the message
-/// @throws InputError  "the trace is of 2 devices; expected one, as `explain` shows one"
-void require_one_device(const Trace& trace, std::string_view purpose);
+/// Refuses a trace without buffers, and one of several devices.
+/// @param purpose  why one device is expected, for the message of require_one_device()
+/// @throws InputError
+void require_one_memory(const Trace& trace, std::string_view purpose);
 
 /// The first instant at which the sum of live bytes is largest. O(steps + uses + buffers log buffers).
 Instant peak_instant(const Trace& trace);

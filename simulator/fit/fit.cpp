@@ -166,7 +166,7 @@ bool lacks_training(const Trace& trace) {
 }
 
 Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
-  require_one_device(trace, "`fit` judges one");
+  require_one_memory(trace, "`fit` judges one");
   Fit fit;
   fit.device = &device;
   fit.context = device.context;

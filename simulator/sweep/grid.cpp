@@ -12,6 +12,8 @@
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/error.hpp"
+#include "traces/one_device.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -30,16 +32,6 @@ std::optional<Number> read(std::string_view text) {
 template <class T>
 void add_once(std::vector<T>& list, const T& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-}
-
-/// Calls `parse`. The message of an InputError gets the option's name in front.
-template <class Parse>
-auto naming(const char* option, Parse parse) {
-  try {
-    return parse();
-  } catch (const InputError& error) {
-    throw error.at(option);
-  }
 }
 
 /// The parts of a list, none of them empty.
@@ -161,6 +153,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
 Grid::Grid(const GridText& text, const Trace& trace)
     : pools_{parse_specs("--pool", text.pool, &RunSpec::pool, all_pools())},
       policies_{parse_specs("--policy", text.policy, &RunSpec::policy, all_policies())} {
+  require_one_device(trace, "a run has one memory");
   capacities_ = naming("--capacity", [&] { return parse_capacities(text.capacity); });
   seeds_ = naming("--seed", [&] { return parse_seeds(text.seed); });
   std::vector<std::string> names;

@@ -10,6 +10,8 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
+#include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
 
@@ -76,6 +78,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
   for (std::size_t i = 0; i < order.traces.size(); ++i) {
     const std::string& path = order.traces[i];
     NamedTrace trace{path, load_trace(path)};
+    naming(path, [&] { require_one_device(trace.trace, "a run has one memory"); });
     if (has_cpu_times(trace.trace)) say("{}: {}\n", path, kCpuTimes);
     const std::string hash = trace.trace.hash();
     if (!known)

@@ -118,7 +118,9 @@ TEST_CASE("tidepool explain refuses several devices, and names the file") {
                       << "\n{\"alloc\":0,\"size_bytes\":8}\n{\"alloc\":1,\"size_bytes\":8,\"device\":1}\n";
   const ProgramResult result = run_program({"explain", path});
   CHECK(result.code == 2);
-  CHECK(result.err == "tidepool: " + path + ": the trace is of 2 devices; expected one, as `explain` shows one\n");
+  CHECK(result.err == "tidepool: " + path +
+                          ": the trace is of 2 devices; expected one, as `explain` shows one "
+                          "(tidepool import --device keeps one)\n");
 }
 
 TEST_CASE("tidepool explain leaves out kinds that hardly lower the peak") {

@@ -230,7 +230,9 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
   std::ofstream{folder.file("two.jsonl")} << head << "\n{\"alloc\":0,\"size_bytes\":8}\n"
                                           << "{\"alloc\":1,\"size_bytes\":8,\"device\":1}\n";
   CHECK(refusal({folder.file("two.jsonl"), "--device", "t4"}) ==
-        "tidepool: " + folder.file("two.jsonl") + ": the trace is of 2 devices; expected one, as `fit` judges one\n");
+        "tidepool: " + folder.file("two.jsonl") +
+            ": the trace is of 2 devices; expected one, as `fit` judges one "
+            "(tidepool import --device keeps one)\n");
   CHECK_THAT(refusal({kSample, "--device", "rtx-4091"}), StartsWith("tidepool: no device named 'rtx-4091', did you "
                                                                     "mean 'rtx-4090'?"));
   CHECK(refusal({kSample, "--device", "t4", "--batch"}) ==

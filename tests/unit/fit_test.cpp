@@ -202,7 +202,7 @@ TEST_CASE("a job on two devices is refused") {
   build.alloc({.size = 8_B, .device = 1});
   const Trace trace = build.finish();
   CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) ==
-        "the trace is of 2 devices; expected one, as `fit` judges one");
+        "the trace is of 2 devices; expected one, as `fit` judges one (tidepool import --device keeps one)");
 }
 
 TEST_CASE("a trace without buffers is refused") {
