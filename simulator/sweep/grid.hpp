@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ class Grid {
   std::size_t size() const;
   /// `index` < size().
   RunSpec at(std::size_t index) const;
+  std::span<const Machine> machines() const { return machines_; }
   /// The trace's peak under the assumptions of the runs.
   Bytes ideal_peak() const { return ideal_peak_; }
 

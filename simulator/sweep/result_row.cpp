@@ -86,14 +86,13 @@ Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
   return static_cast<double>(a) / static_cast<double>(b) - less;
 }
 
-/// A hash of all values of a machine file, except the sources of its numbers.
+}  // namespace
+
 std::string machine_hash(Machine machine) {
   machine.source = "";
   const std::string numbers = machine_file(machine);
   return fmt::format("{:016x}", XXH3_64bits(numbers.data(), numbers.size()));
 }
-
-}  // namespace
 
 std::span<const Column> result_columns() { return kColumns; }
 

@@ -62,6 +62,9 @@ struct NamedTrace {
 /// 32 hexadecimal digits over a text.
 std::string content_key(std::string_view text);
 
+/// A hash of all values of a machine file, except the sources of its numbers.
+std::string machine_hash(Machine machine);
+
 /// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
 /// options, the content of files that options name, the machine's name and numbers, capacity, seed, assumptions,
 /// overhead limit, iterations, whether the steady state is asked for, whether the time of decisions is counted, and the

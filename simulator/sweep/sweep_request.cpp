@@ -20,6 +20,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Fills `hashes` if they are empty; otherwise refuses machines that have others.
+void require_machines(std::span<const Machine> machines, std::vector<std::string>& hashes) {
+  const bool known = !hashes.empty();
+  if (known && hashes.size() != machines.size())
+    refuse("not a sweep's request: {} hashes for {} machines", hashes.size(), machines.size());
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    const std::string hash = machine_hash(machines[i]);
+    if (!known)
+      hashes.push_back(hash);
+    else if (hashes.at(i) != hash)
+      refuse("machine {}: numbers {}; the sweep was over {}", machines[i].name, hash, hashes[i]);
+  }
+}
+
 }  // namespace
 
 std::string to_json(const SweepOrder& order) {
@@ -29,7 +43,11 @@ std::string to_json(const SweepOrder& order) {
   grid["count_search"] = order.grid.count_search;
   for (std::size_t i = 0; i < order.traces.size(); ++i)
     traces.push_back({{"path", order.traces[i]}, {"hash", order.hashes.at(i)}});
-  Json json{{"folder", order.folder}, {"traces", traces}, {"grid", grid}, {"shard", to_text(order.shard)}};
+  Json json{{"folder", order.folder},
+            {"traces", traces},
+            {"machines", order.machines},
+            {"grid", grid},
+            {"shard", to_text(order.shard)}};
   if (!order.find.empty()) json["find"] = order.find;
   return json_text(json);
 }
@@ -43,6 +61,7 @@ SweepOrder parse_order(const std::string& text) {
       order.traces.push_back(trace.at("path"));
       order.hashes.push_back(trace.at("hash"));
     }
+    json.at("machines").get_to(order.machines);
     for_each_text(order.grid, [&](const char* name, std::string& value) { value = json.at("grid").at(name); });
     order.grid.first = json.at("grid").at("first");
     order.grid.count_search = json.at("grid").at("count_search");
@@ -92,6 +111,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
       continue;
     }
     Grid grid{order.grid, trace.trace};
+    require_machines(grid.machines(), order.machines);
     parts.push_back({std::move(trace), std::move(grid)});
   }
   return parts;

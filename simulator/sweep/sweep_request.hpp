@@ -12,8 +12,9 @@
 namespace tidepool {
 
 struct SweepOrder {
-  std::vector<std::string> traces;  ///< paths, as the user wrote them
-  std::vector<std::string> hashes;  ///< hashes of the traces' content; empty: not loaded yet
+  std::vector<std::string> traces;         ///< paths, as the user wrote them
+  std::vector<std::string> hashes;         ///< hashes of the traces' content; empty: not loaded yet
+  std::vector<std::string> machines = {};  ///< hashes of the machines of `grid`; empty: not loaded yet
   GridText grid;
   Shard shard;
   std::string find;    ///< an objective, see least_capacity.hpp; "": every run of the grid
@@ -30,8 +31,10 @@ SweepOrder parse_order(const std::string& json);
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
 /// Loads the traces, from paths that begin in the current folder, and their grids. If several files contain the same
-/// step, it is taken once. Fills `order.hashes` if they are empty; otherwise compares the traces with them.
-/// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...",  or as load_trace and Grid
+/// step, it is taken once. Fills `order.hashes` and `order.machines` if they are empty; otherwise compares the traces
+/// and machines with them.
+/// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...", "machine mine: numbers 0d..; the sweep
+///   was over 7a...", or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);
 
 }  // namespace tidepool

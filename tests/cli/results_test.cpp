@@ -120,6 +120,25 @@ TEST_CASE("resume does the rest of a sweep from any folder, and refuses another 
   CHECK(changed.err.find("; the sweep was over ") != std::string::npos);
 }
 
+TEST_CASE("resume refuses a machine file that has changed") {
+  const ScratchFolder scratch;
+  const std::string database = scratch.file("r.sqlite"), machine = scratch.file("mine.json");
+  const std::string numbers = run_program({"machines", "a100-pcie4", "--file"}).out;
+  std::ofstream{machine} << numbers;
+  std::vector<std::string> arguments = sweep_of(write_random_trace(scratch, 1, 60), database);
+  add(arguments, {"--machine", "g10-a100," + machine, "--shard", "1/2"});
+  REQUIRE(run_program(arguments).code == 0);
+  REQUIRE(run_program({"resume", database, "--no-plot"}).code == 0);
+  Json changed = Json::parse(numbers);
+  const std::string name = changed["name"];
+  changed["capacity"] = "7GiB";
+  std::ofstream{machine} << changed;
+  const ProgramResult refused = run_program({"resume", database});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, StartsWith("tidepool: machine " + name + ": numbers "));
+  CHECK(refused.err.find("; the sweep was over ") != std::string::npos);
+}
+
 TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is lost") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
