@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "simulator/text/counted.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -25,7 +26,7 @@ int run_merge(const MergeArguments& arguments) {
   for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting};  // refuses wrong files
   Database into{arguments.output};
   const MergeCount count = merge(arguments.sources, into, arguments.any_version);
-  say("{} new runs, {} known ones; {} are in {}\n", grouped(count.added), grouped(count.known), grouped(into.runs()),
+  say("{} added, {} known; {} in {}\n", counted(count.added, "run"), grouped(count.known), counted(into.runs(), "run"),
       arguments.output);
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
+#include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
@@ -217,8 +218,8 @@ void print(const Subject& subject) {
   if (shown(result) == nullptr) return;
   const ExecutionReport& run = result.checked ? *result.checked : *shown(result);
   print_row("measured peak", to_text(run.peak));
-  print_row("compared", fmt::format("{}, {} of it corrupt; a word for {} bytes; {}", to_text(run.read),
-                                    to_text(run.corrupt), run.unit.count(), to_text(run.wall)));
+  print_row("compared", fmt::format("{}, {} of it corrupt; a word for {}; {}", to_text(run.read), to_text(run.corrupt),
+                                    counted(run.unit.count(), "byte"), to_text(run.wall)));
   if (arguments.options.detail) print_detail(subject);
 }
 
