@@ -91,9 +91,9 @@ void kernels_and_copies() {
   void* axpy[] = {&n, &x, &y};
   launch(&axpy_stub, axpy, nullptr);
   struct {
-    std::uint64_t count;
+    std::uint64_t padding;
     float *first, *second;
-  } both{2, x, y + 10};
+  } both{reinterpret_cast<std::uint64_t>(x) + (64 << 20), x, y + 10};  // what happens to lie in it is an address
   void* twice[] = {&both};
   launch(&twice_stub, twice, nullptr);
   expect(call("cudaMemset", static_cast<void*>(y), 1, kBytes) == 0, __LINE__);

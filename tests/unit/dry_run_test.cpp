@@ -71,6 +71,7 @@ TEST_CASE("a CUDA program runs without a GPU, and all of its work is recorded") 
         std::vector<Use>{{kRead, raw::Evidence::kConst, 1, 0}, {kTouch, raw::Evidence::kParameter, 2, 0}});
   CHECK(uses_of(log, 1) ==
         std::vector<Use>{{kTouch, raw::Evidence::kParameter, 0, 8}, {kTouch, raw::Evidence::kParameter, 0, 16}});
+  for (const auto& [launch, first] : log.launches) CHECK(launch.unknown_pointers == 0);
   const auto product = [](raw::Access c) {
     return std::vector<Use>{{kRead, raw::Evidence::kSchema, 0, 0},
                             {kRead, raw::Evidence::kSchema, 0, 0},

@@ -275,7 +275,8 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
     if (roles[i] == cupti::Role::kNone) continue;
     if (found.live)
       work.uses.push_back(cupti::use_of(found, roles[i]));
-    else  // only addresses in the stand-in's own device memory are known to be device addresses
+    else if (found.place == cupti::PointerPlace::kParameter)
+      // Only addresses in the stand-in's own device memory are known to be device addresses.
       work.unknown_pointers += Standin::get().memory().owns(found.address) ? 1 : 0;
   }
   work.estimate_ns = estimate(work.uses, 0, 0);
