@@ -234,6 +234,10 @@ TEST_CASE("a profile without memory events is a timeline, and says how to record
   CHECK(warnings(read(kernel("a", 5, 6, 1))) ==
         Names{"lacks memory events: this is a timeline only; profile with profile_memory=True"});
   CHECK_FALSE(read(kernel("a", 5, 6, 1) + "," + memory(3, 1, 5, 5)).data().meta.contains("lacks"));
+  std::string of_host = memory(3, 1, 5, 5);
+  of_host.replace(of_host.find("\"Device Type\": 1"), 16, "\"Device Type\": 0");
+  CHECK(warnings(read(kernel("a", 5, 6, 1) + "," + of_host)) ==
+        Names{"lacks memory events of the device, all are of the host: this is a timeline only"});
 }
 
 TEST_CASE("ProfilerStep marks iterations, other annotations mark ranges") {

@@ -378,7 +378,9 @@ class KinetoImport {
     if (operands_ != nullptr)
       meta["lifetimes"] = "from the first to the last kernel that uses the buffer: frees are not recorded";
     else if (file_.memory.empty())
-      meta["lacks"] = "memory events: this is a timeline only; profile with profile_memory=True";
+      meta["lacks"] = file_.has_host_memory
+                          ? "memory events of the device, all are of the host: this is a timeline only"
+                          : "memory events: this is a timeline only; profile with profile_memory=True";
     else
       meta["memory"] = lifetimes_.by_size ? "block sizes of the allocator; frees matched by size, no addresses recorded"
                                           : "block sizes of the allocator";

@@ -88,6 +88,7 @@ struct Kineto {
   std::vector<KinetoLaunch> launches;
   std::vector<KinetoWait> waits;
   std::vector<KinetoMemory> memory;
+  bool has_host_memory = false;  ///< whether memory events of the host were left out
   std::vector<KinetoRange> ranges;
   std::map<std::int64_t, std::string> devices;  ///< names, by number
   std::optional<std::int64_t> rank;             ///< of "distributedInfo"

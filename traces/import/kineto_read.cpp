@@ -321,7 +321,8 @@ class KinetoReader {
     });
     if (!type) refuse("[memory] without \"Device Type\"");
     if (!bytes) refuse("[memory] without \"Bytes\"");
-    if (*type == 0 || *bytes == 0) return;  // memory of the host, or no bytes
+    if (*type == 0) out_.has_host_memory = true;
+    if (*type == 0 || *bytes == 0) return;
     memory.bytes = *bytes;
     memory.device = std::max<std::int64_t>(memory.device, 0);
     add(sizes_, std::abs(*bytes), "sizes");
