@@ -4,6 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
+#include "tests/trace_file.hpp"
+#include "traces/builder.hpp"
 
 namespace tidepool::fit_test {
 
@@ -282,6 +284,16 @@ TEST_CASE("tidepool fit cannot judge a trace that ends before a training step") 
   CHECK_THAT(result.out,
              StartsWith("cannot tell: the trace ends before a training step; until then 1.13 of 14.58 GiB\n"));
   CHECK_THAT(result.err, ContainsSubstring(path + ": the trace ends before a training step\n"));
+}
+
+TEST_CASE("tidepool fit says what a trace lacks") {
+  const ScratchFolder folder;
+  TraceBuilder build;
+  build.meta()["lacks"] = "the events before its recording began";
+  build.alloc({.size = 8_B});
+  const std::string path = tests::write_trace(folder, "late", build.finish());
+  CHECK_THAT(run_program({"fit", path, "--device", "t4"}).err,
+             ContainsSubstring(path + ": it lacks the events before its recording began\n"));
 }
 
 }  // namespace tidepool::fit_test
