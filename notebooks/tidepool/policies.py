@@ -16,13 +16,12 @@ interpreter, and only one thread runs Python at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 
 import pandas
 
 from tidepool import _native
 from tidepool.runs import axes
-from tidepool.traces import Trace
+from tidepool.traces import Trace, Traces, each_of, load
 
 
 class Policy:
@@ -85,16 +84,17 @@ def policies() -> pandas.DataFrame:
     return pandas.DataFrame(_native.policies())
 
 
-def check(policy: str, traces: Iterable[Trace], pool: str = "best-fit,pytorch,ideal",
+def check(policy: str, traces: Traces, pool: str = "best-fit,pytorch,ideal",
           capacity: str = "0.3x,0.5x,0.7x,0.9x,1.1x", **run) -> int:
-    """Checks that a policy keeps the contract of all policies. Two runs are equal. A replay of the plan has the same
-    times and counts. The footprint is within the capacity. On real bytes, every read finds the expected content. The
-    time is not below the lower bound.
+    """Checks that a policy keeps the contract of all policies, on one trace or several. Two runs are equal. A replay of
+    the plan has the same times and counts. The footprint is within the capacity. On real bytes, every read finds the
+    expected content. The time is not below the lower bound.
 
     Returns the number of runs. Raises AssertionError with every run that violates the contract, and the violation.
     """
     runs, broken = 0, []
-    for trace in traces:
+    for each in each_of(traces):
+        trace = each if isinstance(each, Trace) else load(each)
         failures, count = _native.contract(trace.native, **axes({"policy": policy, "pool": pool, "capacity": capacity, **run}))
         runs += count
         broken += [f"{trace.path}: {which}: {what}" for which, what in failures]

@@ -14,12 +14,11 @@ import sqlite3
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable
 
 import pandas
 
 from tidepool import _native
-from tidepool.traces import Trace, load
+from tidepool.traces import Trace, Traces, each_of, load
 
 
 def flat(row: dict) -> dict:
@@ -75,15 +74,15 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
     return rows
 
 
-def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
-          output: str | os.PathLike | None = None, threads: int | None = None, **run) -> pandas.DataFrame:
+def sweep(traces: Traces, output: str | os.PathLike | None = None, threads: int | None = None,
+          **run) -> pandas.DataFrame:
     """Runs every combination of the options for every trace, on all cores. `output` is the database of results: runs in
     it are not repeated. An interrupted sweep is continued by the same call or, if no policy in Python is registered, by
     `tidepool resume`. Returns read_results(output).
     """
-    if isinstance(traces, (str, os.PathLike, Trace)):
-        traces = [traces]
-    paths = [each.path if isinstance(each, Trace) else os.fspath(each) for each in traces]
+    if threads is not None and not 1 <= threads <= 1024:
+        raise ValueError(f"threads={threads!r}; expected 1 to 1024, or None for all cores")
+    paths = [each.path if isinstance(each, Trace) else os.fspath(each) for each in each_of(traces)]
     with contextlib.ExitStack() as stack:
         if output is None:
             output = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "results.sqlite")

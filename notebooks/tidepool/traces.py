@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy
@@ -71,6 +72,15 @@ class Trace:
         """Bytes alive after each allocation, op and free of the step, in order. The ideal peak is their maximum, or the
         bytes alive before the first of them if these are more."""
         return numpy.frombuffer(self.native.live_bytes(), numpy.int64)
+
+
+#: One trace or several; a path is one that load() reads.
+Traces = Trace | str | os.PathLike | Iterable[Trace | str | os.PathLike]
+
+
+def each_of(traces: Traces) -> list[str | os.PathLike | Trace]:
+    """The traces of an argument that may be one trace."""
+    return [traces] if isinstance(traces, (str, os.PathLike, Trace)) else list(traces)
 
 
 def load(path: str | os.PathLike) -> Trace:

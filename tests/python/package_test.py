@@ -83,6 +83,9 @@ class Package(unittest.TestCase):
             self.assertEqual(len(tidepool.read_results(path, "frontier")), best.cummin().nunique())
             with self.assertRaisesRegex(ValueError, "no table 'frontiers'; expected one of best_policy, "):
                 tidepool.read_results(path, "frontiers")
+        for threads in (0, -1, 1025):
+            with self.assertRaisesRegex(ValueError, f"^threads={threads}; expected 1 to 1024, or None for all cores$"):
+                tidepool.sweep(self.trace, threads=threads)
 
     def test_resume_continues_a_sweep_that_the_package_began(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +105,7 @@ class Package(unittest.TestCase):
 
     def test_policies_in_python_keep_the_contract_and_are_listed(self):
         self.assertEqual(tidepool.check("least-recent", [self.trace]), 15)
-        self.assertEqual(tidepool.check("out-largest", [self.trace]), 15)
+        self.assertEqual(tidepool.check("out-largest", SAMPLE), 15)
         self.assertIn("least-recent", list(tidepool.policies()["name"]))
 
     def test_a_policy_in_python_decides_as_the_same_policy_in_cpp(self):
