@@ -46,7 +46,7 @@ namespace standin {
 
 inline constexpr std::uint32_t kContext = 1, kDefaultStream = 7;
 
-inline const Tool* tool = nullptr;
+inline std::atomic<const Tool*> tool = nullptr;
 inline std::mutex mutex;
 inline CUctx_st context;
 inline CUstream_st default_stream{kDefaultStream, false, {}};
@@ -85,12 +85,13 @@ inline CUresult refusal_of_kernels() {
 
 template <class Record>
 void emit(const Record& record) {
-  if (tool != nullptr) tool->record(&record, sizeof record);
+  if (const Tool* const told = tool) told->record(&record, sizeof record);
 }
 
 inline void tell(CUpti_CallbackDomain domain, CUpti_ApiCallbackSite site, const char* name, const void* params,
                  CUresult* result, std::uint64_t* storage, std::uint32_t id) {
-  if (tool == nullptr) return;
+  const Tool* const told = tool;
+  if (told == nullptr) return;
   CUpti_CallbackData data{};
   data.callbackSite = site;
   data.functionName = name;
@@ -100,7 +101,7 @@ inline void tell(CUpti_CallbackDomain domain, CUpti_ApiCallbackSite site, const 
   data.contextUid = kContext;
   data.correlationData = storage;
   data.correlationId = id;
-  tool->call(domain, name, &data);
+  told->call(domain, name, &data);
 }
 
 /// A call of the driver, with its callbacks around it.
@@ -118,12 +119,13 @@ CUresult call(const char* name, Params params, Body body) {
 }
 
 inline void resource(CUpti_CallbackId id, CUstream stream, void* descriptor) {
-  if (tool == nullptr) return;
+  const Tool* const told = tool;
+  if (told == nullptr) return;
   CUpti_ResourceData data{};
   data.context = &context;
   data.resourceHandle.stream = stream;
   data.resourceDescriptor = descriptor;
-  tool->resource(id, &data);
+  told->resource(id, &data);
 }
 
 inline void node_event(CUpti_CallbackId id, CUgraphNode node, CUgraphNode original, CUgraphExec exec) {

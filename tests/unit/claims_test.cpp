@@ -80,18 +80,16 @@ TEST_CASE("a claim of a killed process does not count") {
 TEST_CASE("two sweeps into one database run each run once, and both end with all runs") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> parts = some_parts();
-  const std::size_t runs = 4 * 10 * 2;
-  SweepProgress ends[2];
-  {
-    const auto work = [&](SweepProgress& end) {
-      Database database{scratch.file("r.sqlite")};
-      end = sweep(parts, database, {.threads = 2});
-      CHECK(database.runs() == static_cast<std::int64_t>(runs));
-    };
-    auto other = std::async(std::launch::async, [&] { work(ends[0]); });
-    work(ends[1]);
-    other.get();
-  }
+  constexpr std::size_t runs = 4 * 10 * 2;
+  const auto work = [&] {
+    Database database{scratch.file("r.sqlite")};
+    const SweepProgress end = sweep(parts, database, {.threads = 2});
+    return std::pair{end, database.runs()};
+  };
+  auto other = std::async(std::launch::async, work);
+  const std::pair here = work(), there = other.get();
+  for (const std::pair<SweepProgress, std::int64_t>& end : {here, there}) CHECK(end.second == std::int64_t{runs});
+  const SweepProgress ends[] = {here.first, there.first};
   CHECK(ends[0].done + ends[1].done == runs);
   for (const SweepProgress& end : ends) CHECK(end.present + end.done == runs);
   CHECK_FALSE(std::filesystem::exists(scratch.file("r.sqlite-workers")));  // the last sweep has removed it
