@@ -72,7 +72,7 @@ TEST_CASE("shards, merge and resume end with the result set of one sweep") {
   CHECK(results(all) != results(whole));
   const ProgramResult merged = run_program({"merge", one, two, "-o", all});
   CHECK(merged.code == 0);
-  CHECK(merged.err.ends_with("; 21 are in " + all + "\n"));
+  CHECK(merged.err.ends_with("; 21 runs in " + all + "\n"));
   CHECK(results(all) == results(whole));
 
   const ProgramResult nothing_left = run_program({"resume", all, "--no-plot"});

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
-#include "tests/skip.hpp"
+#include "tests/thread_sanitizer.hpp"
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/top_down.hpp"
 
@@ -17,15 +17,8 @@ constexpr std::uint64_t kPages = 8;
 
 void* host(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-/// Whether this process has room for the addresses of a device. If not, the test is skipped.
-bool has_room() {
-#ifdef __SANITIZE_THREAD__
-  tests::skip("the thread sanitizer leaves no room for the addresses of a device");
-  return false;
-#else
-  return true;
-#endif
-}
+/// Whether this process has no room for the addresses of a device; then the test must return.
+bool lacks_room() { return tests::skipped_by_thread_sanitizer("leaves no room for the addresses of a device"); }
 
 std::size_t resident_host_pages(std::uint64_t address, std::uint64_t bytes) {
   std::vector<unsigned char> pages(bytes / 4096);
@@ -36,7 +29,7 @@ std::size_t resident_host_pages(std::uint64_t address, std::uint64_t bytes) {
 }
 
 TEST_CASE("device memory counts whole pages and refuses a request that exceeds them by one byte") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   DeviceMemory memory{kPages * kDevicePage};
   const auto large = memory.allocate(kDevicePage + 1);  // takes two pages alone
   const auto small = memory.allocate(1);                // takes one page, which later requests share
@@ -57,7 +50,7 @@ TEST_CASE("device memory counts whole pages and refuses a request that exceeds t
 }
 
 TEST_CASE("device memory remembers the most bytes in use since each mark was reset") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   using enum DeviceMemory::Mark;
   DeviceMemory memory{kPages * kDevicePage};
   const auto first = memory.allocate(4 * kDevicePage);
@@ -104,7 +97,7 @@ TEST_CASE("top-down placement refuses 0 B and sizes whose whole chunks exceed al
 }
 
 TEST_CASE("device memory uses the requested placement, and counts the same pages") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   DeviceMemory memory{kPages * kDevicePage, Placement::kTopDown};
   const auto first = memory.allocate(2 * kDevicePage), second = memory.allocate(14 * kDevicePage);
   REQUIRE(first);
@@ -116,7 +109,7 @@ TEST_CASE("device memory uses the requested placement, and counts the same pages
 }
 
 TEST_CASE("a device address is found only if it lies inside an allocation") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   DeviceMemory memory{kPages * kDevicePage};
   const auto a = memory.allocate(3000);
   REQUIRE(a);
@@ -130,7 +123,7 @@ TEST_CASE("a device address is found only if it lies inside an allocation") {
 }
 
 TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   DeviceMemory memory{kPages * kDevicePage};
   const auto addresses = memory.reserve(100 * kDevicePage, 0);  // reserved addresses take no memory
   REQUIRE(addresses);
@@ -153,7 +146,7 @@ TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
 }
 
 TEST_CASE("a copy to the device keeps only pages with bytes other than 0, and a copy back gives the same bytes") {
-  if (!has_room()) return;
+  if (lacks_room()) return;
   DeviceMemory memory{kPages * kDevicePage};
   const auto to = memory.allocate(2 * kDevicePage);
   REQUIRE(to);

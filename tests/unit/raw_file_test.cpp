@@ -15,6 +15,7 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/program.hpp"
+#include "tests/thread_sanitizer.hpp"
 #include "tracer/raw/fields.hpp"
 #include "tracer/raw/json_lines.hpp"
 #include "tracer/raw/reader.hpp"
@@ -203,6 +204,7 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
 }
 
 TEST_CASE("the child of a fork leaves the file to its parent and may open its own") {
+  if (tests::skipped_by_thread_sanitizer("supports no new threads in the child of a process with threads")) return;
   const ScratchFile file, of_child;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
