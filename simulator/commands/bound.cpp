@@ -15,8 +15,8 @@
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
 
 namespace tidepool {
 namespace {
@@ -71,7 +71,7 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
 }
 
 int run_bound(const BoundArguments& arguments) {
-  const Trace trace = load_trace(arguments.trace);
+  const Trace trace = load_for_runs(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with, true);
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);

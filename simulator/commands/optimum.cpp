@@ -19,8 +19,8 @@
 #include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 #include "traces/say.hpp"
 
@@ -119,7 +119,7 @@ Bytes alignment_of(const OptimumArguments& arguments) {
 
 int run_optimum(const OptimumArguments& arguments) {
   require_writable(arguments.plan_out);
-  const Trace trace = load_trace(arguments.trace);
+  const Trace trace = load_for_runs(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with);
   const Bytes alignment = alignment_of(arguments);
   const Grid grid{arguments.grid, trace};

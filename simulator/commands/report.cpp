@@ -22,8 +22,8 @@
 #include "simulator/sweep/or_error.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 
 namespace tidepool {
@@ -165,7 +165,7 @@ int run_report(const ReportArguments& arguments) {
     if (trace)
       throw InputError{
           fmt::format("{}: a second trace, after {}; expected one, and databases of sweep results", path, trace->name)};
-    trace.emplace(NamedTrace{path, load_trace(path)});
+    trace.emplace(NamedTrace{path, load_for_runs(path)});
   }
   if (!content.job) refuse_job_options(arguments.job, trace ? trace->name : arguments.inputs.front());
   if (trace) {

@@ -22,8 +22,8 @@
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -200,7 +200,7 @@ int run_simulate(const SimulateArguments& arguments) {
   }
   refuse_job_options(arguments.job, arguments.trace);
   require_writable(arguments.plan_out);
-  const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
+  const NamedTrace trace{arguments.trace, load_for_runs(arguments.trace)};
   if (has_cpu_times(trace.trace)) say("{}: {}\n", arguments.trace, kCpuTimes);
   const Grid grid{with_defaults(arguments.grid), trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();

@@ -18,7 +18,7 @@
 #include "simulator/text/terminal.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
+#include "traces/one_device.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -56,7 +56,7 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
 
 int run_view(const ViewArguments& arguments) {
   if (arguments.at && !arguments.map) refuse("--at: applies to --map, which is not given; expected both");
-  const Trace trace = load_trace(arguments.trace);
+  const Trace trace = load_for_runs(arguments.trace);
   const Grid grid{arguments.grid, trace};
   if (grid.size() != 1) throw InputError{fmt::format("the lists ask for {} runs; expected one", grid.size())};
   const RunSpec spec = grid.at(0);

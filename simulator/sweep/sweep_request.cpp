@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/error.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
 #include "traces/one_device.hpp"
 #include "traces/refuse.hpp"
@@ -96,8 +95,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
   const bool known = !order.hashes.empty();
   for (std::size_t i = 0; i < order.traces.size(); ++i) {
     const std::string& path = order.traces[i];
-    NamedTrace trace{path, load_trace(path)};
-    naming(path, [&] { require_one_device(trace.trace, "a run has one memory"); });
+    NamedTrace trace{path, load_for_runs(path)};
     if (has_cpu_times(trace.trace)) say("{}: {}\n", path, kCpuTimes);
     const std::string hash = trace.trace.hash();
     if (!known)
