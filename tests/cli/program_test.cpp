@@ -73,7 +73,9 @@ TEST_CASE("an output that cannot be written is refused before the work begins, a
                     folder = scratch.file("folder");
   std::filesystem::create_directory(folder);
   for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"simulate", trace, "--first", "--plan-out"},
+       std::vector<std::vector<std::string>>{{"import", trace, "-o"},
+                                             {"make", "gpt", "-o"},
+                                             {"simulate", trace, "--first", "--plan-out"},
                                              {"optimum", trace, "--capacity", "0.9x", "--plan-out"},
                                              {"pack", trace, "--pool", "tide-pool", "--layout-out"},
                                              {"order", trace, "-o"},

@@ -14,6 +14,7 @@
 #include "traces/job/job_import.hpp"
 #include "traces/job/job_output.hpp"
 #include "traces/job/job_reader.hpp"
+#include "traces/output.hpp"
 #include "traces/redact.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -93,6 +94,7 @@ int import_trace(const ImportArguments& arguments) {
   if (arguments.with.empty())
     if (std::optional<ReadJob> recorded = read_recorded_job(arguments.input, arguments.format))
       return import_recorded(arguments, std::move(*recorded));
+  require_writable(arguments.output);
   const Trace trace = read_one(arguments);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);

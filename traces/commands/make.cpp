@@ -9,6 +9,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/input.hpp"
 #include "traces/nearest.hpp"
+#include "traces/output.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"
@@ -61,6 +62,7 @@ void refuse_others_options(const std::string& model, const CommandLine& app) {
 }
 
 int run_make(const MakeArguments& arguments) {
+  require_writable(arguments.output);
   const Trace trace = make(arguments);
   write_file(arguments.output, to_trace_file(trace));
   const Summary sum = summarize(trace);

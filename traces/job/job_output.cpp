@@ -11,6 +11,7 @@
 
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
+#include "traces/output.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -56,6 +57,7 @@ std::vector<std::string> traces_to_replace(const std::filesystem::path& path) {
 void require_file_name(const std::string& path) {
   if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
     refuse("{}: is no file; expected a file, with the traces beside it", path);
+  require_writable(path);
 }
 
 void write_job(const std::string& path, LoadedJob& job) {

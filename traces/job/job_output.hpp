@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// Refuses a path at which there is something else than a file.
+/// Refuses a path at which there is something else than a file, or that cannot be written (see require_writable()).
 /// @throws InputError  "out: is no file; expected a file, with the traces beside it"
 void require_file_name(const std::string& path);
 
