@@ -16,7 +16,6 @@ interpreter, and only one thread runs Python at a time.
 
 from __future__ import annotations
 
-
 import pandas
 
 from tidepool import _native
