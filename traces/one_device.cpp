@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <set>
 
-#include "traces/import/importer.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -14,12 +13,6 @@ void require_one_device(const Trace& trace, std::string_view purpose) {
   if (devices.size() > 1)
     refuse("the trace is of {} devices; expected one, as {} (tidepool import --device keeps one)", devices.size(),
            purpose);
-}
-
-Trace load_for_runs(const std::string& path) {
-  Trace trace = load_trace(path);
-  naming(path, [&] { require_one_device(trace, "a run has one memory"); });
-  return trace;
 }
 
 }  // namespace tidepool

@@ -1,7 +1,6 @@
 // Traces whose buffers all share one memory.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "traces/trace.hpp"
@@ -13,9 +12,5 @@ namespace tidepool {
 /// @throws InputError  "the trace is of 2 devices; expected one, as a run has one memory (tidepool import --device
 ///   keeps one)"
 void require_one_device(const Trace& trace, std::string_view purpose);
-
-/// Loads a trace for runs, which have one memory.
-/// @throws InputError  as load_trace(), and "a.tide: the trace is of 2 devices; ..."
-Trace load_for_runs(const std::string& path);
 
 }  // namespace tidepool

@@ -15,8 +15,8 @@
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
-#include "traces/one_device.hpp"
 
 namespace tidepool {
 namespace {

@@ -19,8 +19,8 @@
 #include "simulator/text/counted.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
-#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 #include "traces/say.hpp"
 

@@ -22,8 +22,8 @@
 #include "simulator/sweep/or_error.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
-#include "traces/one_device.hpp"
 #include "traces/output.hpp"
 
 namespace tidepool {

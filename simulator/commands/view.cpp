@@ -18,7 +18,7 @@
 #include "simulator/text/terminal.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/one_device.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"

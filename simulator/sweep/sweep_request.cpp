@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
-#include "traces/one_device.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
 #include "traces/summary.hpp"

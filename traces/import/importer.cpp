@@ -11,6 +11,8 @@
 #include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
+#include "traces/one_device.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -131,6 +133,12 @@ Trace load_trace(const Input& input) try {
   return find_importer(input, "auto").read(input);
 } catch (const std::bad_alloc&) {
   throw too_large(input.path());
+}
+
+Trace load_for_runs(const std::string& path) {
+  Trace trace = load_trace(path);
+  naming(path, [&] { require_one_device(trace, "a run has one memory"); });
+  return trace;
 }
 
 }  // namespace tidepool

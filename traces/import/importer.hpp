@@ -69,4 +69,8 @@ Trace load_trace(const std::string& path, const std::string& format = "auto", st
 /// The same for a file whose bytes are at hand. A pipe can be read only once.
 Trace load_trace(const Input& input);
 
+/// Loads a trace for runs, which have one memory.
+/// @throws InputError  as load_trace() and require_one_device(), with the path in front
+Trace load_for_runs(const std::string& path);
+
 }  // namespace tidepool
