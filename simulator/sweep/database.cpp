@@ -132,6 +132,8 @@ void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finali
 Database::Database(const std::string& path, Open open) : path_{path} {
   if (path.empty())  // SQLite would keep the results in a file that it deletes at the end
     throw InputError{"the name of the database is empty; expected one, as in results.sqlite"};
+  if (path == "-")
+    throw InputError{"'-' is no database, nor the standard output; expected a name (./- for a database of this name)"};
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);

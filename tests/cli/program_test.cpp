@@ -182,6 +182,8 @@ TEST_CASE("an option with an empty value is refused, and not taken as no option"
   CHECK(message({"sweep", trace, "-o", ""}) == no_name);
   CHECK(message({"query", ""}) == no_name);
   CHECK(message({"resume", ""}) == no_name);
+  CHECK(message({"sweep", trace, "-o", "-"}) ==
+        "tidepool: '-' is no database, nor the standard output; expected a name (./- for a database of this name)\n");
   CHECK(message({"report", trace, "-o", ""}) ==
         "tidepool: -o: the name of the page is empty; expected one, as in report.html\n");
 }
