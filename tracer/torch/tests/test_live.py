@@ -11,6 +11,8 @@ import unittest
 from support import torch  # skips without it
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../../../tests/recording"))
+from warm_python import Server  # noqa: E402
 INJECT = os.path.join(HERE, "../../../validator/live/inject")
 SCRIPT = """
 import torch
@@ -76,12 +78,21 @@ print(sum(parameter.sum().item() for parameter in average.parameters()).hex())
 """
 
 
+def setUpModule():
+    global server
+    server = Server()
+    unittest.addModuleCleanup(server.stop)
+
+
 def run(settings, script=SCRIPT):
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join([INJECT, os.path.join(HERE, "..")])
-        raw = os.path.join(folder, "run.raw")
+        raw, job = os.path.join(folder, "run.raw"), os.path.join(folder, "job.py")
         environment = {**os.environ, "PYTHONPATH": path, "TIDEPOOL_RAW": raw, **settings}
-        result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+        with open(job, "w", encoding="utf-8") as file:
+            file.write(script)
+        command = [sys.executable, job] if "LD_PRELOAD" in settings else server.command(job)
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
         if not os.path.exists(raw):
             return result, None, []
         names = os.listdir(raw)
