@@ -115,19 +115,24 @@ std::string early_update_code() {
 
 def apply(model, optimizer):
     """Updates each parameter in backward, as soon as its gradient is complete, and frees the gradient."""
+    updated = set()  # in this step
+    optimizer.register_step_post_hook(lambda stepped, *_: stepped is optimizer and updated.clear())
     for number, group in enumerate(optimizer.param_groups):
         for parameter in group["params"]:
             if parameter.requires_grad:
-                parameter.register_post_accumulate_grad_hook(update_of(optimizer, number))
+                parameter.register_post_accumulate_grad_hook(update_of(optimizer, number, updated))
 
 
-def update_of(optimizer, number):
+def update_of(optimizer, number, updated):
     own = copy.copy(optimizer)
     for name, value in vars(optimizer).items():
         if name != "step":  # that of a scheduler steps the whole optimizer
             vars(own).setdefault(name, value)
 
     def update(parameter):
+        if parameter in updated:
+            raise RuntimeError("a gradient comes in parts, as with checkpoint(use_reentrant=True); expected it whole")
+        updated.add(parameter)
         own.state = optimizer.state  # of all parameters; load_state_dict() replaces it, and the groups
         own.param_groups = [{**optimizer.param_groups[number], "params": [parameter]}]  # at the present learning rate
         own.step()

@@ -9,6 +9,7 @@ import unittest
 
 try:
     import torch
+    from torch.utils.checkpoint import checkpoint
 except ImportError:
     if "TIDEPOOL_REQUIRE_TORCH" in os.environ:
         raise
@@ -74,6 +75,21 @@ class EarlyUpdates(unittest.TestCase):
         nothing = lambda *_: None  # noqa: E731
         _, saved = trained(nothing)
         self.assertEqual(trained(self.apply, saved)[0], trained(nothing, saved)[0])
+
+    def test_a_gradient_that_comes_in_parts_ends_the_job(self):
+        layer = torch.nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        self.apply(layer, optimizer)
+        for reentrant in (False, True):
+            x = torch.ones(2, 4, requires_grad=True)
+            for _ in range(2):
+                x = checkpoint(layer, x, use_reentrant=reentrant)
+            if reentrant:
+                with self.assertRaisesRegex(RuntimeError, "^a gradient comes in parts"):
+                    x.sum().backward()
+            else:
+                x.sum().backward()
+                optimizer.step()
 
 
 if __name__ == "__main__":
