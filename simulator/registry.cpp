@@ -104,6 +104,19 @@ SpecNames names_of(const RunSpec& spec) {
   return names;
 }
 
+std::vector<std::string> files_of(const RunSpec& spec) {
+  std::vector<std::string> files;
+  const auto add = [&](const std::vector<OptionInfo>& declared, const Spec& part) {
+    for (const OptionInfo& option : declared)
+      if (const auto given = part.options.find(option.name);
+          option.unit == "file" && given != part.options.end() && !given->second.empty())
+        files.push_back(given->second);
+  };
+  add(find_pool(spec.pool.name).options, spec.pool);
+  for (const Spec& policy : spec.policy.policies) add(find_policy(policy.name).options, policy);
+  return files;
+}
+
 void load_plugin(const std::string& path) {
   boost::system::error_code error;
   const boost::filesystem::path file = boost::filesystem::canonical(path, error);

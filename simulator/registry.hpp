@@ -66,6 +66,10 @@ struct SpecNames {
 /// @throws InputError  for an unknown pool, policy or option
 SpecNames names_of(const RunSpec& spec);
 
+/// The paths that options of the unit "file" name: those of the pool, then those of the policies.
+/// @throws InputError  for an unknown pool or policy
+std::vector<std::string> files_of(const RunSpec& spec);
+
 /// Loads pools and policies from a shared library that was built against an installed Tidepool; it stays loaded.
 /// @throws InputError  naming the file and the reason, as in
 ///   "fifo.so: built against tidepool 0.1.0+5d41402a; this is tidepool 0.1.0+7b52009b"

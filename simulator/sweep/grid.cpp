@@ -183,6 +183,16 @@ Grid::Grid(const GridText& text, const Trace& trace)
   }
 }
 
+std::vector<std::string> Grid::files() const {
+  std::vector<std::string> all;
+  const auto add = [&](const RunSpec& spec) {
+    for (const std::string& file : files_of(spec)) add_once(all, file);
+  };
+  for (const Spec& pool : pools_) add({.pool = pool});
+  for (const PolicyChain& policy : policies_) add({.policy = policy});
+  return all;
+}
+
 std::size_t Grid::size() const {
   std::size_t capacities = 0;
   for (const std::vector<Bytes>& of_machine : capacities_of_) capacities += of_machine.size();

@@ -52,6 +52,8 @@ class Grid {
   /// `index` < size().
   RunSpec at(std::size_t index) const;
   std::span<const Machine> machines() const { return machines_; }
+  /// The paths that options of the pools and policies name, each once.
+  std::vector<std::string> files() const;
   /// The trace's peak under the assumptions of the runs.
   Bytes ideal_peak() const { return ideal_peak_; }
 

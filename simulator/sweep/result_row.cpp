@@ -146,15 +146,7 @@ namespace {
 /// @throws InputError  if a file cannot be read
 std::string keys_of_files(const RunSpec& spec) {
   std::string keys;
-  const auto add = [&](const std::vector<OptionInfo>& declared, const Spec& part) {
-    for (const OptionInfo& option : declared) {
-      const auto given = part.options.find(option.name);
-      if (option.unit == "file" && given != part.options.end() && !given->second.empty())
-        keys += "\n" + content_key(read_input(given->second).bytes());
-    }
-  };
-  add(find_pool(spec.pool.name).options, spec.pool);
-  for (const Spec& policy : spec.policy.policies) add(find_policy(policy.name).options, policy);
+  for (const std::string& file : files_of(spec)) keys += "\n" + content_key(read_input(file).bytes());
   return keys;
 }
 

@@ -6,9 +6,12 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
+#include "simulator/sweep/result_row.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/input.hpp"
 #include "traces/json_text.hpp"
 #include "traces/refuse.hpp"
 #include "traces/say.hpp"
@@ -19,18 +22,38 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Fills `hashes` if they are empty; otherwise refuses machines that have others.
-void require_machines(std::span<const Machine> machines, std::vector<std::string>& hashes) {
-  const bool known = !hashes.empty();
-  if (known && hashes.size() != machines.size())
-    refuse("not a sweep's request: {} hashes for {} machines", hashes.size(), machines.size());
-  for (std::size_t i = 0; i < machines.size(); ++i) {
-    const std::string hash = machine_hash(machines[i]);
-    if (!known)
-      hashes.push_back(hash);
-    else if (hashes.at(i) != hash)
-      refuse("machine {}: numbers {}; the sweep was over {}", machines[i].name, hash, hashes[i]);
+/// What a sweep is over beside its traces, with a hash of the content.
+struct Content {
+  std::string name;  ///< "machine mine: numbers", "lay.csv: content"
+  std::string hash;
+};
+
+/// Fills `hashes` if they are not known yet; otherwise refuses contents that have others.
+void require_same(std::span<const Content> contents, std::vector<std::string>& hashes, bool known) {
+  if (!known) {
+    hashes.clear();
+    for (const Content& content : contents) hashes.push_back(content.hash);
+    return;
   }
+  if (hashes.size() != contents.size())
+    refuse("not a sweep's request: {} hashes for {} machines or files", hashes.size(), contents.size());
+  for (std::size_t i = 0; i < contents.size(); ++i)
+    if (hashes[i] != contents[i].hash)
+      refuse("{} {}; the sweep was over {}", contents[i].name, contents[i].hash, hashes[i]);
+}
+
+std::vector<Content> machines_of(const Grid& grid) {
+  std::vector<Content> all;
+  for (const Machine& machine : grid.machines())
+    all.push_back({fmt::format("machine {}: numbers", machine.name), machine_hash(machine)});
+  return all;
+}
+
+std::vector<Content> files_of(const Grid& grid) {
+  std::vector<Content> all;
+  for (const std::string& file : grid.files())
+    all.push_back({fmt::format("{}: content", file), content_key(read_input(file).bytes())});
+  return all;
 }
 
 }  // namespace
@@ -42,11 +65,8 @@ std::string to_json(const SweepOrder& order) {
   grid["count_search"] = order.grid.count_search;
   for (std::size_t i = 0; i < order.traces.size(); ++i)
     traces.push_back({{"path", order.traces[i]}, {"hash", order.hashes.at(i)}});
-  Json json{{"folder", order.folder},
-            {"traces", traces},
-            {"machines", order.machines},
-            {"grid", grid},
-            {"shard", to_text(order.shard)}};
+  Json json{{"folder", order.folder}, {"traces", traces}, {"machines", order.machines},
+            {"files", order.files},   {"grid", grid},     {"shard", to_text(order.shard)}};
   if (!order.find.empty()) json["find"] = order.find;
   return json_text(json);
 }
@@ -61,6 +81,7 @@ SweepOrder parse_order(const std::string& text) {
       order.hashes.push_back(trace.at("hash"));
     }
     json.at("machines").get_to(order.machines);
+    json.at("files").get_to(order.files);
     for_each_text(order.grid, [&](const char* name, std::string& value) { value = json.at("grid").at(name); });
     order.grid.first = json.at("grid").at("first");
     order.grid.count_search = json.at("grid").at("count_search");
@@ -109,7 +130,8 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
       continue;
     }
     Grid grid{order.grid, trace.trace};
-    require_machines(grid.machines(), order.machines);
+    require_same(machines_of(grid), order.machines, known);
+    require_same(files_of(grid), order.files, known);
     parts.push_back({std::move(trace), std::move(grid)});
   }
   return parts;

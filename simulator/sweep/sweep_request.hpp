@@ -15,6 +15,7 @@ struct SweepOrder {
   std::vector<std::string> traces;         ///< paths, as the user wrote them
   std::vector<std::string> hashes;         ///< hashes of the traces' content; empty: not loaded yet
   std::vector<std::string> machines = {};  ///< hashes of the machines of `grid`; empty: not loaded yet
+  std::vector<std::string> files = {};     ///< hashes of the content of the files that options of `grid` name
   GridText grid;
   Shard shard;
   std::string find;    ///< an objective, see least_capacity.hpp; "": every run of the grid
@@ -31,8 +32,8 @@ SweepOrder parse_order(const std::string& json);
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
 /// Loads the traces, from paths that begin in the current folder, and their grids. If several files contain the same
-/// step, it is taken once. Fills `order.hashes` and `order.machines` if they are empty; otherwise compares the traces
-/// and machines with them.
+/// step, it is taken once. Fills the hashes of `order` if those of the traces are empty; otherwise compares the traces,
+/// machines and files with them.
 /// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...", "machine mine: numbers 0d..; the sweep
 ///   was over 7a...", or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);

@@ -139,6 +139,23 @@ TEST_CASE("resume refuses a machine file that has changed") {
   CHECK(refused.err.find("; the sweep was over ") != std::string::npos);
 }
 
+TEST_CASE("resume refuses a file of an option that has changed") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite"),
+                    layout = scratch.file("lay.csv");
+  REQUIRE(run_program({"pack", trace, "--pool", "tide-pool", "--layout-out", layout}).code == 0);
+  REQUIRE(run_program({"sweep", trace, "--pool", "layout(file=" + layout + "),best-fit", "--policy", "none",
+                       "--capacity", "2x,3x", "--no-plot", "-o", database})
+              .code == 0);
+  REQUIRE(run_program({"resume", database, "--no-plot"}).code == 0);
+  const std::string other = write_random_trace(scratch, 2, 60);
+  REQUIRE(run_program({"pack", other, "--pool", "tide-pool", "--layout-out", layout}).code == 0);
+  const ProgramResult refused = run_program({"resume", database});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, StartsWith("tidepool: " + layout + ": content "));
+  CHECK(refused.err.find("; the sweep was over ") != std::string::npos);
+}
+
 TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is lost") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),

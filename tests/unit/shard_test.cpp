@@ -137,6 +137,7 @@ TEST_CASE("a sweep's request is read back from its text, and the requests of all
   SweepOrder order{.traces = {"a \"b\".tide", "c"},
                    .hashes = {"1", "2"},
                    .machines = {"3"},
+                   .files = {"4", "5"},
                    .grid = {.pool = "p", .policy = "q(x=1)", .capacity = "0.3x", .count_search = true},
                    .shard = {2, 3},
                    .find = "overhead<1%",
