@@ -82,7 +82,7 @@ def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
     `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit
     although some memory is left for its tensors. For a job of several ranks, these are fits, first_rank (which runs out
     of memory first or, if all fit, takes most), ... and `ranks`, a table of one row for each rank.
-    Options: pool, show.
+    Options: capacity, pool, show.
     """
     answer, = answers("fit", path_of(job), device=device, **options)
     return answer | {name: pandas.DataFrame(answer[name]) for name in ("holders", "ranks") if name in answer}

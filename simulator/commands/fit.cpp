@@ -43,7 +43,8 @@ struct FitArguments {
   /// The words are either the trace or the command.
   std::string trace;
   std::vector<std::string> command;
-  std::string device, pool;
+  std::string device, capacity, pool;
+  DeviceBudget budget;  ///< of `device`, with `capacity` if it is given
   int seconds = 300;
   std::size_t show = 10;
   bool batch = false, json = false;
@@ -89,7 +90,7 @@ FittedJob job_of_file(const std::string& path) {
 
 /// @return  none if the recording was interrupted
 std::optional<FittedJob> job_of_command(const FitArguments& arguments, const std::vector<std::string>& command) {
-  std::optional<DryRecording> recording = record_dry(command, arguments.device, arguments.seconds);
+  std::optional<DryRecording> recording = record_dry(command, arguments.budget, arguments.seconds);
   if (!recording) return {};
   return FittedJob{.name = fmt::format("{}", fmt::join(command, " ")),
                    .command = command,
@@ -141,8 +142,7 @@ Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
   const std::string pool = pool_of(arguments, job);
   const bool as_recorded = job.recorded && pool == own_pool(job);
   try {
-    return predict_fit(job.trace, device_budget(arguments.device), pool,
-                       as_recorded ? job.recorded->most_reserved : Bytes{});
+    return predict_fit(job.trace, arguments.budget, pool, as_recorded ? job.recorded->most_reserved : Bytes{});
   } catch (const InputError& error) {
     throw error.at(job.name);
   }
@@ -294,7 +294,7 @@ void print_batches(const LargestBatch& found) {
 
 void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
                 const std::optional<LargestBatch>& batch) {
-  fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), job.name, fit.device->name);
+  fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), job.name, text_of(*fit.device));
   if (job.recorded) fmt::print("recorded    {} reserved at most\n", to_text(job.recorded->most_reserved));
   if (job.recorded && job.recorded->failed_request)
     fmt::print("            a request of {} failed where the program could have had {}\n",
@@ -417,14 +417,16 @@ int print_stopped(const FitArguments& arguments, const StoppedUnrecorded& stoppe
 }
 
 int run_fit(FitArguments& arguments) try {
-  const DeviceBudget& device = device_budget(arguments.device);
+  arguments.budget = device_budget(arguments.device);
+  if (!arguments.capacity.empty())
+    arguments.budget.total = naming("--capacity", [&] { return parse_bytes(arguments.capacity); });
   tell_apart(arguments);
   refuse_wrong_batch(arguments);
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
   if (is_job_file(arguments.trace))
-    return judge_ranks(arguments.trace, arguments.device, arguments.pool.empty() ? "pytorch" : arguments.pool,
+    return judge_ranks(arguments.trace, arguments.budget, arguments.pool.empty() ? "pytorch" : arguments.pool,
                        arguments.json);
   if (!arguments.trace.empty()) return judge(arguments, job_of_file(arguments.trace), {});
   if (!arguments.batch) {
@@ -433,7 +435,7 @@ int run_fit(FitArguments& arguments) try {
   }
   Search search{arguments};
   const LargestBatch largest =
-      largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, device.total, kMostBatch);
+      largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, arguments.budget.total, kMostBatch);
   return Interruptible::asked() ? Interruptible::code() : judge(arguments, search.judged(largest), largest);
 } catch (const StoppedUnrecorded& stopped) {
   return print_stopped(arguments, stopped);
@@ -449,6 +451,8 @@ const RegisterCommand kFit{
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
        app.add_option("command", arguments->none, "instead, after --: a command, which is recorded dry");
        app.add_option("--device", arguments->device, device_budget_names()).required();
+       app.add_option("--capacity", arguments->capacity,
+                      "for a device like the named one, but with this much memory for programs, as in 11.6GiB");
        app.add_flag("--batch", arguments->batch,
                     "look for the largest batch that fits: {batch} in the command stands for it");
        app.add_option("--pool", arguments->pool,

@@ -58,7 +58,7 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
     advice.commands.push_back(recording_of(source, *fit.device));
   }
   // A snapshot needs a new verdict first: the peak of a job that failed is not the peak of its step.
-  advice.commands.push_back(source.snapshot ? fmt::format("tidepool fit run.tide --device {}", fit.device->name)
+  advice.commands.push_back(source.snapshot ? fmt::format("tidepool fit run.tide {}", options_of(*fit.device))
                                             : fmt::format("tidepool advise {} --capacity {}B", file, capacity.count()));
   return advice;
 }

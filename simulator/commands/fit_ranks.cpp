@@ -95,7 +95,7 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   else
     fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much\n", first,
                to_text(fits[first].at), sizes, to_text(fit.predicted - total));
-  fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, fit.device->name, "rank",
+  fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, text_of(*fit.device), "rank",
              "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
   for (std::size_t rank = 0; rank < fits.size(); ++rank) {
     const Fit& each = fits[rank].fit;
@@ -130,9 +130,9 @@ Json to_json(const LoadedJob& job, const std::string& path, const std::vector<Ra
 
 }  // namespace
 
-int judge_ranks(const std::string& path, const std::string& device, const std::string& pool, bool json) {
+int judge_ranks(const std::string& path, const DeviceBudget& device, const std::string& pool, bool json) {
   const LoadedJob job = load_job(path);
-  const std::vector<RankFit> fits = fits_of(job, path, device_budget(device), pool);
+  const std::vector<RankFit> fits = fits_of(job, path, device, pool);
   if (json)
     fmt::print("{}\n", json_text(to_json(job, path, fits)));
   else

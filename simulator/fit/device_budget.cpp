@@ -1,5 +1,7 @@
 #include "simulator/fit/device_budget.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -54,13 +56,26 @@ const DeviceBudget& device_budget(std::string_view name) {
   if (found != kBudgets.end()) return *found;
   std::vector<std::string> known;
   for (const DeviceBudget& device : kBudgets) known.emplace_back(device.name);
-  throw InputError{unknown_name("device", name, known)};
+  throw InputError{
+      fmt::format("{}; for another device, name the one most like it, and the size of its memory with --capacity",
+                  unknown_name("device", name, known))};
 }
 
 std::string device_budget_names() {
   std::string names;
   for (const DeviceBudget& device : kBudgets) names += (names.empty() ? "" : ", ") + std::string{device.name};
   return names;
+}
+
+std::string text_of(const DeviceBudget& device) {
+  if (device.total == device_budget(device.name).total) return std::string{device.name};
+  return fmt::format("{} with {}", device.name, to_text(device.total));
+}
+
+std::string options_of(const DeviceBudget& device) {
+  const std::string options = fmt::format("--device {}", device.name);
+  if (device.total == device_budget(device.name).total) return options;
+  return fmt::format("{} --capacity {}B", options, device.total.count());
 }
 
 }  // namespace tidepool

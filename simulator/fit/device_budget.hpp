@@ -27,9 +27,13 @@ struct DeviceBudget {
 };
 
 std::span<const DeviceBudget> device_budgets();
-/// @throws InputError  naming the nearest device
+/// @throws InputError  naming the nearest device, and --capacity
 const DeviceBudget& device_budget(std::string_view name);
 /// "h100-80gb, h200, ...".
 std::string device_budget_names();
+/// "t4" or, with another size of memory than that device has, "t4 with 12 GiB".
+std::string text_of(const DeviceBudget& device);
+/// The options of `tidepool fit` that name a device: "--device t4", and "--capacity 12884901888B" in the other case.
+std::string options_of(const DeviceBudget& device);
 
 }  // namespace tidepool

@@ -87,7 +87,7 @@ std::string take_hint(std::string& said) {
 
 }  // namespace
 
-std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device,
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
                                        int seconds) {
   const Interruptible interruptible;
   const TemporaryFolder folder;
@@ -98,7 +98,7 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
                                      "--torch",
                                      "--kernels",
                                      "--device",
-                                     device,
+                                     std::string{device.name},
                                      "--capacity",
                                      kEndlessMemory,
                                      "-o",
@@ -122,8 +122,8 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
     const std::string job = fmt::format("{}", fmt::join(command, " "));
     refuse(
         "{}: a job of several ranks; expected one process. `tidepool record --dry --torch --kernels --device {} "
-        "--capacity {} -o job.json -- {}` records all ranks, and `tidepool fit job.json --device {}` judges them",
-        job, device, kEndlessMemory, job, device);
+        "--capacity {} -o job.json -- {}` records all ranks, and `tidepool fit job.json {}` judges them",
+        job, device.name, kEndlessMemory, job, options_of(device));
   }
   DryRecording recording{.trace = load_trace(path), .stopped = stopped, .failure = "", .hint = "", .said = ""};
   if (ran.code != 0 && !stopped) {

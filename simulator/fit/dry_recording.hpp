@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/fit/device_budget.hpp"
 #include "traces/error.hpp"
 #include "traces/trace.hpp"
 
@@ -27,14 +28,15 @@ class StoppedUnrecorded : public InputError {
   using InputError::InputError;
 };
 
-/// Runs `tidepool record --dry --torch --kernels` on a simulated device of the given name whose memory never runs out,
-/// and keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the
-/// trace ends there.
+/// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name whose memory never runs out, and
+/// keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the trace
+/// ends there.
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
 /// @throws InputError  "torchrun train.py: a job of several ranks; expected one process. ...", with commands for them
 /// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device; --seconds gives it more
 ///                            time"
-std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
+                                       int seconds);
 
 }  // namespace tidepool

@@ -9,6 +9,7 @@
 
 namespace tidepool::fit_test {
 
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 
@@ -32,6 +33,18 @@ TEST_CASE("tidepool fit begins with the verdict") {
   CHECK_THAT(result.out, StartsWith("fits: 14.38 of 14.58 GiB, margin 205.8 MiB; not for certain, it may be 15.38 "
                                     "GiB\n"));
   CHECK_THAT(result.err, ContainsSubstring("the context on t4 is assumed, not measured"));
+}
+
+TEST_CASE("tidepool fit judges a device with the memory that is given") {
+  const ProgramResult less = run_program({"fit", kSample, "--device", "t4", "--capacity", "11.6GiB"});
+  CHECK(less.code == 0);
+  CHECK_THAT(less.out, StartsWith("does not fit: "));
+  CHECK_THAT(less.out, ContainsSubstring(" of 11.60 GiB, "));
+  CHECK_THAT(less.out, ContainsSubstring("/gpt2.tide on t4 with 11.6 GiB\n"));
+  const Json more = Json::parse(run_program({"fit", kSample, "--device", "t4", "--capacity", "40GiB", "--json"}).out);
+  CHECK(more.at("capacity_bytes") == std::int64_t{40} << 30);
+  CHECK(more.at("device") == "t4");
+  CHECK((more.at("fits") == true && more.at("certain") == true));
 }
 
 TEST_CASE("the parts of tidepool fit's prediction add up") {
@@ -235,8 +248,13 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
         "tidepool: " + folder.file("two.jsonl") +
             ": the trace is of 2 devices; expected one, as `fit` judges one "
             "(tidepool import --device keeps one)\n");
-  CHECK_THAT(refusal({kSample, "--device", "rtx-4091"}), StartsWith("tidepool: no device named 'rtx-4091', did you "
-                                                                    "mean 'rtx-4090'?"));
+  const std::string unknown = refusal({kSample, "--device", "rtx-4091"});
+  CHECK_THAT(unknown, StartsWith("tidepool: no device named 'rtx-4091', did you mean 'rtx-4090'?; known: h100-80gb, "));
+  CHECK_THAT(unknown, EndsWith(", t4; for another device, name the one most like it, and the size of its memory with "
+                               "--capacity\n"));
+  CHECK(refusal({kSample, "--device", "t4", "--capacity", "12"}) ==
+        "tidepool: --capacity: '12' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, "
+        "G or T, as in 512MiB\n");
   CHECK(refusal({kSample, "--device", "t4", "--batch"}) ==
         "tidepool: --batch: " + kSample +
             " was recorded with one batch size; expected a command with {batch}, as in -- python3 train.py "
