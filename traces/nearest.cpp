@@ -11,12 +11,22 @@
 namespace tidepool {
 namespace {
 
+bool same(char x, char y) {
+  return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+}
+
+/// The only known word that begins with `word`; "" if there is none or several.
+std::string continued(std::string_view word, const std::vector<std::string>& known) {
+  const auto begins = [&](const std::string& candidate) {
+    return candidate.size() > word.size() && std::equal(word.begin(), word.end(), candidate.begin(), same);
+  };
+  const auto first = std::find_if(known.begin(), known.end(), begins);
+  return first == known.end() || std::any_of(first + 1, known.end(), begins) ? "" : *first;
+}
+
 /// The least number of insertions, deletions and changes of a character and of swaps of two neighbours that lead from
 /// `a` to `b`. Upper and lower case are equal. O(|a| * |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  };
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -35,8 +45,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kShortestBeginning = 3;
   constexpr std::size_t kLongestWord = 64;  // nobody mistypes a longer one; finding the distance takes quadratic time
   if (word.size() > kLongestWord) return "";
+  if (word.size() >= kShortestBeginning)
+    if (std::string whole = continued(word, known); !whole.empty()) return whole;
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::string found;
   for (const std::string& candidate : known) {

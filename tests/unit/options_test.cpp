@@ -85,6 +85,14 @@ TEST_CASE("a list splits at separators outside parentheses") {
   CHECK(split_list("").empty());
 }
 
+TEST_CASE("the only word that begins as a shorter one is suggested before others") {
+  const std::vector<std::string> known{"h100-80gb", "h200", "a100-80gb", "a100-40gb"};
+  CHECK(nearest("h100", known) == "h100-80gb");  // h200 has one other digit
+  CHECK(nearest("H100", known) == "h100-80gb");
+  CHECK(nearest("a100", known).empty());  // there are two
+  CHECK(nearest("h1", known).empty());    // two letters may begin anything
+}
+
 TEST_CASE("the nearest word is suggested only if it has at most one mistake in three letters") {
   const std::vector<std::string> known{"dtr", "gap-swap", "lru-swap", "none"};
   CHECK(nearest("gapswap", known) == "gap-swap");
