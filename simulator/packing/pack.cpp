@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -97,7 +98,7 @@ Layout add_planned(Packing& packing, const Instance& instance, Planner& planner,
 }  // namespace
 
 double Packing::gap() const {
-  if (lower_bound == Bytes{}) return 0;
+  if (lower_bound == Bytes{}) return height == Bytes{} ? 0 : std::numeric_limits<double>::infinity();
   return static_cast<double>(height.count()) / static_cast<double>(lower_bound.count()) - 1;
 }
 

@@ -31,7 +31,7 @@ struct Packing {
   std::vector<LayoutFile> layouts;         ///< of a planner for a trace: one for each device with buffers
   std::vector<Bytes> offsets;              ///< of a planner for an instance, by item
 
-  /// Height over the lower bound, less 1; 0 if there is nothing to place.
+  /// Height over the lower bound, less 1; 0 if both are 0, infinite if only the bound is.
   double gap() const;
   /// The sums of `counts` over the devices.
   std::vector<Count> count_sums() const;

@@ -40,6 +40,13 @@ TEST_CASE("the memory in a hole that is too small counts as fragmentation") {
   CHECK_FALSE(packing.optimal());
 }
 
+TEST_CASE("a height is infinitely far above a bound of nothing") {
+  Packing packing;
+  CHECK(packing.gap() == 0);
+  packing.height = 512_B;
+  CHECK(std::isinf(packing.gap()));
+}
+
 TEST_CASE("a height equal to the load is optimal, unless the pool only counts bytes") {
   TraceBuilder build;
   build.alloc({.size = 1_KiB});
