@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <boost/filesystem/operations.hpp>
+#include <cctype>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "simulator/packing/planned_pool.hpp"
@@ -62,10 +67,43 @@ void require_unique(const std::deque<Info>& infos, std::string_view what, const 
                                  what, (*twice)->name)};
 }
 
+/// The name of pools and policies is what specs and databases call them.
+bool is_name(std::string_view text) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
+/// Refuses registrations, from number `first` on, that no run could use.
+template <class Info>
+void require_usable(const std::deque<Info>& infos, std::size_t first, std::string_view what, const std::string& path) {
+  for (std::size_t i = first; i < infos.size(); ++i) {
+    if (!is_name(infos[i].name))
+      throw InputError{
+          fmt::format("{}: registers {} '{}'; expected a name of letters, digits, - and _", path, what, infos[i].name)};
+    if (!infos[i].make)
+      throw InputError{fmt::format("{}: registers {} '{}' without make; expected a function that makes one", path, what,
+                                   infos[i].name)};
+  }
+}
+
+/// A function that makes the same, and throws if that is nothing.
+template <class Made>
+std::function<std::unique_ptr<Made>(const Options&)> never_null(
+    std::function<std::unique_ptr<Made>(const Options&)> make, const std::string& name) {
+  if (!make) return make;
+  return [make = std::move(make), name](const Options& options) {
+    std::unique_ptr<Made> made = make(options);
+    if (!made) throw std::logic_error{fmt::format("'{}' was registered with a function that makes nothing", name)};
+    return made;
+  };
+}
+
 }  // namespace
 
 RegisterPool::RegisterPool(PoolInfo info, std::string_view built_for) {
   if (!is_readable(built_for)) return;
+  info.plan = never_null(std::move(info.plan), info.name);
+  info.make = never_null(std::move(info.make), info.name);
   if (info.plan && !info.make)
     info.make = [name = info.name, plan = info.plan](const Options& options) {
       return std::make_unique<PlannedPool>(name, plan(options), options);
@@ -73,7 +111,9 @@ RegisterPool::RegisterPool(PoolInfo info, std::string_view built_for) {
   registry().pools.push_back(std::move(info));
 }
 RegisterPolicy::RegisterPolicy(PolicyInfo info, std::string_view built_for) {
-  if (is_readable(built_for)) registry().policies.push_back(std::move(info));
+  if (!is_readable(built_for)) return;
+  info.make = never_null(std::move(info.make), info.name);
+  registry().policies.push_back(std::move(info));
 }
 
 std::vector<const PoolInfo*> all_pools() { return sorted(registry().pools); }
@@ -88,6 +128,15 @@ namespace {
 void join(std::string& text, char separator, const std::string& part) {
   if (!text.empty()) text += separator;
   text += part;
+}
+
+/// @throws InputError  with `path` and the message of an exception that left the library's own start
+boost::dll::shared_library open_library(const boost::filesystem::path& file, const std::string& path) try {
+  return boost::dll::shared_library{file, boost::dll::load_mode::rtld_now};
+} catch (const boost::system::system_error&) {
+  throw;
+} catch (const std::exception& thrown) {
+  throw InputError{fmt::format("{}: threw an exception while it was loaded: {}", path, thrown.what())};
 }
 
 }  // namespace
@@ -137,13 +186,15 @@ void load_plugin(const std::string& path) {
   const std::size_t pools = all.pools.size(), policies = all.policies.size();
   all.foreign_version.clear();
   try {
-    loaded.emplace(file, Loaded{boost::dll::shared_library{file, boost::dll::load_mode::rtld_now}, ""});
+    loaded.emplace(file, Loaded{open_library(file, path), ""});
     if (!all.foreign_version.empty())
       throw InputError{fmt::format("{}: built against tidepool {}; this is tidepool {}", path, all.foreign_version,
                                    TIDEPOOL_INTERFACE)};
     if (all.pools.size() == pools && all.policies.size() == policies)
       throw InputError{fmt::format(
           "{}: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy", path)};
+    require_usable(all.pools, pools, "pool", path);
+    require_usable(all.policies, policies, "policy", path);
     require_unique(all.pools, "pool", path);
     require_unique(all.policies, "policy", path);
   } catch (const boost::system::system_error& failure) {

@@ -74,6 +74,7 @@ std::vector<std::string> files_of(const RunSpec& spec);
 /// @throws InputError  naming the file and the reason, as in
 ///   "fifo.so: built against tidepool 0.1.0+5d41402a; this is tidepool 0.1.0+7b52009b"
 ///   "fifo.so: registers policy 'dtr', which is known already; expected a name of its own"
+///   "fifo.so: registers policy 'a+b'; expected a name of letters, digits, - and _"
 ///   "fifo.so: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy"
 void load_plugin(const std::string& path);
 

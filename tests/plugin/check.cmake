@@ -68,3 +68,18 @@ foreach(pair outcome=ok baseline_ns=4000 makespan_ns=5000 recompute_count=1 reco
     message(FATAL_ERROR "${key} is ${seen}, expected ${expected}\n${result}${errors}")
   endif()
 endforeach()
+
+# A plug-in with a mistake is named, and so is the mistake.
+run(${CMAKE_COMMAND} --build ${SCRATCH}/right --target mistakes)
+set(mistakes ${SCRATCH}/right/libmistakes.so)
+function(expect_mistake mistake code text)
+  expect(${code} "${text}" ${CMAKE_COMMAND} -E env MISTAKE=${mistake} ${program} --plugin ${mistakes} ${ARGN})
+endfunction()
+expect_mistake(none 0 "mistake (remat)\n  does nothing\n  from: an example of mistakes\n" policies mistake)
+expect_mistake(name 2 "tidepool: ${mistakes}: registers policy 'a+b'; expected a name of letters, digits, - and _\n" policies)
+expect_mistake(make 2
+  "tidepool: ${mistakes}: registers policy 'mistake' without make; expected a function that makes one\n" policies)
+expect_mistake(start 2 "tidepool: ${mistakes}: threw an exception while it was loaded: no table of costs\n" policies)
+expect_mistake(nothing 1 "${SCRATCH}/step.jsonl: mistake on best-fit, a100-pcie4, 2.004 MiB (0.668x the peak)
+outcome     error: 'mistake' was registered with a function that makes nothing\n"
+  simulate ${SCRATCH}/step.jsonl --policy mistake --capacity 2052KiB)
