@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 /// What a sweep is over beside its traces, with a hash of the content.
 struct Content {
-  std::string name;  ///< "machine mine: numbers", "lay.csv: content"
+  std::string name;  ///< "machine mine: numbers", "places.jsonl: content"
   std::string hash;
 };
 

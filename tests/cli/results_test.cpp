@@ -142,7 +142,7 @@ TEST_CASE("resume refuses a machine file that has changed") {
 TEST_CASE("resume refuses a file of an option that has changed") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite"),
-                    layout = scratch.file("lay.csv");
+                    layout = scratch.file("places.jsonl");
   REQUIRE(run_program({"pack", trace, "--pool", "tide-pool", "--layout-out", layout}).code == 0);
   REQUIRE(run_program({"sweep", trace, "--pool", "layout(file=" + layout + "),best-fit", "--policy", "none",
                        "--capacity", "2x,3x", "--no-plot", "-o", database})
