@@ -31,6 +31,15 @@ const DeviceBudget& t4() { return device_budget("t4"); }  // 14930 MiB, of which
 
 }  // namespace
 
+TEST_CASE("a device with another size of memory is named with it, and by the options that ask for it") {
+  CHECK(text_of(t4()) == "t4");
+  CHECK(options_of(t4()) == "--device t4");
+  DeviceBudget other = t4();
+  other.total = 12_GiB;
+  CHECK(text_of(other) == "t4 with 12 GiB");
+  CHECK(options_of(other) == "--device t4 --capacity 12884901888B");
+}
+
 TEST_CASE("the memory of a process is its allocator's, its context and its workspaces") {
   const DeviceBudget& a100 = device_budget("a100-40gb");
   const Fit recorded = predict_fit(two_buffers("interposer+torch"), a100, "pytorch");
