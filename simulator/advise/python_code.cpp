@@ -131,7 +131,8 @@ def update_of(optimizer, number, updated):
 
     def update(parameter):
         if parameter in updated:
-            raise RuntimeError("a gradient comes in parts, as with checkpoint(use_reentrant=True); expected it whole")
+            raise RuntimeError("a parameter has a second gradient before optimizer.step(), as with "
+                               "checkpoint(use_reentrant=True); expected one in each step")
         updated.add(parameter)
         own.state = optimizer.state  # of all parameters; load_state_dict() replaces it, and the groups
         own.param_groups = [{**optimizer.param_groups[number], "params": [parameter]}]  # at the present learning rate
