@@ -8,8 +8,9 @@ done.
 
 import array
 import atexit
+import contextlib
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -121,9 +122,9 @@ def hook():
         path = os.path.join(folder, "sitecustomize.py")
         if folder and os.path.exists(path):
             found = {"__name__": "sitecustomize", "__file__": path}
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8") as file, contextlib.suppress(ModuleNotFoundError):  # of the user's own one
                 exec(compile(file.read(), path, "exec"), found)
-            found["_attach"]()
+            importlib.util.find_spec("no_module_of_this_name")  # the hook acts at the next search for a module
             return
 
 

@@ -47,12 +47,14 @@ print(average.sum().item().hex())
 
 # PyTorch's history of its allocator, as on a GPU: each iteration makes one buffer, whose address is the iteration's
 # number from 1 on.
-HISTORY = """
-import time, torch, tidepool_torch.live
+HISTORY = f"""
+import sys, time, torch
+sys.path.append({os.path.join(HERE, "..")!r})
+import tidepool_torch.live
 entries = []
 torch.cuda.is_initialized, torch.cuda._lazy_call = lambda: True, lambda call: call()
 torch.cuda.memory._record_memory_history = lambda enabled="all", context="all": enabled or entries.clear()
-torch.cuda.memory._snapshot = lambda: {"segments": [], "device_traces": [list(entries)]}
+torch.cuda.memory._snapshot = lambda: {{"segments": [], "device_traces": [list(entries)]}}
 tidepool_torch.live.attach()
 """ + SCRIPT.replace("    optimizer.zero_grad()", """
     entries.append({"action": "alloc", "addr": _ + 1, "size": 512, "stream": 0, "time_us": time.time_ns() // 1000})
