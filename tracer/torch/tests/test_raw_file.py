@@ -1,10 +1,9 @@
 """Files of raw captures."""
 
+import io
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -32,17 +31,61 @@ class Records(unittest.TestCase):
             self.assertEqual(kinds, [None, "kept", "later", "clock"])
 
 
-class Descriptors(unittest.TestCase):
-    def test_a_stream_that_the_job_closed_stays_free_for_the_job(self):
-        script = ("import os, sys\n"
-                  "from tidepool_torch.raw_file import RawFile\n"
-                  "os.close(1)\n"
-                  "RawFile(sys.argv[1])\n"
-                  "os.fstat(1)\n")
-        with tempfile.TemporaryDirectory() as folder:
-            ran = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True,
-                                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-            self.assertIn("Bad file descriptor", ran.stderr)
+class Guests(unittest.TestCase):
+    """The job does what it likes with its descriptors and files."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = RawFile(self.folder / "raw")
+        self.path, = (self.folder / "raw").iterdir()
+        self.begun = self.path.read_text()
+
+    def ends_with(self, reason):
+        errors = io.StringIO()
+        with mock.patch("sys.stderr", errors):
+            for _ in range(2):
+                self.file.write(kind="late")
+                self.file.flush()
+        self.assertEqual(errors.getvalue(), f"tidepool: the recording of PyTorch ends here: {reason}\n")
+        self.assertFalse(self.file.is_open)
+
+    def test_a_file_has_no_descriptor_that_the_job_could_close_or_inherit(self):
+        with tempfile.TemporaryDirectory() as other:
+            before = os.listdir("/proc/self/fd")
+            file = RawFile(other)
+            file.write(kind="one")
+            file.flush()
+            self.assertEqual(os.listdir("/proc/self/fd"), before)
+
+    def test_a_recording_goes_on_after_the_job_has_left_its_folder(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        file = RawFile("here")
+        os.chdir("/")
+        file.write(kind="one")
+        file.flush()
+        path, = (self.folder / "here").iterdir()
+        self.assertIn("one", path.read_text())
+
+    def test_a_recording_goes_on_under_a_mask_that_forbids_all(self):
+        self.addCleanup(os.umask, os.umask(0o777))
+        file = RawFile(self.folder / "raw")
+        self.assertEqual((self.folder / "raw" / f"{os.getpid()}.2.torch.jsonl").stat().st_mode & 0o777, 0o600)
+        file.close()
+
+    def test_a_file_that_the_job_removed_is_not_made_again(self):
+        self.path.unlink()
+        self.ends_with(f"[Errno 2] No such file or directory: '{self.path}'")
+        self.assertEqual(list((self.folder / "raw").iterdir()), [])
+
+    def test_a_file_of_the_job_in_its_place_stays_as_it_is(self):
+        kept = self.path.rename(self.folder / "kept")
+        self.path.write_text("the job's")
+        self.ends_with(f"[Errno 2] another file has taken its place: '{self.path}'")
+        self.assertEqual((self.path.read_text(), kept.read_text()), ("the job's", self.begun))
 
 
 class Names(unittest.TestCase):

@@ -1,7 +1,7 @@
 """Raw captures as JSON lines (tracer/raw/FORMAT.md), written by the recorder of a framework."""
 
+import contextlib
 import errno
-import fcntl
 import functools
 import json
 import os
@@ -16,27 +16,19 @@ _MOST_HELD = 64 << 20  # characters of records; when more are held, they are wri
 now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
 
 
-def _beyond_streams(descriptor):
-    """The descriptor, or a copy above 2: the numbers of standard streams that the job closed stay free for the job."""
-    if descriptor > 2:
-        return descriptor
-    try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    finally:
-        os.close(descriptor)
-
-
 class RawFile:
     """One file of this process in a folder. Times are ns on CLOCK_MONOTONIC_RAW.
 
     Records are held until flush() writes them, in one call if the system allows: a killed job leaves all records of
-    earlier flushes. A full disk is reported once; then the job goes on without a recording. A forked process leaves the
-    file alone (abandon).
+    earlier flushes. The file is open only while it is written, so the job may close all descriptors that it knows nothing of,
+    and gives no number to a file that a record could get into. A full disk, or a file that is gone, is reported once; then
+    the job goes on without a recording. A forked process leaves the file alone (abandon).
     """
 
     def __init__(self, folder, source="torch"):
+        folder = os.path.abspath(folder)
         os.makedirs(folder, exist_ok=True)
-        self._descriptor = self._create(folder, source)
+        self._path, self._identity = self._create(folder, source)  # no path: it is written no more
         self._held, self._characters = [], 0
         self._flushed = 0  # bytes in the file at the last flush()
         self._next_clock = 0
@@ -49,21 +41,26 @@ class RawFile:
             part = "" if number == 1 else f".{number}"
             path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
             try:
-                return _beyond_streams(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
             except FileExistsError:
                 continue
+            try:
+                os.fchmod(descriptor, os.fstat(descriptor).st_mode | 0o600)  # whatever the job's umask is
+                return path, _identity(descriptor)
+            finally:
+                os.close(descriptor)
         raise FileExistsError(errno.EEXIST, f"{_MOST_FILES} files of this process are there; expected fewer", path)
 
     @property
     def is_open(self):
-        return self._descriptor is not None
+        return self._path is not None
 
     def write(self, **record):
         self.add(json.dumps(record, separators=(",", ":")))
 
     def add(self, line):
         """Adds a record, as a line of JSON."""
-        if self._descriptor is None:
+        if self._path is None:
             return
         self._held.append(line)
         self._characters += len(line)
@@ -73,9 +70,7 @@ class RawFile:
     def drop(self):
         """Forgets the records that were added since the last flush()."""
         self._held, self._characters = [], 0
-        if self._descriptor is not None:
-            os.ftruncate(self._descriptor, self._flushed)
-            os.lseek(self._descriptor, self._flushed, os.SEEK_SET)
+        self._change(lambda descriptor: os.ftruncate(descriptor, self._flushed))
 
     def clock(self):
         """Adds a reading of all clocks, if the last one is a second old."""
@@ -85,20 +80,32 @@ class RawFile:
 
     def flush(self):
         self._write_held()
-        if self._descriptor is not None:
-            self._flushed = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        self._change(self._note_flushed)
+
+    def _note_flushed(self, descriptor):
+        self._flushed = os.fstat(descriptor).st_size
 
     def _write_held(self):
         held, self._held, self._characters = self._held, [], 0
-        if self._descriptor is None or not held:
+        if held:
+            self._change(lambda descriptor: _write(descriptor, "\n".join(held) + "\n"))
+
+    def _change(self, change):
+        """Calls change(descriptor) with the open file, if it can still be opened."""
+        if self._path is None:
             return
-        left = memoryview(("\n".join(held) + "\n").encode())
         try:
-            while left:
-                left = left[os.write(self._descriptor, left):]
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            try:
+                if _identity(descriptor) != self._identity:
+                    raise FileNotFoundError(errno.ENOENT, "another file has taken its place", self._path)
+                change(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             self.abandon()
-            print(f"tidepool: the recording of PyTorch ends here: {error}", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # the job may have closed stderr
+                print(f"tidepool: the recording of PyTorch ends here: {error}", file=sys.stderr, flush=True)
 
     def close(self):
         self.write(kind="clock", **self._clocks())
@@ -107,10 +114,19 @@ class RawFile:
 
     def abandon(self):
         """Stops writing."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-        self._descriptor, self._held, self._characters = None, [], 0
+        self._path, self._held, self._characters = None, [], 0
 
     def _clocks(self):
         moment = now()
         return {"time": moment, "realtime": time.time_ns(), "monotonic_raw": moment}
+
+
+def _identity(descriptor):
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def _write(descriptor, text):
+    left = memoryview(text.encode())
+    while left:
+        left = left[os.write(descriptor, left):]
