@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .actions import Actions
 from .calls import Anywhere, allocates, disturbs, needs_no_content, uses_empty
 from .contents import Contents, Tensors
+from .lasting import Lasting
 from .limit import Limit
 from .meter import Meter
 from .others import Others
@@ -53,11 +54,9 @@ class Follower(Guest):
         self._matcher = Matcher([op.signature for op in plan.ops])
         self._whole = False  # the iteration was followed from its first op on
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
-        self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
-        self._becomes = {}  # trace buffer that outlives an iteration -> its trace buffer in the next iteration
-        self._became, self._lasting = {}, {}  # _becomes and _numbers at the end of the last whole iteration
+        self._lasting = Lasting(plan)
+        self._updating = False  # an optimizer's step runs, or its own buffers have not ended yet
         self._named = []  # live buffers of models and optimizers from before the first followed step
-        self._unused = {}  # those that no op of the step uses -> trace buffer
         self._issued = 0  # actions before ops [0, _issued) are done
         self._borrowed = []  # what ops that are not in the trace brought back, for Actions.take_back()
         self._lending = 0  # contexts of lent() that are entered: then no action is executed
@@ -99,19 +98,11 @@ class Follower(Guest):
             if tensors is not None:
                 tensors.home = weakref.ref(other)
             return
-        if self._whole and buffer in self._before and buffer not in self._numbers:
-            self._find_idle(buffer)
+        if self._whole and not self._updating and buffer not in self._numbers:
+            self._lasting.idle(buffer, self._matcher.expected())
         self._storages.end(buffer)
-        self._before.pop(buffer, None)
+        self._lasting.end(buffer)
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
-
-    def _find_idle(self, buffer):
-        """A buffer of the previous step ends, and no op has used it: finds its trace buffer, for the next step."""
-        taken = self._becomes.values()
-        for number in self._plan.idle_buffers(self._matcher.expected(), buffer.size):
-            if number not in taken:
-                self._becomes[self._before[buffer]] = number
-                return
 
     def run(self, op):
         index = self._matcher.expected()
@@ -148,15 +139,21 @@ class Follower(Guest):
 
     def _find_gradients(self, look_up):
         super()._find_gradients(look_up)
-        self._updated = True  # an optimizer's step begins
+        self._updated = self._updating = True  # an optimizer's step begins
+
+    def _has_stepped(self, *_):
+        self._updating = False
 
     # Before an op.
 
     def __enter__(self):
         super().__enter__()
+        for optimizer in self._optimizers:
+            self._scope.callback(optimizer.register_step_post_hook(self._has_stepped).remove)
+        self._has_stepped()
         found = ((buffer, self._plan.unused_buffer(buffer.name, buffer.size)) for buffer in self._named)
-        self._unused = {buffer: number for buffer, number in found if number is not None}
-        self._forget_lasting()
+        self._lasting.unused = {buffer: number for buffer, number in found if number is not None}
+        self._lasting.forget()
         self._remember()
         return self
 
@@ -409,8 +406,7 @@ class Follower(Guest):
         first = use.before if use.before is not None else self._plan.first_version[use.buffer]
         self._numbers[buffer] = use.buffer
         self._contents.tensors[use.buffer] = Tensors(storage, first)
-        if buffer in self._before:
-            self._becomes[self._before[buffer]] = use.buffer
+        self._lasting.used(buffer, use.buffer)
 
     def _unbind(self, number):
         """The trace buffer belongs to another live buffer than expected. Brings the content of the expected one back."""
@@ -451,23 +447,17 @@ class Follower(Guest):
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
         if not difference:  # the set of tensors that outlive the step has changed
-            self._forget_lasting()
+            self._lasting.forget()
             self.report.unlearn()
         self._whole, self._issued = False, 0
         self._others.unlearn(self._strange)
         self._remember()
 
-    def _forget_lasting(self):
-        """Forgets the buffers that outlive a step, except those that no op uses: they are known by their names."""
-        self._before, self._lasting = {}, dict(self._unused)
-        self._became = {number: number for number in self._unused.values()}
-
     def _remember(self):
         """Assumes that the buffers that outlived the last whole iteration are the ones that exist now."""
-        self._becomes = dict(self._became)
         self._borrowed = []
         self._numbers, self._contents.tensors = {}, {}
-        for buffer, number in self._lasting.items():
+        for buffer, number in self._lasting.remember():
             storage = self._storages.home(buffer)
             if storage is not None:
                 self._numbers[buffer] = number
@@ -477,7 +467,7 @@ class Follower(Guest):
         """The step has ended. All content of live tensors is brought back, except versions that the plan expects on
         the host when the step begins. Buffers that outlive the step become buffers of the next one."""
         names = {}
-        for number, then in self._becomes.items():
+        for number, then in self._lasting.becomes():
             if number in self._contents.tensors and self._plan.first_version[then] in self._plan.parked:
                 version = self._contents.tensors[number].version
                 if self._contents.only_on_host(version):
@@ -488,12 +478,11 @@ class Follower(Guest):
         self._others.learn()
         self.report.count_peaks(self._copies)
         self._strange = 0
-        self._before, self._issued, self._borrowed = dict(self._numbers), 0, []
+        self._issued, self._borrowed = 0, []
+        known = self._lasting.finish({buffer: number for buffer, number in self._numbers.items()
+                                      if number in self._contents.tensors})
         held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
-        for buffer, number in self._before.items():
-            then = self._becomes.get(number)
-            if then is not None and number in held:
-                self._numbers[buffer] = then
-                self._contents.tensors[then] = held[number]
-                held[number].version = self._plan.first_version[then]
-        self._lasting, self._became = dict(self._numbers), dict(self._becomes)
+        for buffer, number, then in known:
+            self._numbers[buffer] = then
+            self._contents.tensors[then] = held[number]
+            held[number].version = self._plan.first_version[then]
