@@ -35,7 +35,7 @@ class Net(torch.nn.Module):
 class Nodes(unittest.TestCase):
     def setUp(self):
         self.model, self.x = Net(), torch.randn(3, 2)
-        self.position = Position([self.model], [])
+        self.position = Position([self.model])
         self.places = Places(self.position)
 
     def iterate(self, further=lambda: 0):
@@ -77,7 +77,7 @@ class Nodes(unittest.TestCase):
 
     def test_a_graph_that_each_iteration_reads_keeps_its_modules(self):
         other = torch.nn.Linear(2, 2)
-        self.position._names[id(other)] = "kept"
+        self.position._names.add(other, "kept")
         with self.position, self.places:
             kept = other(self.x).sum()
             found = [self.iterate(lambda: kept) for _ in range(20)]
@@ -86,7 +86,7 @@ class Nodes(unittest.TestCase):
 
     def test_nodes_that_no_iteration_reads_for_long_are_in_no_module(self):
         other = torch.nn.Linear(2, 2)
-        self.position._names[id(other)] = "old"
+        self.position._names.add(other, "old")
         with self.position, self.places:
             self.position.start_iteration()
             old = other(self.x).sum()

@@ -3,9 +3,11 @@
 import bisect
 import itertools
 import threading
+import weakref
 
 import torch
 from torch.nn.modules import module as module_hooks
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from .user_line import UserLine
 
@@ -50,6 +52,20 @@ def _has_tensors(model):
     return next(itertools.chain(model.parameters(), model.buffers()), None) is not None
 
 
+class _Paths:
+    """Dotted paths of objects that may have no hash and may end: then another object may get their id."""
+
+    def __init__(self):
+        self._known = {}  # id -> (weak reference, path)
+
+    def add(self, each, path):
+        self._known.setdefault(id(each), (weakref.ref(each), path))
+
+    def of(self, each, otherwise):
+        reference, path = self._known.get(id(each), (None, ""))
+        return path if reference is not None and reference() is each else otherwise
+
+
 class Position:
     """Follows module calls, autograd and the optimizer while entered.
 
@@ -61,15 +77,14 @@ class Position:
     gradients), up to the next module call or the next op that autograd records, as of a penalty on gradients.
     """
 
-    def __init__(self, models, optimizers):
-        self._names = {}  # id of a module -> dotted path
-        self._owners = {}  # id of a parameter -> dotted path of the module that holds it
+    def __init__(self, models):
+        self._names = _Paths()  # of modules
+        self._owners = _Paths()  # of the modules that hold parameters
         for model, prefix in zip(models, prefixes_of(models)):
             for path, module in model.named_modules(prefix=prefix):
-                self._names.setdefault(id(module), path)
+                self._names.add(module, path)
             for path, parameter in model.named_parameters(prefix):
-                self._owners.setdefault(id(parameter), path.rpartition(".")[0])
-        self._optimizers = optimizers
+                self._owners.add(parameter, path.rpartition(".")[0])
         self._running = []  # paths of the modules that are running, innermost last
         self._first_node = []  # ascending node numbers; entry i begins a range of nodes
         self._node_place = []  # entry i: the (module, line) of that range
@@ -80,16 +95,17 @@ class Position:
         self._nodes_now = 0  # number of the first node of this iteration
         self._read_before, self._read_now = set(), set()  # entries of _first_node that backward read in these iterations
         self._in_optimizer = False
+        self.trains = False  # whether autograd has recorded an op of this iteration
         self._user_line = UserLine()
         self._hooks = []
 
     def __enter__(self):
+        self._last_node = _newest_node()
         self._hooks = [
             module_hooks.register_module_forward_pre_hook(self._enter_module),
             module_hooks.register_module_forward_hook(self._leave_module, always_call=True),
+            register_optimizer_step_pre_hook(lambda *_: self._set_optimizer(True)),
         ]
-        for optimizer in self._optimizers:
-            self._hooks.append(optimizer.register_step_pre_hook(lambda *_: self._set_optimizer(True)))
         return self
 
     def __exit__(self, *_):
@@ -97,8 +113,14 @@ class Position:
             hook.remove()
         self._hooks = []
 
+    @property
+    def in_call(self):
+        """Whether a module runs."""
+        return bool(self._running)
+
     def start_iteration(self):
         self._set_optimizer(False)
+        self.trains = False
         self._forget_nodes()
         self._nodes_before, self._nodes_now = self._nodes_now, self._last_node + 1
         self._read_before, self._read_now = self._read_now, set()
@@ -110,6 +132,7 @@ class Position:
             module, line = self._running[-1] if self._running else "", self._user_line.now()
             if self._note_node(module, line):
                 self._in_optimizer = False
+                self.trains = True
             return module, "optimizer" if self._in_optimizer else "forward", line
         self._in_optimizer = True
         if self._running:
@@ -125,7 +148,7 @@ class Position:
         self._in_optimizer = value
 
     def _enter_module(self, module, _inputs):
-        self._running.append(self._names.get(id(module), type(module).__name__))
+        self._running.append(self._names.of(module, type(module).__name__))
         if torch._C._current_graph_task_id() == -1:
             self._in_optimizer = False
 
@@ -162,7 +185,7 @@ class Position:
             return NOWHERE
         variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
         if variable is not None:
-            return self._owners.get(id(variable), ""), ""
+            return self._owners.of(variable, ""), ""
         index = bisect.bisect_right(self._first_node, node._sequence_nr()) - 1
         if index < 0:
             return NOWHERE

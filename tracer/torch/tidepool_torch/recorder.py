@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -34,7 +35,8 @@ class Recorder(TorchDispatchMode):
             step()
         recorder.save("step.jsonl")
 
-    models, optimizers  one or a list; they give names and kinds to buffers, and phases to ops
+    models, optimizers  one or a list; they give names and kinds to buffers. They are held by weak references: the program may
+             drop them
     device   name of the device whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of
              each op, which needs real tensors on the CPU
     name     of the model, for the trace's metadata
@@ -53,11 +55,10 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, models, optimizers=(), device="a100", name=""):
         super().__init__()
-        self._models = models if isinstance(models, (list, tuple)) else [models]
-        self._optimizers = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+        models, optimizers = self._refer_to(models, optimizers)
         self._device = find_device(device) if device is not None else None
-        parameters = [parameter for model in self._models for parameter in model.parameters()]
-        parameters += [parameter for optimizer in self._optimizers for group in optimizer.param_groups
+        parameters = [parameter for model in models for parameter in model.parameters()]
+        parameters += [parameter for optimizer in optimizers for group in optimizer.param_groups
                        for parameter in group["params"]]  # some belong to no model
         on_gpu = any(parameter.device.type not in ("cpu", "meta") for parameter in parameters)
         fake = any(isinstance(parameter, FakeTensor) for parameter in parameters)
@@ -67,19 +68,25 @@ class Recorder(TorchDispatchMode):
         self.program.meta = self._describe(name, fake)
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
-        self._prefixes = prefixes_of(self._models)
         self._names = []  # (weak reference to a parameter, its name or "")
         self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
         self._iterations = 0
         self._scope = ExitStack()
 
+    def _refer_to(self, models, optimizers):
+        """Refers to models and optimizers by weak references. Returns lists of them."""
+        models = models if isinstance(models, (list, tuple)) else [models]
+        optimizers = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+        self._models = list(zip(map(weakref.ref, models), prefixes_of(models)))
+        self._optimizers = list(map(weakref.ref, optimizers))
+        return models, optimizers
+
     def __enter__(self):
         self._rest_collector()
         self._scope.enter_context(self._position)
-        for optimizer in self._optimizers:
-            hook = optimizer.register_step_pre_hook(lambda *_: self._find_gradients(self._storages.known))
-            self._scope.callback(hook.remove)
+        hook = register_optimizer_step_pre_hook(lambda *_: self._find_gradients(self._storages.known))
+        self._scope.callback(hook.remove)
         self._find_kinds(self._storages.find)
         self._storages.following = True
         self.iteration()
@@ -139,7 +146,7 @@ class Recorder(TorchDispatchMode):
         return Storages(self.program, on_gpu)
 
     def _new_position(self):
-        return Position(self._models, self._optimizers)
+        return Position(living(model for model, _ in self._models))
 
     def _record(self, call, given, duration_ns):
         if call.signature.views:
@@ -252,16 +259,18 @@ class Recorder(TorchDispatchMode):
         """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or
         None for tensors that stay as they are."""
         names = {}
-        for model, prefix in zip(self._models, self._prefixes):
+        models = [(model, prefix) for reference, prefix in self._models if (model := reference()) is not None]
+        optimizers = living(self._optimizers)
+        for model, prefix in models:
             for name, parameter in model.named_parameters(prefix):
                 names.setdefault(parameter, name)
                 _classify(look_up, parameter, "parameter", name)
             for name, tensor in model.named_buffers(prefix):
                 _classify(look_up, tensor, "parameter", name)
-        for optimizer in self._optimizers:
+        for optimizer in optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
                 _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
-        for optimizer in self._optimizers:
+        for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     names.setdefault(parameter, "")  # a parameter of no model has a gradient, too
@@ -284,12 +293,18 @@ class Recorder(TorchDispatchMode):
             meta["model"] = name
         meta["device"] = self._device.name if self._device else "cpu"
         meta["time"] = "estimated" if self._device else "measured"
-        meta["containers"] = json.dumps(containers_of(self._models))
-        models = [each for each in names_of(self._models) if each]
-        if len(models) > 1:
-            meta["models"] = json.dumps(models)
+        models = living(model for model, _ in self._models)
+        meta["containers"] = json.dumps(containers_of(models))
+        names = [each for each in names_of(models) if each]
+        if len(names) > 1:
+            meta["models"] = json.dumps(names)
         meta["notes"] = _NOTES
         return meta
+
+
+def living(references):
+    """What the weak references refer to, without what has ended."""
+    return [each for reference in references if (each := reference()) is not None]
 
 
 def _classify(look_up, tensor, kind, name):
