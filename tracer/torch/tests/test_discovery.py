@@ -187,6 +187,14 @@ class Steps(unittest.TestCase):
         other = adam()
         self.assertEqual(self.step(other, other, other, first), [0, 0, 0, 2])
 
+    def test_an_optimizer_that_goes_on_alone_takes_the_place_of_an_earlier_one_that_the_job_keeps(self):
+        first = adam()
+        first.step()
+        later = adam()
+        self.assertEqual([self.step(later)[0] for _ in range(6)], [0, 0, 0, 1, 2, 3])
+        self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(later), id(first)])
+        self.assertEqual(self.step(*[first] * 6)[0], 1)  # it began earlier: its phase is a part of the job's rounds
+
 
 if __name__ == "__main__":
     unittest.main()

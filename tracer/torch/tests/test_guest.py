@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import json
 import os
 import tempfile
 import unittest
@@ -35,7 +36,7 @@ class Lines:
     def clock(self):
         pass
 
-    flush = drop = clock
+    flush = drop = place = clock
 
 
 def recorder(file=None):
@@ -71,7 +72,7 @@ class Iterations(unittest.TestCase):
         with guest:
             guest.iteration()
             guest.iteration()
-        times = {action: [int(line.split("'time': ")[1].split(",")[0]) for line in file.lines if f"'action': '{action}'" in line]
+        times = {action: [json.loads(line)["time"] for line in file.lines if f'"action":"{action}"' in line]
                  for action in ("begin", "end")}
         self.assertEqual(times["begin"][1:], [time + 1 for time in times["end"]])
         self.assertEqual(len(times["end"]), 2)
@@ -161,13 +162,14 @@ class Errors(unittest.TestCase):
 class Lifetimes(unittest.TestCase):
     def test_a_parameter_that_the_job_replaces_ends_there(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
-        guest = LiveRecorder([model], [torch.optim.SGD(model[0].parameters(), lr=0.1)], Lines())
+        optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+        guest = LiveRecorder([model], [optimizer], Lines())
         with guest:
             replaced = weakref.ref(model[1].weight)
             model[1] = torch.nn.Linear(4, 4)
             gc.collect()
             self.assertIsNone(replaced())
-            guest._optimizers[0].step()
+            optimizer.step()
             self.assertFalse(guest.lost)
 
 

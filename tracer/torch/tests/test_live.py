@@ -80,6 +80,25 @@ print(sum(parameter.sum().item() for parameter in average.parameters()).hex())
 """
 
 
+# Trains three models one after the other and says what it has let go of and still lives.
+FOLDS = """
+import gc, torch, weakref
+torch.manual_seed(0)
+for fold in range(3):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(8))
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.ones(2, 8)).sum().backward()
+        optimizer.step()
+    state = next(iter(optimizer.state.values()))["exp_avg"]
+    gone = [weakref.ref(each) for each in (model, optimizer, model[0].weight, model[0].weight.grad, state)]
+    del model, optimizer, state
+    gc.collect()
+    print([reference() is not None for reference in gone], sum(isinstance(each, torch.Tensor) for each in gc.get_objects()))
+"""
+
+
 def setUpModule():
     global server
     server = Server()
@@ -97,7 +116,7 @@ def run(settings, script=SCRIPT):
         result = subprocess.run(command, capture_output=True, text=True, env=environment)
         if not os.path.exists(raw):
             return result, None, []
-        names = os.listdir(raw)
+        names = sorted(os.listdir(raw), key=lambda name: name.endswith(".said"))
         with open(os.path.join(raw, names[0]), encoding="utf-8") as file:
             return result, names, [json.loads(line) for line in file]
 
@@ -264,6 +283,21 @@ for _ in""")
         result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual([record["id"] for record in records if record.get("action") == "end"], [1, 2, 3, 4])
+
+    def test_what_the_job_has_let_go_of_ends_and_later_models_are_recorded(self):
+        plain, _, _ = run({}, FOLDS)
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "7"}, FOLDS)
+        self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", plain.stdout))
+        self.assertEqual(plain.stdout, "[False, False, False, False, False] 0\n" * 3)
+        self.assertEqual([record["id"] for record in records if record.get("action") == "end"], [1, 2, 3, 4, 5, 6, 7])
+
+    def test_a_job_that_fails_between_its_steps_leaves_no_part_of_a_step(self):
+        script = SCRIPT.replace("    optimizer.step()\n", "    optimizer.step()\n    loss.item()\n    if _ == 2: raise OverflowError\n")
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "2"}, script)
+        self.assertEqual(result.returncode, 1)
+        self.assertNotIn("framework_op", [record.get("kind") for record in records])
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "1"}, script)
+        self.assertEqual([record.get("action") for record in records if record.get("kind") == "range"], ["begin", "end"])
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
     def test_the_recorder_of_the_gpu_is_told_the_iterations_that_the_hook_records(self):

@@ -9,11 +9,14 @@ from torch.nn import Module
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
+_MOST_STEPS = 4  # as of the critic of a GAN between two steps of the generator
+
+
 class Discovery:
     """Calls stepped(optimizer) after each step of the optimizer that ends iterations, in this process only. That is the
     optimizer whose first step comes last, because its step ends a round of all optimizers (in a GAN, the generator's). Or
     it is the last one that took its first step, if it steps again before all others have stepped. If the job drops this
-    optimizer, another one is found. If a gradient's hook calls an optimizer within a backward pass, that step is a part of
+    optimizer, or goes on with one that began later (_MOST_STEPS of its steps follow each other), this one ends iterations. If a gradient's hook calls an optimizer within a backward pass, that step is a part of
     the pass and does not count.
 
     An error does not reach the job, not even an error of stepped(): failed(error) is called."""
@@ -24,6 +27,7 @@ class Discovery:
         self._optimizer = _nothing  # weak reference to the optimizer whose steps end iterations, or may do so
         self._ends = False  # whether a step of that optimizer has ended an iteration
         self._stepped_in_backward = False
+        self._row = _nothing, 0  # weak reference to the optimizer of the last step, and the number of its steps in a row
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = False
         register_optimizer_step_post_hook(self._stepped)
@@ -60,16 +64,27 @@ class Discovery:
 
     def _ends_iteration(self, optimizer):
         is_first_step = self._has_not_stepped(optimizer)
+        if is_first_step:
+            self._have_stepped.pop(id(optimizer), None)  # of an optimizer that has ended: the order is that of first steps
         self._have_stepped[id(optimizer)] = weakref.ref(optimizer)
         self._ends = self._ends and self._optimizer() is not None
         if not self._ends and (is_first_step or self._optimizer() is None):
             self._optimizer = weakref.ref(optimizer)
             if self._others_will_step(optimizer):
                 return False
+        last, steps = self._row
+        self._row = weakref.ref(optimizer), steps + 1 if last() is optimizer else 1
         if optimizer is not self._optimizer():
-            return False
+            if self._row[1] < _MOST_STEPS or not self._began_later(optimizer):
+                return False
+            self._optimizer = weakref.ref(optimizer)
         self._ends = True
         return True
+
+    def _began_later(self, optimizer):
+        """Whether the first step of this optimizer came after that of the one whose steps end iterations."""
+        order = list(self._have_stepped)
+        return self._ends and order.index(id(optimizer)) > order.index(id(self._optimizer()))
 
     def _others_will_step(self, optimizer):
         """Whether an optimizer has not stepped yet and shares no parameter with an optimizer that has. (An optimizer that

@@ -20,12 +20,39 @@ from .compiled import CompileWatch
 from .discovery import Discovery, outermost_modules
 from .guest import Guest, GuestStorages
 from .history import History
+from .position import Position
 from .program import Buffer
 from .raw_file import RawFile, now
+from .recorder import living
 from .roofline import estimate_ns, find_device
 from .schema import OpCall, signature_of
+from .step_begin import StepBegin
 from .storages import HOST, wraps
 from .threads import OtherThreads
+
+
+_OP = '{"kind":"framework_op",'  # how the record of an op begins
+
+
+def _without_ops(lines, ops=None):
+    """The records of an iteration without its begin, its ops, which are added to `ops`, and the buffers that begin and end in
+    it."""
+    kept, begun = [], {}  # address -> index in `kept` of the record with which a buffer begins
+    for line in lines:
+        if line.startswith(_OP):
+            if ops is not None:
+                ops.append(line)
+            continue
+        record = json.loads(line)
+        if record["kind"] == "range":
+            continue
+        if record.get("action") == "alloc":
+            begun[record["address"]] = len(kept)
+        elif record.get("action") == "free_completed" and (index := begun.pop(record["address"], None)) is not None:
+            kept[index] = None
+            continue
+        kept.append(line)
+    return [line for line in kept if line is not None]
 
 
 class LiveRecorder(Guest):
@@ -48,16 +75,31 @@ class LiveRecorder(Guest):
         self._texts = {}  # text -> as JSON
         self._complete = 0  # number of complete iterations
         self.missed = 0  # number of ops of other threads
+        self._step = StepBegin(lambda: (file.place(), now()))
+        self._begin = None  # the place of the records of this iteration, and its number
+        self.left_out = 0  # number of recorded ops that belong to no training step
         self._next = None  # time at which the next iteration begins: 1 ns after the last one, so that no op is between
         super().__init__(models, optimizers)
-        for key in ("containers", "models"):
-            if key in self.meta:
-                file.write(kind="info", key=key, value=self.meta[key])
+        self._write_names(self.meta)
         if times:
             file.write(kind="info", key="time", value="estimated")
             file.write(kind="info", key="times", value=times.name)
         elif self._allocates:
             file.write(kind="info", key="device", value="cpu")
+
+    def _write_names(self, meta):
+        for key in ("containers", "models"):
+            if key in meta:
+                self._file.write(kind="info", key=key, value=meta[key])
+
+    @property
+    def begun(self):
+        """Whether this iteration has more than what is behind the step of an optimizer, such as a read of the loss."""
+        return bool(self._step) or self._position.in_call or self._position.trains
+
+    def trains(self, optimizer):
+        """Whether the iterations end with steps of this optimizer."""
+        return self._optimizers[0]() is optimizer
 
     @property
     def complete(self):
@@ -113,13 +155,40 @@ class LiveRecorder(Guest):
         """Starts the next iteration, and writes the records of the last one to the file."""
         if self._iterations > 0:
             self._find_kinds(self._storages.known)
+            self._begin_with_step()
             self._count_other_threads()
             moment = now()
-            self._range("end", self._iterations, moment)
+            self._file.add(self._range_line("end", self._iterations, moment))
             self._next = moment + 1
             self._complete += 1
             self._file.flush()
         super().iteration()
+
+    def _begin_with_step(self):
+        """Moves the begin of this iteration to that of its training step. Ops before are left out."""
+        begin = self._step.found()
+        if begin is None:
+            return
+        place, moment = begin
+        line = self._range_line("begin", self._iterations, moment, meaning="iteration", name=str(self._iterations - 1))
+        left_out = []
+        if self._file.replace(self._begin, place, lambda lines: _without_ops(lines, left_out) + [line]):
+            self.left_out += len(left_out)
+
+    def follow(self, models, optimizers):
+        """Begins another iteration: from now on, the job trains other models. Records since the end of the last iteration are of
+        none. Returns whether this was possible."""
+        if not self._file.replace(self._begin, self._file.place(), _without_ops):
+            return False
+        self._refer_to(models, optimizers)
+        self._write_names(self._describe("", fake=False))
+        self._position.__exit__()
+        self._position = self._scope.enter_context(self._new_position())
+        self._started = now()
+        self._find_kinds(self._storages.find)
+        self._iterations -= 1
+        super().iteration()
+        return True
 
     def _count_other_threads(self):
         count = self._threads.taken() if self._threads else 0
@@ -163,9 +232,14 @@ class LiveRecorder(Guest):
                            f'{buffer.address},"size":{buffer.size},"device":{buffer.device},'
                            f'"thread":{_thread_id()}}}')
 
+    def _new_position(self):
+        return _LivePosition(living(model for model, _ in self._models), self._step.call_ended)
+
     def mark(self, kind, name):
+        self._step.start()
         self._file.clock()
-        self._range("begin", self._iterations + 1, self._next or now(), meaning=kind, name=name)
+        self._begin = self._file.place()
+        self._file.add(self._range_line("begin", self._iterations + 1, self._next or now(), meaning=kind, name=name))
 
     def run(self, op):
         start, end = self._started, self._ended
@@ -181,8 +255,10 @@ class LiveRecorder(Guest):
             more += f',"work":"{op.kind}"'
         if op.duration_ns:
             more += f',"estimate":{op.duration_ns}'
-        self._file.add(f'{{"kind":"framework_op","start":{start},"end":{end},"name":{self._text(op.name)},'
+        self._file.add(f'{_OP}"start":{start},"end":{end},"name":{self._text(op.name)},'
                        f'"phase":"{op.phase}","thread":{_thread_id()},"uses":[{uses}]{more}}}')
+
+        self._step.saw(op, self._position.in_call, self._position.trains or op.phase != "forward")
 
     def _text(self, text):
         written = self._texts.get(text)
@@ -190,8 +266,9 @@ class LiveRecorder(Guest):
             written = self._texts[text] = json.dumps(text)
         return written
 
-    def _range(self, action, number, moment, **more):
-        self._file.write(kind="range", time=moment, action=action, id=number, thread=_thread_id(), **more)
+    def _range_line(self, action, number, moment, **more):
+        return json.dumps({"kind": "range", "time": moment, "action": action, "id": number, "thread": _thread_id(), **more},
+                          separators=(",", ":"))
 
     def _resized(self, call, tensor, buffer, size):
         """Ends the buffer; another one begins."""
@@ -233,6 +310,19 @@ def _thread_id():
     except AttributeError:
         _thread.number = threading.get_native_id()
         return _thread.number
+
+
+class _LivePosition(Position):
+    """Calls call_ended() at the end of each outermost module call."""
+
+    def __init__(self, models, call_ended):
+        self._call_ended = call_ended
+        super().__init__(models)
+
+    def _leave_module(self, *call):
+        super()._leave_module(*call)
+        if not self.in_call:
+            self._call_ended()
 
 
 class _PlacedStorages(GuestStorages):
@@ -289,7 +379,10 @@ class Capture:
 
     def _stepped(self, optimizer):
         self._other.iteration()
-        if self._recorder is not None:
+        if self._recorder is not None and not self._recorder.trains(optimizer):
+            if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizer), self._discovery.optimizers()):
+                self._end()
+        elif self._recorder is not None:
             if self._history is not None:
                 self._history.write()  # first, since iteration() writes the file, and later records may be dropped
             else:
@@ -333,10 +426,12 @@ class Capture:
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
                 recorder.__exit__(None, None, None)
-                if recorder.complete > 0:
+                if recorder.complete > 0 or not recorder.begun:
                     self._file.drop()
                 if recorder.missed > 0:
                     _say_missed(recorder.missed)
+                if recorder.left_out > 0:
+                    _say_left_out(recorder.left_out)
             elif self._discovery.only_in_backward():
                 _say(RuntimeError("optimizers stepped only within backward passes, as hooks of gradients do; expected steps "
                                   "behind a backward pass, which end an iteration"))
@@ -358,6 +453,11 @@ def _say_missed(count):
     print(f"tidepool: {count} ops of other threads are not recorded; only those of the thread that calls the "
           "optimizer's step() are",
           file=sys.stderr, flush=True)
+
+
+def _say_left_out(count):
+    print(f"tidepool: {count} ops before the forward pass of a step, as those of an evaluation, are not in the trace: the step "
+          "uses no result of theirs", file=sys.stderr, flush=True)
 
 
 def _say(error):

@@ -31,6 +31,7 @@ class RawFile:
         self._path, self._identity = self._create(folder, source)  # no path: it is written no more
         self._held, self._characters = [], 0
         self._flushed = 0  # bytes in the file at the last flush()
+        self._writes = 0  # number of times that held records were written
         self._next_clock = 0
         self.write(tidepool_raw=1, process=os.getpid(), source=source, clock="monotonic_raw", **self._clocks())
         self.flush()
@@ -72,6 +73,17 @@ class RawFile:
         self._held, self._characters = [], 0
         self._change(lambda descriptor: os.ftruncate(descriptor, self._flushed))
 
+    def place(self):
+        """The place of the next record, for replace()."""
+        return self._writes, len(self._held)
+
+    def replace(self, first, last, change):
+        """Puts change(lines) in the place of the lines between two places. Returns whether all of these were still held."""
+        held = first[0] == last[0] == self._writes
+        if held:
+            self._held[first[1]:last[1]] = change(self._held[first[1]:last[1]])
+        return held
+
     def clock(self):
         """Adds a reading of all clocks, if the last one is a second old."""
         if now() >= self._next_clock:
@@ -86,7 +98,7 @@ class RawFile:
         self._flushed = os.fstat(descriptor).st_size
 
     def _write_held(self):
-        held, self._held, self._characters = self._held, [], 0
+        held, self._held, self._characters, self._writes = self._held, [], 0, self._writes + 1
         if held:
             self._change(lambda descriptor: _write(descriptor, "\n".join(held) + "\n"))
 

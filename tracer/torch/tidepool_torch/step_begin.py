@@ -1,0 +1,51 @@
+"""The place in an iteration where its training step begins."""
+
+
+class StepBegin:
+    """An iteration lasts from one step of an optimizer to the next, so an evaluation between two steps is in it. The step begins
+    behind the outermost module calls that come before its first op of autograd, up to the first of these calls whose results the
+    step uses: a frozen teacher belongs to the step, an evaluation does not.
+
+    place()  gives the current place in the records
+    """
+
+    def __init__(self, place):
+        self._place = place
+        self.start()
+
+    def start(self):
+        """An iteration begins."""
+        self._ends = []  # of each call, with the ops behind it that use its results
+        self._made_by = {}  # Buffer -> index of the first call that its content depends on
+        self._training = False
+        self._used = None  # index of the first call whose results the step uses
+
+    def call_ended(self):
+        """An outermost module call has ended."""
+        if not self._training:
+            self._ends.append(self._place())
+
+    def saw(self, op, in_call, training):
+        """An op was recorded, inside or outside of a module call. `training`: autograd has recorded an op of this iteration."""
+        if self._training and not self._made_by:
+            return
+        self._training = training
+        calls = [self._made_by[buffer] for buffer, _ in op.uses if buffer in self._made_by]
+        if training:
+            self._used = min([*calls, len(self._ends) if self._used is None else self._used])
+            return
+        if in_call:
+            calls.append(len(self._ends))
+        elif calls and self._ends:
+            self._ends[-1] = self._place()
+        if calls:
+            self._made_by.update((buffer, min(calls)) for buffer, access in op.uses if access != "read")
+
+    def found(self):
+        """Where the step begins; None if it begins with the iteration."""
+        used = self._used or 0
+        return self._ends[used - 1] if used > 0 else None
+
+    def __bool__(self):
+        """Whether the step, or a module call, has begun in this iteration."""
+        return self._training or bool(self._ends)
