@@ -128,6 +128,29 @@ class Numbers(unittest.TestCase):
         with mock.patch.object(Recipe, "run", failing):
             check_numbers(self, self.noisy(), "dtr", "0.6x", drive)
 
+    def test_what_comes_from_a_constant_is_recomputed_and_the_constant_is_not(self):
+        """aten::lift_fresh brings the constant to the device. It cannot run again."""
+
+        def make():
+            torch.manual_seed(0)
+            network, x = layers(), torch.randn(512, 64)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step():
+                optimizer.zero_grad()
+                weight = torch.tensor([[0.1 * column for column in range(64)]])
+                loss = network(x * weight).square().mean()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            return network, optimizer, step
+
+        report, predicted = check_numbers(self, make, "dtr", "0.7x", lambda made: [made[2]() for _ in range(5)])
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (5, 0, {}))
+        self.assertGreater(report["counts"]["run"], 0)
+        self.assertEqual(report["peak_bytes"], predicted["peak_bytes"])
+
     def test_running_statistics_that_another_op_updates_are_kept(self):
         def make():
             torch.manual_seed(0)

@@ -386,7 +386,7 @@ class Follower(Guest):
         for (buffer, _), use in zip(op.uses, expected.uses):
             by_number[use.buffer] = use
             self._bind(buffer, use)
-        if expected.recipe:
+        if expected.recipe and op.kind != "source":  # content from outside cannot be made again
             self._keep_recipe(op, index, by_number)
         for (buffer, _), use in zip(op.uses, expected.uses):
             if use.after is not None:
