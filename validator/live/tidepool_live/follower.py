@@ -10,6 +10,7 @@ from tidepool_torch.program import Buffer
 from tidepool_torch.schema import SHAPE_ONLY, OpCall
 from tidepool_torch.storages import wraps
 from torch._ops import OpOverload
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -148,8 +149,7 @@ class Follower(Guest):
 
     def __enter__(self):
         super().__enter__()
-        for optimizer in self._optimizers:
-            self._scope.callback(optimizer.register_step_post_hook(self._has_stepped).remove)
+        self._scope.callback(register_optimizer_step_post_hook(self._has_stepped).remove)
         self._has_stepped()
         found = ((buffer, self._plan.unused_buffer(buffer.name, buffer.size)) for buffer in self._named)
         self._lasting.unused = {buffer: number for buffer, number in found if number is not None}
