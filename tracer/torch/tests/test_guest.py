@@ -11,6 +11,7 @@ import weakref
 from unittest import mock
 
 from support import torch  # skips without it
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -78,7 +79,37 @@ class Iterations(unittest.TestCase):
         self.assertEqual(len(times["end"]), 2)
 
 
+class Counting(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
 class Modes(unittest.TestCase):
+    def test_a_mode_of_the_scripts_sees_each_op_once_and_ends_when_the_script_ends_it(self):
+        file = Lines()
+        _, guest = recorder(file)
+        x, own = torch.ones(2), Counting()
+        with own:
+            x + 1
+            guest.__enter__()
+            x + 1
+        self.assertIs(_get_current_dispatch_mode(), guest)
+        self.assertTrue(_python_dispatch.is_in_torch_dispatch_mode())
+        self.assertFalse(_python_dispatch.is_in_any_mode_without_ignore_compile_internals())
+        with own:
+            x + 1
+        self.assertEqual(own.calls, 3)
+        x + 1
+        guest.__exit__(None, None, None)
+        self.assertIsNone(_get_current_dispatch_mode())
+        self.assertFalse(_python_dispatch.is_in_torch_dispatch_mode())
+        self.assertEqual(sum('"name":"aten::add"' in line for line in file.lines), 3)
+
     def test_a_mode_of_the_scripts_that_is_on_when_the_recording_ends_stays_on(self):
         _, guest = recorder()
         guest.__enter__()

@@ -29,6 +29,7 @@ def _let_modes_go_at_exit():
 class Guest(Recorder):
     """A Recorder that leaves the job alone:
 
+    * a mode of the job that is on stays above the recorder, so that it sees each op once and ends when the job ends it;
     * a process that the job forks is not recorded: it may load data, or do anything else;
     * ops of a DataLoader of this process are not recorded (`resting`); the buffers of its batches begin with their
       first use in a step;
@@ -54,7 +55,13 @@ class Guest(Recorder):
 
     def __enter__(self):
         _let_modes_go_at_exit()
-        super().__enter__()
+        above = _take_off(None)
+        try:
+            super().__enter__()
+        finally:
+            _put_back(above)
+        if above:
+            _nest_flags(self, above[-1])
         self.entered = True
         _guests.add(self)
         _watch_loaders(self, self._scope)
@@ -176,19 +183,43 @@ def _watch_loaders(guest, scope):
 
 def _remove(mode):
     """Takes a dispatch mode off this thread's stack, at any position."""
+    above = _take_off(mode)
+    if _get_current_dispatch_mode() is mode:
+        if above:
+            for flags, others in _flags(mode, above[-1]):
+                others[-1] = flags.pop()  # the mode above restores them instead
+            _pop_mode()
+        else:
+            TorchDispatchMode.__exit__(mode, None, None, None)
+    _put_back(above)
+
+
+def _take_off(mode):
+    """Takes the modes above this one, or all, off this thread's stack, except those that PyTorch keeps below all others. Returns
+    them, the upper ones first."""
     above = []
     while True:
         top = _get_current_dispatch_mode()
-        if top is None or top is mode:
-            break
+        if top is None or top is mode or getattr(top, "_mode_key", None) is not None:
+            return above
         above.append(top)
-        _pop_mode(getattr(top, "_mode_key", None))
-    if top is mode and not above:
-        TorchDispatchMode.__exit__(mode, None, None, None)
-    elif top is mode:
-        for name, flags in vars(mode).items():  # the mode above restores these flags instead
-            if name.startswith("old_") and name.endswith("_flags") and flags:
-                getattr(above[-1], name)[-1] = flags.pop()
         _pop_mode()
-    for other in reversed(above):
-        _push_mode(other)
+
+
+def _put_back(modes):
+    for mode in reversed(modes):
+        _push_mode(mode)
+
+
+def _nest_flags(mode, above):
+    """What a mode at its end restores is as if it had begun before the one above. A Guest ignores what is compiled, so it does not
+    set that flag."""
+    for flags, others in _flags(mode, above):
+        flags[-1] = others[-1]
+        others[-1] = others[-1] or others is not getattr(above, "old_without_ignore_compile_internals_dispatch_mode_flags", None)
+
+
+def _flags(mode, other):
+    """The flags that two modes restore, in pairs of stacks."""
+    return [(flags, others) for name, flags in vars(mode).items() if name.startswith("old_") and name.endswith("_flags")
+            and flags and (others := getattr(other, name, None))]
