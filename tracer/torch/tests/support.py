@@ -1,8 +1,10 @@
 """Helpers of the tests: they import torch or skip the tests, and query a recorded program."""
 
+import gc
 import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -22,6 +24,15 @@ def record(make, warmup=1, **options):
         model, optimizer, step = make()
         optimizers = [] if optimizer is None else [optimizer]
         return tidepool_torch.record_steps(step, model, optimizers, warmup=warmup, **options).program
+
+
+def hide_optimizers(test):
+    """For the time of a test, the optimizers that other tests have made are not found."""
+    objects = gc.get_objects
+    others = {id(each): each for each in objects() if issubclass(type(each), torch.optim.Optimizer)}
+    patch = mock.patch("gc.get_objects", lambda: [each for each in objects() if id(each) not in others])
+    patch.start()
+    test.addCleanup(patch.stop)
 
 
 def short(name):

@@ -6,7 +6,7 @@ import unittest
 import weakref
 from unittest import mock
 
-from support import torch
+from support import hide_optimizers, torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tidepool_torch import live
@@ -48,11 +48,7 @@ class Refusing(torch.optim.SGD):
 
 class Steps(unittest.TestCase):
     def setUp(self):
-        objects = gc.get_objects
-        others = {id(each): each for each in objects() if issubclass(type(each), torch.optim.Optimizer)}  # of other tests
-        patch = mock.patch("gc.get_objects", lambda: [each for each in objects() if id(each) not in others])
-        patch.start()
-        self.addCleanup(patch.stop)
+        hide_optimizers(self)
         self.ends, self.errors = [], []
         self.discovery = Discovery(lambda optimizer: self.ends.append(id(optimizer)),
                                    lambda error: self.errors.append(str(error)))

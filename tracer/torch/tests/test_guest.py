@@ -11,6 +11,7 @@ import weakref
 from unittest import mock
 
 from support import torch  # skips without it
+from torch.overrides import TorchFunctionMode
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from torch.utils.data import DataLoader, TensorDataset
@@ -89,7 +90,31 @@ class Counting(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+class CountingFunctions(TorchFunctionMode):
+    calls = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        CountingFunctions.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
 class Modes(unittest.TestCase):
+    def test_a_mode_of_functions_of_the_scripts_sees_no_call_of_the_recorder(self):
+        model, guest = recorder()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            CountingFunctions.calls = 0
+            with CountingFunctions():
+                model(torch.ones(2, 4)).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            return CountingFunctions.calls
+
+        alone = step()
+        with guest:
+            self.assertEqual(step(), alone)
+
     def test_a_mode_of_the_scripts_sees_each_op_once_and_ends_when_the_script_ends_it(self):
         file = Lines()
         _, guest = recorder(file)

@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from support import torch
+from support import hide_optimizers, torch
 
 from tidepool_torch.live import Capture, LiveRecorder
 from tidepool_torch.raw_file import RawFile
@@ -119,6 +119,7 @@ class Trainings(unittest.TestCase):
     """A job trains one model after another."""
 
     def test_each_training_is_recorded_behind_its_first_step(self):
+        hide_optimizers(self)
         with tempfile.TemporaryDirectory() as folder:
             capture = Capture(folder)
             self.addCleanup(capture._threads.stop)

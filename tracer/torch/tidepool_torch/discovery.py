@@ -56,8 +56,10 @@ class Discovery:
                 return
             if _in_backward():
                 self._stepped_in_backward = True
-            elif self._ends_iteration(optimizer):
-                self._stepped_hook(optimizer)
+            else:
+                with torch._C.DisableTorchFunction():  # modes and classes of the job see no call of the recorder
+                    if self._ends_iteration(optimizer):
+                        self._stepped_hook(optimizer)
         except Exception as error:
             self._stopped = True
             self._failed_hook(error)

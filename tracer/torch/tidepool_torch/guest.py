@@ -16,6 +16,8 @@ from .recorder import Recorder
 from .storages import Storages
 
 _guests = weakref.WeakSet()
+# While this context is entered, neither modes of the job nor classes of its tensors see calls of functions of PyTorch.
+unseen = torch._C.DisableTorchFunction
 
 
 @functools.cache
@@ -79,7 +81,8 @@ class Guest(Recorder):
         if self.lost:
             return
         try:
-            super()._find_gradients(look_up)
+            with unseen():
+                super()._find_gradients(look_up)
         except Exception as error:
             self.lose(error)
 
@@ -106,9 +109,10 @@ class Guest(Recorder):
     def brought(self, batch):
         """A loader has delivered a batch."""
         try:
-            for leaf in tree_leaves(batch):
-                if isinstance(leaf, torch.Tensor):
-                    self._storages.bring(leaf)
+            with unseen():
+                for leaf in tree_leaves(batch):
+                    if isinstance(leaf, torch.Tensor):
+                        self._storages.bring(leaf)
         except Exception as error:
             self.lose(error)
 

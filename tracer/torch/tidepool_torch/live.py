@@ -18,7 +18,7 @@ from torch._ops import OpOverload
 
 from .compiled import CompileWatch
 from .discovery import Discovery, outermost_modules
-from .guest import Guest, GuestStorages
+from .guest import Guest, GuestStorages, unseen
 from .history import History
 from .position import Position
 from .program import Buffer
@@ -113,7 +113,8 @@ class LiveRecorder(Guest):
         call = None
         if not (self.lost or self.resting):
             try:
-                call, given = self._look_at(func, args, kwargs)
+                with unseen():
+                    call, given = self._look_at(func, args, kwargs)
             except Exception as error:
                 self.lose(error)
         if call is None:
@@ -122,12 +123,13 @@ class LiveRecorder(Guest):
         result = func(*args, **kwargs)
         self._started, self._ended = started, now()
         try:
-            call.result = result
-            self._name = call.name
-            if given is None:
-                self._bring_in(call)
-            else:
-                self._record(call, given, estimate_ns(self._times, call) if self._times else 0)
+            with unseen():
+                call.result = result
+                self._name = call.name
+                if given is None:
+                    self._bring_in(call)
+                else:
+                    self._record(call, given, estimate_ns(self._times, call) if self._times else 0)
         except Exception as error:
             self.lose(error)
         return result
