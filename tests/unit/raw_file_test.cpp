@@ -1,13 +1,16 @@
 // Raw capture files: all records that are written are read back, also after a killed job or a full disk.
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -201,6 +204,33 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
   CHECK(log.memory.size() == 10);
   CHECK(log.header.lost_records == 95);
   CHECK(log.cut_off_bytes == 0);
+}
+
+TEST_CASE("a raw writer has no descriptor that the job could close, and writes into no file of the job") {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, std::filesystem::directory_iterator{});
+  };
+  const ScratchFile file, kept;
+  const mode_t mask = umask(0777);
+  const auto before = descriptors();
+  static int told = 0;
+  raw::Writer writer;
+  REQUIRE(writer.open(file.path.c_str(), header(), {.flush_after_ms = 600'000, .on_failure = [](int error) {
+                                                      told += error == ENOENT ? 1 : 100;
+                                                    }}) == 0);
+  umask(mask);
+  writer.append(allocation(1));
+  CHECK(writer.flush(kLongest));
+  CHECK(descriptors() == before);
+  CHECK(file.read().memory.size() == 1);
+  std::filesystem::rename(file.path, kept.path);
+  std::ofstream{file.path} << "the job's";
+  writer.append(allocation(2));
+  writer.flush(kLongest);
+  CHECK_FALSE(writer.close(kLongest));
+  CHECK(told == 1);
+  CHECK(file.bytes() == "the job's");
+  CHECK(kept.read().memory.size() == 1);
 }
 
 TEST_CASE("the child of a fork leaves the file to its parent and may open its own") {

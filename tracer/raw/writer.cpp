@@ -1,8 +1,6 @@
 #include "tracer/raw/writer.hpp"
 
 #define XXH_INLINE_ALL
-#include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -21,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracer/raw/descriptor.hpp"
+#include "tracer/raw/own_file.hpp"
 
 namespace tidepool::raw {
 namespace {
@@ -38,19 +36,6 @@ std::int64_t now(clockid_t clock) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// @return 0 or errno
-int write_all(int file, const void* bytes, std::size_t size) {
-  const char* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t done = ::write(file, at, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno;
-    at += done;
-    size -= static_cast<std::size_t>(done);
-  }
-  return 0;
-}
-
 }  // namespace
 
 /// All state of the writer in one object, which the child of a fork leaves unchanged.
@@ -60,7 +45,7 @@ struct Writer::State {
   std::condition_variable idle;  // for threads that wait for the writing thread
   std::thread thread;
   WriterOptions options;
-  int file = -1;
+  OwnFile file;
 
   // Guarded by the mutex.
   std::vector<Chunk> chunks;
@@ -128,19 +113,21 @@ struct Writer::State {
     }
     header.checksum = XXH3_64bits(stored, header.stored);
     header.header_checksum = static_cast<std::uint32_t>(XXH3_64bits(&header, sizeof header - 4));
-    int error = write_all(file, &header, sizeof header);
-    if (error == 0) error = write_all(file, stored, header.stored);
-    if (error == 0)
-      written += static_cast<off_t>(sizeof header + header.stored);
-    else
-      static_cast<void>(::ftruncate(file, written) + ::lseek(file, written, SEEK_SET));  // removes the incomplete chunk
-    return error;
+    return file.change([&](int to) {
+      int error = write_all(to, &header, sizeof header);
+      if (error == 0) error = write_all(to, stored, header.stored);
+      if (error == 0)
+        written += static_cast<off_t>(sizeof header + header.stored);
+      else
+        static_cast<void>(::ftruncate(to, written) + 0);  // removes the incomplete chunk
+      return error;
+    });
   }
 
   /// Overwrites the counts in the header, which works on a full disk too.
   void write_counts(bool closed) {
     const std::uint64_t counts[2] = {lost, closed ? 1u : 0u};
-    static_cast<void>(::pwrite(file, counts, sizeof counts, offsetof(FileHeader, lost_records)) + 0);
+    file.overwrite(counts, sizeof counts, offsetof(FileHeader, lost_records));
   }
 
   void run() {
@@ -181,7 +168,6 @@ struct Writer::State {
       if (full.empty()) idle.notify_all();
     }
     write_counts(true);
-    ::close(file);
     stopped = true;
     idle.notify_all();
     const bool ours = left_behind;
@@ -205,12 +191,11 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
       state->free.push_back(&chunk);
     }
     if (options.pack != nullptr) state->packed.reset(new char[options.chunk_bytes]);
-    state->file = beyond_streams(::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (state->file < 0) return errno;
+    if (error = state->file.create(path); error != 0) return error;
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.realtime = now(CLOCK_REALTIME);
     header.monotonic_raw = now(CLOCK_MONOTONIC_RAW);
-    error = write_all(state->file, &header, sizeof header);
+    error = state->file.change([&](int to) { return write_all(to, &header, sizeof header); });
     state->written = sizeof header;
     if (error == 0) {
       sigset_t all, before;
@@ -226,7 +211,7 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
     if (error == 0)
       state_ = state.release();
     else
-      static_cast<void>(::close(state->file) + ::unlink(path));
+      ::unlink(path);
   } catch (...) {
     error = ENOMEM;
   }
@@ -298,8 +283,6 @@ bool Writer::close(std::uint32_t most_ms) noexcept {
 }
 
 void Writer::abandon() noexcept {
-  if (state_ == nullptr) return;
-  ::close(state_->file);
   state_ = nullptr;  // not released: its mutex may be locked, and its thread does not exist in the child
 }
 

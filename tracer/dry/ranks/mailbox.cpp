@@ -13,8 +13,6 @@
 #include <system_error>
 #include <thread>
 
-#include "tracer/raw/descriptor.hpp"
-
 namespace tidepool::dry {
 namespace {
 
@@ -27,12 +25,14 @@ struct Envelope {
   std::uint64_t bytes = 0;
 };
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error{errno, std::generic_category(), what}; }
+[[noreturn]] void fail(int error, const std::string& what) {
+  throw std::system_error{error, std::generic_category(), what};
+}
 
 void make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
     mkdir(path.substr(0, end).c_str(), 0700);
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail(path);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail(errno, path);
 }
 
 /// The state of a process in /proc: 'Z' if it has ended and no process has waited for it; 0 if /proc does not tell it.
@@ -58,15 +58,8 @@ bool has_ended(pid_t process) {
 Mailbox::Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience)
     : folder_{std::move(folder)}, rank_{rank}, patience_{patience} {
   make_folders(folder_);
-  own_ = raw::beyond_streams(open(path(rank).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
-  if (own_ < 0) fail(path(rank));
+  if (const int error = own_.create(path(rank)); error != 0) fail(error, path(rank));
   post({}, {});
-}
-
-Mailbox::~Mailbox() {
-  ::close(own_);
-  for (const auto& [rank, sender] : senders_)
-    if (sender.file >= 0) ::close(sender.file);
 }
 
 std::string Mailbox::path(std::uint32_t rank) const { return fmt::format("{}/{}.messages", folder_, rank); }
@@ -77,29 +70,32 @@ void Mailbox::post(const MessageTag& tag, std::span<const std::byte> content) {
   std::memcpy(bytes.data(), &envelope, sizeof envelope);
   std::copy(content.begin(), content.end(), bytes.begin() + sizeof envelope);
   const std::lock_guard lock{mutex_};
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::write(own_, bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno != EINTR) fail(path(rank_));
-    done += put < 0 ? 0 : static_cast<std::size_t>(put);
-  }
+  const int error = own_.change([&](int to) { return raw::write_all(to, bytes.data(), bytes.size()); });
+  if (error != 0) fail(error, path(rank_));
 }
 
 void Mailbox::read(std::uint32_t from, Sender& sender) const {
-  if (sender.file < 0) sender.file = raw::beyond_streams(open(path(from).c_str(), O_RDONLY | O_CLOEXEC));
-  if (sender.file < 0) return;  // the sender has not made its file yet
-  for (;;) {
-    Envelope envelope;
-    if (pread(sender.file, &envelope, sizeof envelope, sender.read) != static_cast<ssize_t>(sizeof envelope)) return;
-    std::vector<std::byte> content(envelope.bytes);
-    const off_t begin = sender.read + static_cast<off_t>(sizeof envelope);
-    const ssize_t got = pread(sender.file, content.data(), content.size(), begin);
-    if (got != static_cast<ssize_t>(content.size())) return;  // the sender is writing this message
-    const bool first = sender.read == 0;
-    sender.read = begin + got;
-    sender.process = static_cast<pid_t>(envelope.process);
-    if (!first && (envelope.tag.to == rank_ || envelope.tag.to == kEverybody))
-      sender.unread.emplace(envelope.tag, std::move(content));
+  // Open only while it is read: the job may close it, and another file gets its number.
+  const int file = open(path(from).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;  // the sender has not made its file yet
+  while (read_message(file, sender)) {
   }
+  ::close(file);
+}
+
+bool Mailbox::read_message(int file, Sender& sender) const {
+  Envelope envelope;
+  if (pread(file, &envelope, sizeof envelope, sender.read) != static_cast<ssize_t>(sizeof envelope)) return false;
+  std::vector<std::byte> content(envelope.bytes);
+  const off_t begin = sender.read + static_cast<off_t>(sizeof envelope);
+  const ssize_t got = pread(file, content.data(), content.size(), begin);
+  if (got != static_cast<ssize_t>(content.size())) return false;  // the sender is writing this message
+  const bool first = sender.read == 0;
+  sender.read = begin + got;
+  sender.process = static_cast<pid_t>(envelope.process);
+  if (!first && (envelope.tag.to == rank_ || envelope.tag.to == kEverybody))
+    sender.unread.emplace(envelope.tag, std::move(content));
+  return true;
 }
 
 std::vector<std::byte> Mailbox::take(std::uint32_t from, const MessageTag& tag) {

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/raw/own_file.hpp"
+
 namespace tidepool::dry {
 
 /// Identity of a message among the messages of its sender.
@@ -39,7 +41,6 @@ class Mailbox {
   /// @param patience  the longest wait for a message; a wait ends earlier if the sender's process ends
   /// @throws std::system_error
   Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience = std::chrono::minutes{10});
-  ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
@@ -52,7 +53,6 @@ class Mailbox {
 
  private:
   struct Sender {
-    int file = -1;
     off_t read = 0;  ///< bytes of the file that are read
     pid_t process = 0;
     std::map<MessageTag, std::vector<std::byte>> unread;
@@ -61,12 +61,14 @@ class Mailbox {
   std::string path(std::uint32_t rank) const;
   /// Reads the messages that the sender's file has now.
   void read(std::uint32_t from, Sender& sender) const;
+  /// Reads the next message. @return whether it is there
+  bool read_message(int file, Sender& sender) const;
 
   std::string folder_;
   std::uint32_t rank_;
   std::chrono::milliseconds patience_;
   std::mutex mutex_;
-  int own_ = -1;
+  raw::OwnFile own_;
   std::map<std::uint32_t, Sender> senders_;
 };
 
