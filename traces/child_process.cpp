@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,23 +19,38 @@
 namespace tidepool {
 namespace {
 
-constexpr std::array kEndings{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 volatile sig_atomic_t child_id = 0;
 
-extern "C" void pass_on(int signal) {
-  if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
+/// The signals that go to the child: those that others send to a process, and not those of its own faults and children,
+/// of its limits, and of a terminal's stops.
+const std::vector<int>& passed_on() {
+  static const std::vector<int> signals = [] {
+    constexpr std::array kOwn{SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGSEGV,  SIGBUS, SIGFPE,
+                              SIGILL,  SIGTRAP, SIGABRT, SIGSYS,  SIGPIPE, SIGXCPU, SIGXFSZ, SIGWINCH, SIGURG};
+    std::vector<int> found;
+    for (int signal = 1; signal <= SIGRTMAX; ++signal)
+      if ((signal < 32 || signal >= SIGRTMIN) && std::find(kOwn.begin(), kOwn.end(), signal) == kOwn.end())
+        found.push_back(signal);
+    return found;
+  }();
+  return signals;
 }
 
-/// While an object of this class exists, this process ignores SIGINT and SIGQUIT, and passes SIGTERM and SIGHUP on to
-/// the child.
+/// A signal of the terminal (from the kernel) goes to all processes of the foreground, so the child has it already.
+extern "C" void pass_on(int signal, siginfo_t* info, void*) {
+  const int before = errno;
+  if (child_id > 0 && info->si_code != SI_KERNEL) kill(static_cast<pid_t>(child_id), signal);
+  errno = before;
+}
+
+/// While an object of this class exists, this process goes on at signals, and passes them on to the child.
 class SignalsToChild {
  public:
-  SignalsToChild() {
-    for (std::size_t i = 0; i < kEndings.size(); ++i) {
-      struct sigaction action = {};
-      action.sa_handler = kEndings[i] == SIGINT || kEndings[i] == SIGQUIT ? SIG_IGN : pass_on;
-      sigaction(kEndings[i], &action, &before_[i]);
-    }
+  SignalsToChild() : before_(passed_on().size()) {
+    struct sigaction action = {};
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    for (std::size_t i = 0; i < before_.size(); ++i) sigaction(passed_on()[i], &action, &before_[i]);
   }
   ~SignalsToChild() {
     restore();
@@ -44,20 +60,20 @@ class SignalsToChild {
   SignalsToChild& operator=(const SignalsToChild&) = delete;
 
   void restore() const {
-    for (std::size_t i = 0; i < kEndings.size(); ++i) sigaction(kEndings[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < before_.size(); ++i) sigaction(passed_on()[i], &before_[i], nullptr);
   }
 
  private:
-  std::array<struct sigaction, kEndings.size()> before_ = {};
+  std::vector<struct sigaction> before_;
 };
 
-/// While an object of this class exists, the signals in kEndings are blocked in this thread.
+/// While an object of this class exists, the signals of passed_on() are blocked in this thread.
 class SignalsWait {
  public:
   SignalsWait() {
     sigset_t waiting;
     sigemptyset(&waiting);
-    for (const int signal : kEndings) sigaddset(&waiting, signal);
+    for (const int signal : passed_on()) sigaddset(&waiting, signal);
     pthread_sigmask(SIG_BLOCK, &waiting, &before_);
   }
   ~SignalsWait() { restore(); }

@@ -28,8 +28,8 @@ pid_t start_child(const std::vector<std::string>& command, const ChildOptions& o
 /// The status from waitpid as a shell reports it: the exit status; 128 + N if signal N ended the process.
 int exit_status(int status);
 
-/// Runs a command and waits for it. Meanwhile, this process ignores interrupts from the terminal, which the command
-/// gets too, and passes SIGTERM and SIGHUP to the command. The functions in `options` are not called.
+/// Runs a command and waits for it. Meanwhile, this process goes on at signals, and passes those that others send on to
+/// the command, which gets those of the terminal itself. The functions in `options` are not called.
 /// @return  its exit status; 128 + N if signal N ended it
 /// @throws InputError  "train.py: cannot be run: Permission denied"
 int run_child(const std::vector<std::string>& command, ChildOptions options = {});

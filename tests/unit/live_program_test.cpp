@@ -1,5 +1,8 @@
 #include "validator/live/live_program.hpp"
 
+#include <fmt/format.h>
+
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -132,6 +135,19 @@ TEST_CASE("a command's exit status, and the signal that ended it, are passed on"
   CHECK_THROWS_WITH(run_child({"./no-such-command"}), "./no-such-command: cannot be run: No such file or directory");
   // A name with '=' is no variable, and a command does not run without the variables that it shall get.
   CHECK_THROWS_WITH(run_child({"true"}, {.environment = {{"A=B", "yes"}}}), "true: cannot be run: Invalid argument");
+}
+
+TEST_CASE("a signal to this process goes to the command, and this process waits for the command's end") {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGIO, SIGRTMIN, SIGRTMAX}) {
+    DYNAMIC_SECTION("signal " << signal) {
+      const auto before = std::signal(signal, SIG_DFL);  // a shell does not trap a signal that is ignored
+      CHECK(run_child({"sh", "-c",
+                       fmt::format("trap 'saved=1' {0}; kill -{0} $PPID; while [ -z \"$saved\" ]; do sleep "
+                                   "0.01; done; exit 9",
+                                   signal)}) == 9);
+      std::signal(signal, before);
+    }
+  }
 }
 
 }  // namespace tidepool::live_program_test
