@@ -80,10 +80,11 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
     const int status = std::system(line.c_str());
     return std::pair{WEXITSTATUS(status), content_of(folder.file("err"))};
   };
-  CHECK(record("--torch") ==
-        std::pair{1, std::string{"tidepool: nothing recorded: PyTorch's hook was not loaded: no Python of the job "
-                                 "imported torch, or it did not look into PYTHONPATH (python -I, python -E, or a "
-                                 "PYTHONPATH that the job sets itself)\n"}});
+  CHECK(
+      record("--torch") ==
+      std::pair{1, std::string{"tidepool: nothing recorded: PyTorch's hook was not loaded: no Python of the job "
+                               "imported torch, or it did not look into PYTHONPATH; expected python without -I, -E and "
+                               "-S, and a job that keeps PYTHONPATH (as in PYTHONPATH=src:$PYTHONPATH)\n"}});
   CHECK(
       record("") ==
       std::pair{2, fmt::format("tidepool: record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h "
@@ -93,13 +94,19 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
 
 namespace {
 
+/// The header of a file of PyTorch's hook.
+std::string header_of(int process) {
+  return fmt::format(
+      R"({{"tidepool_raw":1,"process":{},"source":"torch","clock":"monotonic_raw","time":1,"monotonic_raw":1}})"
+      "\n",
+      process);
+}
+
 /// Arguments that record a job. The job writes a file like that of PyTorch's hook into the folder of the recording: a
 /// header and `records`. Then it runs the shell command `end`, if that is not empty.
 std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vector<std::string>& options,
                                     const std::string& records, const std::string& end = "") {
-  std::ofstream{folder.file("records")}
-      << R"({"tidepool_raw":1,"process":1,"source":"torch","clock":"monotonic_raw","time":1,"monotonic_raw":1})" << '\n'
-      << records;
+  std::ofstream{folder.file("records")} << header_of(1) << records;
   std::vector<std::string> arguments{"record", "--torch", "--no-gpu", "-o", folder.file("a.tide")};
   arguments.insert(arguments.end(), options.begin(), options.end());
   arguments.insert(arguments.end(), {"--", "sh", "-c",
@@ -151,6 +158,29 @@ TEST_CASE("fewer complete steps of PyTorch than requested are recorded, with a m
   CHECK(result.err == folder.file("a.tide") +
                           ": 2 kernels, 0 copies, 1 buffer, 2 iterations\n"
                           "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
+}
+
+TEST_CASE(
+    "processes that train one after the other have a trace each; those that train at the same time are one step") {
+  const ScratchFolder folder;
+  const auto record = [&](int first, const std::vector<std::string>& options) {
+    std::ofstream{folder.file("second")} << header_of(2) << kAlloc << step(first, true) << step(first + 1, true);
+    return run_program(hooked_job(folder, options, kAlloc + step(1, true) + step(2, true) + step(3, true),
+                                  "cp " + folder.file("second") + " $TIDEPOOL_RAW/2.torch.jsonl"));
+  };
+  const std::string trace = folder.file("a.tide"), other = folder.file("a.2.tide");
+  const ProgramResult together = record(3, {});
+  CHECK(
+      together.err.starts_with(trace + ": 2 processes trained; this trace has the ops and the memory of all of them"));
+  CHECK_FALSE(std::filesystem::exists(other));
+  const ProgramResult in_a_row = record(4, {"--iterations", "2"});
+  CHECK(in_a_row.code == 0);
+  CHECK(in_a_row.err == trace + ": 2 processes trained, one after the other; each has a trace of its own\n" + trace +
+                            ": 3 kernels, 0 copies, 1 buffer, 3 iterations\n" + other +
+                            ": 2 kernels, 0 copies, 1 buffer, 2 iterations\n");
+  CHECK(summarize(load_trace(trace)).iterations == 3);
+  CHECK(summarize(load_trace(other)).iterations == 2);
+  CHECK_FALSE(std::filesystem::exists(folder.file("a.raw")));
 }
 
 TEST_CASE("a trace that cannot be written leaves the recording, and the exit code of a job that failed") {

@@ -55,8 +55,8 @@ struct RecordArguments {
 constexpr int kHookIterations = 5;
 
 constexpr const char* kNoHook =
-    "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH "
-    "(python -I, python -E, or a PYTHONPATH that the job sets itself)";
+    "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH; expected "
+    "python without -I, -E and -S, and a job that keeps PYTHONPATH (as in PYTHONPATH=src:$PYTHONPATH)";
 
 /// The number of the signal `name`, which may be a name or a number: USR1, SIGUSR1 or 10.
 /// @throws InputError  for any other text
@@ -247,19 +247,46 @@ Trace with_failure(Trace trace, const std::string& failure) {
   return Trace{std::move(data)};
 }
 
-/// @return  the number of the trace's iterations
-std::size_t save_trace(const RecordArguments& arguments, const std::string& raw, const Recorded& recorded,
-                       const std::string& failure) {
+/// Makes the trace of one raw recording. @return  the number of the trace's iterations
+std::size_t save_trace(const RecordArguments& arguments, const std::string& raw, const std::string& output,
+                       const Recorded& recorded, const std::string& failure) {
   Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
   trace = with_failure(std::move(trace), failure);
-  write_file(arguments.output, to_trace_file(trace));
+  write_file(output, to_trace_file(trace));
+  return print_recorded(output, trace, recorded);
+}
+
+/// @return  the number of the trace's iterations
+std::size_t save_trace(const RecordArguments& arguments, const std::string& raw, const Recorded& recorded,
+                       const std::string& failure) {
   if (recorded.trained > 1)
     say("{}: {} processes trained; this trace has the ops and the memory of all of them as one step\n",
         arguments.output, recorded.trained);
   if (arguments.like_ranks)
     say("tidepool: --like-ranks: the job has one rank, so nothing is shared; expected several\n");
-  return print_recorded(arguments.output, trace, recorded);
+  return save_trace(arguments, raw, arguments.output, recorded, failure);
+}
+
+/// Makes a trace of each process that trained, one after the other: run.tide, run.2.tide, ... Each process gets a
+/// folder of its own in the raw recording.
+/// @return  the number of iterations of the trace with the fewest
+std::size_t save_in_a_row(const RecordArguments& arguments, const fs::path& raw, const Recorded& recorded,
+                          const std::string& failure) {
+  const fs::path output = arguments.output;
+  say("{}: {} processes trained, one after the other; each has a trace of its own\n", arguments.output,
+      recorded.in_a_row.size());
+  std::size_t least = SIZE_MAX;
+  for (std::size_t i = 0; i < recorded.in_a_row.size(); ++i) {
+    const fs::path folder = raw / std::to_string(i + 1);
+    fs::create_directory(folder);
+    for (const std::string& file : recorded.in_a_row[i]) fs::rename(file, folder / fs::path{file}.filename());
+    const bool last = i + 1 == recorded.in_a_row.size();
+    const fs::path name =
+        i == 0 ? output : fs::path{output}.replace_extension(fmt::format("{}{}", i + 1, output.extension().string()));
+    least = std::min(least, save_trace(arguments, folder.string(), name.string(), recorded, last ? failure : ""));
+  }
+  return least;
 }
 
 /// Writes the job file, and the trace of each rank beside it.
@@ -352,8 +379,9 @@ int record(const RecordArguments& arguments) {
       return status != 0 ? status : 1;
     }
     const std::string failure = status == 0 ? "" : recorded.said.empty() ? how_it_ended(status) : recorded.said;
-    const std::size_t iterations = recorded.several_ranks ? save_job(arguments, raw.string(), recorded, failure)
-                                                          : save_trace(arguments, raw.string(), recorded, failure);
+    const std::size_t iterations = recorded.several_ranks      ? save_job(arguments, raw.string(), recorded, failure)
+                                   : recorded.in_a_row.empty() ? save_trace(arguments, raw.string(), recorded, failure)
+                                                               : save_in_a_row(arguments, raw, recorded, failure);
     if (const std::string broken = broken_promise(recorded, iterations, arguments); !broken.empty()) {
       say("tidepool: {}\n", broken);
       if (result == 0) result = 1;

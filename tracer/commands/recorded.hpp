@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tidepool {
 
@@ -16,7 +17,10 @@ struct Recorded {
   bool several_ranks = false;   ///< the files are of a job of several ranks
   std::size_t trained = 0;      ///< processes in which the hook recorded ops of training steps
   std::size_t whole_steps = 0;  ///< complete iterations that the hook recorded, in the process with the most
-  std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
+  /// The files of each process in which the hook recorded ops, if there are several and each began after the one before
+  /// had ended.
+  std::vector<std::vector<std::string>> in_a_row;
+  std::string said;  ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
 };
 
 /// Reads the folder; all members keep their defaults if it does not exist. A file without a complete header only sets
