@@ -55,6 +55,8 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME "whole PyTorch jobs: ${way}" COMMAND ${torch_python} -m unittest -v matrix_test.${way}
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   endforeach()
+  add_test(NAME "PyTorch jobs cannot tell that they are recorded" COMMAND ${torch_python} -m unittest -v guests_test
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "the iterations of PyTorch jobs are found" COMMAND ${torch_python} -m unittest -v iterations_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "early updates of a PyTorch job are as advised" COMMAND ${torch_python} -m unittest -v early_updates_test
@@ -63,9 +65,11 @@ if(Python3_Interpreter_FOUND)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "a sweep over ranks and options of a job is a row for each point" COMMAND ${torch_python} -m unittest -v rank_sweep_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
-  add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1
-    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${torch_python} -m unittest discover -v
-    -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p matrix_test.py)
+  foreach(jobs matrix guests)
+    add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1
+      TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${torch_python} -m unittest discover -v
+      -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p ${jobs}_test.py)
+  endforeach()
   if(TARGET tidepool_python)
     add_test(NAME "the Python package says what the program says"
       COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/python -p "*_test.py")
@@ -106,6 +110,7 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
   set_tests_properties("the own tests of the PyTorch recorder pass" "a plan is carried out on a live PyTorch job"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
+    "PyTorch jobs cannot tell that they are recorded"
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised"
     "advice for several models of a PyTorch job holds for all" "a sweep over ranks and options of a job is a row for each point"
     PROPERTIES
