@@ -291,6 +291,18 @@ for _ in""")
         self.assertEqual(plain.stdout, "[False, False, False, False, False] 0\n" * 3)
         self.assertEqual([record["id"] for record in records if record.get("action") == "end"], [1, 2, 3, 4, 5, 6, 7])
 
+    def test_a_job_that_trains_only_in_a_forked_process_is_told_so(self):
+        forked = "import os, torch\nif os.fork(): os._exit(os.waitstatus_to_exitcode(os.wait()[1]))\n" + SCRIPT
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, forked)
+        self.assertEqual((result.returncode, result.stdout), (0, self.plain.stdout))
+        self.assertEqual(result.stderr, "tidepool_torch: RecordingError: the job trains in a process that it forked after it had "
+                                        "imported torch; expected the import behind the fork, or the start method spawn; PyTorch "
+                                        "is not recorded\n")
+        self.assertEqual(len(records), 1)
+        joined = SCRIPT + "if os.fork() == 0:\n    optimizer.step()\n    os._exit(0)\nos.wait()\n"
+        result, _, _ = run({"TIDEPOOL_RECORD_TORCH": "1"}, "import os\n" + joined)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_job_that_fails_between_its_steps_leaves_no_part_of_a_step(self):
         script = SCRIPT.replace("    optimizer.step()\n", "    optimizer.step()\n    loss.item()\n    if _ == 2: raise OverflowError\n")
         result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "2"}, script)

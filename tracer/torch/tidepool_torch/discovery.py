@@ -8,6 +8,8 @@ import torch
 from torch.nn import Module
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
+from .errors import RecordingError
+
 
 _MOST_STEPS = 4  # as of the critic of a GAN between two steps of the generator
 
@@ -29,7 +31,7 @@ class Discovery:
         self._stepped_in_backward = False
         self._row = _nothing, 0  # weak reference to the optimizer of the last step, and the number of its steps in a row
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
-        self._stopped = False
+        self._stopped = self._told_fork = False
         register_optimizer_step_post_hook(self._stepped)
 
     def stop(self):
@@ -52,7 +54,10 @@ class Discovery:
 
     def _stepped(self, optimizer, _args, _kwargs):
         try:
-            if self._stopped or not self.in_process():
+            if not self.in_process():
+                self._stepped_in_fork()
+                return
+            if self._stopped:
                 return
             if _in_backward():
                 self._stepped_in_backward = True
@@ -63,6 +68,13 @@ class Discovery:
         except Exception as error:
             self._stopped = True
             self._failed_hook(error)
+
+    def _stepped_in_fork(self):
+        """Says once that a process which the job forked trains, if the job itself did not before. It is not recorded."""
+        if not self._have_stepped and not self._told_fork:
+            self._told_fork = True
+            self._failed_hook(RecordingError("the job trains in a process that it forked after it had imported torch; expected "
+                                             "the import behind the fork, or the start method spawn"))
 
     def _ends_iteration(self, optimizer):
         is_first_step = self._has_not_stepped(optimizer)
