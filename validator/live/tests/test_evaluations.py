@@ -93,6 +93,14 @@ class Evaluations(unittest.TestCase):
         report = self.check([self.plain] * 3 + [after_others, self.plain] * 2, ClockedDevice())
         self.assertEqual([each["time_ns"] for each in report["each"]], [1_000_000] * 7)
 
+    def test_a_tensor_beside_the_step_may_change_its_size(self):
+        def evaluate(network, x):
+            return torch.zeros(8).resize_(16).fill_(1).sum().item()
+
+        report = self.check([self.plain] * 3 + [lambda step: step(evaluate)] * 2)
+        self.assertNotIn("stopped", report)
+        self.assertEqual((report["iterations"], report["deviations"]), (5, 0))
+
     def test_an_evaluation_that_records_gradients_loses_its_step_only(self):
         def evaluate(network, x):
             return sum(network(x).square().mean().item() for _ in range(20))

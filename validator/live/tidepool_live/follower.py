@@ -364,7 +364,10 @@ class Follower(Guest):
     def _resized(self, call, tensor, buffer, size):
         if call.short_name in SHAPE_ONLY:
             return None  # its content may be elsewhere
-        raise RecordingError(f"{call.name} finds a buffer of {size} bytes that had {buffer.size}")
+        self._storages.end(buffer)  # the job has changed its size: another buffer begins
+        self.free(buffer)
+        new = self._storages.add(tensor, buffer.kind)
+        return new if isinstance(new, Buffer) else None
 
     def _same_buffers(self, op, index):
         """Whether each known buffer is still the same trace buffer as earlier in the iteration."""
