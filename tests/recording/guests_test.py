@@ -49,7 +49,7 @@ class Guests:
     def _server(self, way):
         if way not in self._servers:  # the stand-in for a GPU must be in the process from its start
             trace = os.path.join(self._folder.name, "server.tide")
-            self._servers[way] = Server(within=[PROGRAM, "record", *WAYS[way], "-o", trace, "--"])
+            self._servers[way] = Server(within=[PROGRAM, "record", "--dry", "-o", trace, "--"])
         return self._servers[way]
 
     def run(self, kind, way):
