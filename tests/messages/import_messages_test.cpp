@@ -1,10 +1,12 @@
 // Messages of the importers of text formats, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/lifetimes.hpp"
 
 namespace tidepool::import_messages_test {
 
+using Catch::Matchers::StartsWith;
 using tests::complaint;
 
 TEST_CASE("messages about DTR logs") {
@@ -119,6 +121,23 @@ TEST_CASE("messages about lifetimes with alignments, offsets and gaps") {
   CHECK(said(gaps + "a,0,9,3,8-10,\n") == "t.log:2: buffer 'a': gap '8-10'; expected ascending gaps within [0, 9)");
   CHECK(said(gaps + "a,0,9,3,0-4 4-9,\n") == "t.log:2: buffer 'a': the gaps leave nothing of [0, 9)");
   CHECK(said(gaps + "a,0,9,3,,soon\n") == "t.log:2: \"hint\" is 'soon'; expected a whole number");
+}
+
+TEST_CASE("messages about files that are no traces") {
+  const auto said = [](std::string_view text) {
+    return complaint([](const Input& input) { static_cast<void>(find_importer(input, "auto")); }, text);
+  };
+  CHECK(said("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 593444864\n") ==
+        "t.log: is a Git LFS pointer, which stands for the file: `git lfs pull` brings it");
+  CHECK(said("[ 12345][08:00:00:000001][info  ] ----- RMM LOG BEGIN [PTDS DISABLED] -----\n") ==
+        "t.log: RMM's debug log has no allocations; set RMM_LOG_FILE to a path, where RMM logs them");
+  const std::string pprof =
+      "t.log: is a profile of pprof, which has sums by call stack and no lifetimes; expected a recording, as `tidepool "
+      "record` makes it";
+  CHECK(said("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04") == pprof);
+  CHECK(said("heap profile:   3:  7 [ 4: 9] @ heap_v2/524288\n") == pprof);
+  CHECK_THAT(said("id;lower;upper;size\n1;0;2;8\n"),
+             StartsWith("t.log: has semicolons between its columns; expected commas; known: "));
 }
 
 }  // namespace tidepool::import_messages_test

@@ -10,6 +10,7 @@
 
 #include "traces/content.hpp"
 #include "traces/error.hpp"
+#include "traces/import/json_walk.hpp"
 #include "traces/nearest.hpp"
 #include "traces/one_device.hpp"
 #include "traces/refuse.hpp"
@@ -35,13 +36,22 @@ Trace load_folder(const std::string& path, const std::string& format, std::optio
   return importer.read_folder(path, device);
 }
 
-/// The kind of content of an input that no importer takes.
-std::string what_it_is(const Input& input) {
-  const std::string_view head = input.bytes().substr(0, kSniffBytes);
-  if (head.empty()) return "is empty; expected a trace";
-  const std::string_view what = not_text(head);
-  if (what == "is text in UTF-16") return "is text in UTF-16; expected UTF-8";
-  return fmt::format("{} in no form that tidepool reads", what.empty() ? "text" : "binary data");
+/// Whether a file begins as a profile of pprof: its first field holds two numbers, the type and the unit of a value.
+bool begins_pprof(std::string_view head) {
+  return head.size() > 5 && head[0] == '\x0a' && head[1] <= 10 && head[2] == '\x08' &&
+         head.substr(3, 4).find('\x10') != std::string_view::npos;
+}
+
+/// What a file is that is no trace, and what to do; empty: not known.
+std::string_view other_file(std::string_view head) {
+  if (head.starts_with("version https://git-lfs.github.com/spec/"))
+    return "is a Git LFS pointer, which stands for the file: `git lfs pull` brings it";
+  if (head.starts_with('[') && head.find("----- RMM LOG BEGIN") != std::string_view::npos)
+    return "RMM's debug log has no allocations; set RMM_LOG_FILE to a path, where RMM logs them";
+  if (begins_pprof(head) || head.starts_with("heap profile: "))
+    return "is a profile of pprof, which has sums by call stack and no lifetimes; expected a recording, as `tidepool "
+           "record` makes it";
+  return {};
 }
 
 InputError too_large(const std::string& path) {
@@ -56,6 +66,46 @@ bool has_extension(const Importer& importer, std::string_view path) {
                      [&](const std::string& extension) { return path.ends_with(extension); });
 }
 
+/// The importer with the greatest likelihood for the first bytes, or for a text in their place; null: none.
+const Importer* most_likely(std::string_view head, std::string_view path) {
+  const Importer* best = nullptr;
+  std::pair<int, bool> best_rank{0, true};
+  for (const Importer& importer : all_importers()) {
+    const std::pair rank{importer.sniff(head), has_extension(importer, path)};
+    if (rank > best_rank) best = &importer, best_rank = rank;
+  }
+  return best;
+}
+
+/// Whether the first bytes are of a JSON object that is longer than they are, so that its keys may be further behind.
+bool is_longer_object(std::string_view head, const Input& input) {
+  return head.starts_with('{') && input.bytes().size() >= kSniffBytes;
+}
+
+/// The keys of a JSON object without their values, as in {"metadata":0,"traceEvents":0}; up to where it is damaged.
+std::string keys_alone(const Input& input) {
+  std::string keys = "{";
+  try {
+    for (JsonWalk walk{input}; walk.next_member(); walk.value())
+      keys += fmt::format("{}\"{}\":0", keys.size() == 1 ? "" : ",", walk.key());
+  } catch (const InputError&) {
+  }
+  return keys + "}";
+}
+
+/// The kind of content of an input that no importer takes.
+std::string what_it_is(const Input& input) {
+  const std::string_view head = input.bytes().substr(0, kSniffBytes);
+  if (head.empty()) return "is empty; expected a trace";
+  std::string commas{head};
+  std::replace(commas.begin(), commas.end(), ';', ',');
+  if (commas != head && most_likely(commas, input.path()) != nullptr)
+    return "has semicolons between its columns; expected commas";
+  const std::string_view what = not_text(head);
+  if (what == "is text in UTF-16") return "is text in UTF-16; expected UTF-8";
+  return fmt::format("{} in no form that tidepool reads", what.empty() ? "text" : "binary data");
+}
+
 }  // namespace
 
 RegisterImporter::RegisterImporter(Importer importer) {
@@ -67,6 +117,8 @@ RegisterImporter::RegisterImporter(Importer importer) {
 const std::vector<Importer>& all_importers() { return registry(); }
 
 const Importer& find_importer(const Input& input, const std::string& format) {
+  if (const std::string_view other = other_file(input.bytes().substr(0, kSniffBytes)); !other.empty())
+    throw InputError{fmt::format("{}: {}", input.path(), other)};
   if (format != "auto") {
     for (const Importer& importer : all_importers())
       if (importer.name == format) return importer;
@@ -74,12 +126,8 @@ const Importer& find_importer(const Input& input, const std::string& format) {
   }
   std::string_view head = input.bytes().substr(0, kSniffBytes);
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));  // readers of texts skip blank lines
-  const Importer* best = nullptr;
-  std::pair<int, bool> best_rank{0, true};
-  for (const Importer& importer : all_importers()) {
-    const std::pair rank{importer.sniff(head), has_extension(importer, input.path())};
-    if (rank > best_rank) best = &importer, best_rank = rank;
-  }
+  const Importer* best = most_likely(head, input.path());
+  if (!best && is_longer_object(head, input)) best = most_likely(keys_alone(input), input.path());
   if (!best && begins_job_file(head))
     throw InputError{
         fmt::format("{}: is a job file, which joins the traces of several ranks; expected one of these", input.path())};
@@ -105,7 +153,9 @@ const Importer& find_folder_importer(const std::string& folder, const std::strin
 }
 
 Input read_trace_input(const std::string& path, const std::string& format) {
-  return read_input(path, [&](const Input& head) { static_cast<void>(find_importer(head, format)); });
+  return read_input(path, [&](const Input& head) {
+    if (!is_longer_object(head.bytes(), head)) static_cast<void>(find_importer(head, format));
+  });
 }
 
 Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device,

@@ -42,7 +42,7 @@ struct RegisterImporter {
 /// Sorted by name.
 const std::vector<Importer>& all_importers();
 
-/// The importer named `format`, or for "auto" the one with the greatest likelihood for the first bytes.
+/// The importer named `format`, or for "auto" the likeliest by the first bytes, or else by the keys of a JSON object.
 /// @throws InputError  "no format named 'dtrr', did you mean 'dtr'?; known: csv, dtr, ...",
 ///                     "x.bin: binary data in no form that tidepool reads; known: csv, dtr, ...",
 ///                     "x.csv: is empty; expected a trace; known: ..."
@@ -53,7 +53,7 @@ const Importer& find_importer(const Input& input, const std::string& format);
 ///                     folder"
 const Importer& find_folder_importer(const std::string& folder, const std::string& format);
 
-/// Reads a file that is in one of the forms. Of any other file, only the first bytes are decompressed.
+/// Reads a file that is in one of the forms. Of others, only the first bytes are decompressed if no JSON object begins.
 /// @throws InputError  as read_input() and find_importer()
 Input read_trace_input(const std::string& path, const std::string& format = "auto");
 
