@@ -10,6 +10,8 @@
 
 namespace tidepool::import_kineto_test {
 
+using Catch::Matchers::StartsWith;
+using tests::complaint;
 using tests::program;
 
 namespace {
@@ -100,6 +102,49 @@ TEST_CASE("a kernel whose launch was lost follows the op before it on its stream
   CHECK(ops(trace) == Names{"a", "b", "c"});
   CHECK(trace.op(OpId{1}).launch == Nanos{-1});
   CHECK(trace.data().losses.dropped_records == 1);
+}
+
+TEST_CASE("work that was launched before the profile belongs to an earlier step, and nothing is lost") {
+  // Two kernels without a launch run first on the stream; then come those of iterations 5 and 6.
+  const auto unlaunched = [](const std::string& name, int start) {
+    const std::string both = kernel(name, 1, start, 900 + start);
+    return both.substr(both.find("},{") + 2);
+  };
+  const Trace trace = read(range("user_annotation", "ProfilerStep#5", 10, 20) + "," +
+                           range("user_annotation", "ProfilerStep#6", 30, 20) + "," + unlaunched("x", 12) + "," +
+                           unlaunched("y", 40) + "," + kernel("a", 15, 60, 1) + "," + kernel("b", 35, 70, 2));
+  CHECK(ops(trace) == Names{"x", "y", "a", "b"});
+  CHECK(ops(one_iteration(trace, 0)) == Names{"a"});
+  CHECK(ops(one_iteration(trace, 1)) == Names{"b"});
+  CHECK(trace.data().losses == Losses{});
+  CHECK(trace.data().meta.at("earlier") ==
+        "2 activities were launched before the profile began, and belong to an earlier step");
+}
+
+TEST_CASE("the bytes that the allocator says it has reserved are kept") {
+  const auto with_reserved = [](std::string event, int reserved) {
+    return event.insert(event.find("\"Addr\""), fmt::format("\"Total Reserved\": {}, ", reserved));
+  };
+  const auto meta =
+      read(with_reserved(memory(1, 4096, 100, 1000), 8000) + "," + with_reserved(memory(2, 4096, -100, 900), 7000))
+          .data()
+          .meta;
+  CHECK(meta.at("reserved_peak_bytes") == "8000");
+  CHECK(meta.at("allocated_peak_bytes") == "1000");
+  CHECK_FALSE(read(memory(1, 4096, 100, 1000)).data().meta.contains("reserved_peak_bytes"));
+}
+
+TEST_CASE("a Kineto file is recognised by its keys if a user's are in front of them") {
+  const std::string user = R"({"metadata": {"note": ")" + std::string(30'000, 'x') + "\"}, ";
+  CHECK(find_importer(Input{"t.json", user + R"("traceEvents": [], "schemaVersion": 1})"}, "auto").name == "kineto");
+  CHECK_THROWS_WITH(find_importer(Input{"t.json", user + R"("other": []})"}, "auto"),
+                    StartsWith("t.json: text in no form that tidepool reads; known: "));
+}
+
+TEST_CASE("activity of an MTIA accelerator is named") {
+  CHECK(complaint(read_kineto, file(range("mtia_ccp_events", "op", 1, 2))) ==
+        "t.log: the device activity is of an MTIA accelerator (\"mtia_ccp_events\"), which tidepool does not read; "
+        "expected a profile of the program on a GPU, or a dry run (tidepool record --dry)");
 }
 
 TEST_CASE("a kernel whose launch was lost is in no range, whatever the thread of the range is called") {

@@ -27,6 +27,7 @@ namespace {
 constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kNccl = "nccl:";
 constexpr std::size_t kNoLifetime = KinetoLifetimes::kNone;
+constexpr Nanos kBeforeAll{std::numeric_limits<std::int64_t>::min()};  // of activities launched before the profile
 
 /// Kinds of events in their order at equal times. Memory is allocated before launches. Frees come after launches if no
 /// allocation at that time follows them (kLastFree).
@@ -42,6 +43,11 @@ std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int
   std::set<std::int64_t> devices;
   for (const KinetoActivity& activity : file.activities) devices.insert(activity.device);
   for (const KinetoMemory& memory : file.memory) devices.insert(memory.device);
+  if (devices.empty() && !file.foreign.empty())
+    refuse(
+        "the device activity is of an MTIA accelerator (\"{}\"), which tidepool does not read; expected a profile of "
+        "the program on a GPU, or a dry run (tidepool record --dry)",
+        file.foreign);
   if (devices.empty()) refuse("no activity and no memory of a device; expected a profile of a program on a GPU");
   if (!only) return devices;
   if (!devices.contains(*only)) refuse("no device {}; the file has {}", *only, fmt::join(devices, ", "));
@@ -78,7 +84,8 @@ class KinetoImport {
     std::stable_sort(happenings_.begin(), happenings_.end(), [](const KinetoHappening& a, const KinetoHappening& b) {
       return std::tie(a.time, a.what) < std::tie(b.time, b.what);
     });
-    for (const KinetoHappening& happening : happenings_) begin_ = std::min(begin_, happening.time);
+    for (const KinetoHappening& happening : happenings_)
+      if (happening.time != kBeforeAll) begin_ = std::min(begin_, happening.time);
     find_surroundings();
     add_existing();
     if (operands_ != nullptr) find_operand_lives();
@@ -106,17 +113,29 @@ class KinetoImport {
       by_start.push_back(i);
       const auto found = launches.find(file_.activities[i].correlation);
       if (found != launches.end() && found->first != -1) launch_[i] = found->second;
-      builder_.losses().dropped_records += (launch_[i] == kNoLifetime) + (file_.activities[i].duration < Nanos{});
+      builder_.losses().dropped_records += file_.activities[i].duration < Nanos{};
     }
     std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
       return file_.activities[a].start < file_.activities[b].start;
     });
+    std::set<std::pair<std::int64_t, std::int64_t>> launching;  // devices and streams
+    for (const std::size_t i : by_start)
+      if (launch_[i] != kNoLifetime) launching.emplace(file_.activities[i].device, file_.activities[i].stream);
     std::map<std::pair<std::int64_t, std::int64_t>, Nanos> issued;  // by device and stream: time of the last activity
     for (const std::size_t i : by_start) {
       const KinetoActivity& activity = file_.activities[i];
+      const std::pair stream{activity.device, activity.stream};
       const bool launched = launch_[i] != kNoLifetime;
+      // A stream runs in the order of launches: what it runs before its first recorded launch was launched earlier.
+      if (!launched && launching.contains(stream) && !issued.contains(stream)) {
+        earlier_.push_back(i);
+        happenings_.push_back({kBeforeAll, What::kLaunch, i});
+        begin_ = std::min(begin_, activity.start);
+        continue;
+      }
+      builder_.losses().dropped_records += !launched;
       const Nanos time = launched ? file_.launches[launch_[i]].time : activity.start;
-      const auto [last, first] = issued.try_emplace({activity.device, activity.stream}, time);
+      const auto [last, first] = issued.try_emplace(stream, time);
       // If its launch is lost, an activity directly follows the one before it on its stream.
       if (!first && launched) last->second = std::max(last->second, time);
       happenings_.push_back({last->second, What::kLaunch, i});
@@ -375,8 +394,16 @@ class KinetoImport {
     meta["time"] = "measured";
     const auto device = file_.devices.find(*devices_.begin());
     if (device != file_.devices.end()) meta["device"] = device->second;
+    if (!earlier_.empty())
+      meta["earlier"] = fmt::format("{} {} launched before the profile began, and {} to an earlier step",
+                                    earlier_.size(), earlier_.size() == 1 ? "activity was" : "activities were",
+                                    earlier_.size() == 1 ? "belongs" : "belong");
+    if (!file_.memory.empty()) state_peaks();
     if (operands_ != nullptr)
       meta["lifetimes"] = "from the first to the last kernel that uses the buffer: frees are not recorded";
+    else if (file_.activities.empty() && !file_.foreign.empty())
+      meta["lacks"] =
+          fmt::format("ops: the device activity is of an MTIA accelerator (\"{}\"), which is not read", file_.foreign);
     else if (file_.memory.empty())
       meta["lacks"] = file_.has_host_memory
                           ? "memory events of the device, all are of the host: this is a timeline only"
@@ -386,12 +413,28 @@ class KinetoImport {
                                           : "block sizes of the allocator";
   }
 
+  /// What the allocator itself said: the most bytes reserved and allocated at once. Only for one device, and if all
+  /// events say it.
+  void state_peaks() {
+    if (devices_.size() > 1) return;
+    std::int64_t reserved = 0, allocated = 0;
+    for (const KinetoMemory& memory : file_.memory) {
+      if (!devices_.contains(memory.device)) continue;
+      if (memory.reserved < 0 || memory.total < 0) return;
+      reserved = std::max(reserved, memory.reserved);
+      allocated = std::max({allocated, memory.total, memory.total - memory.bytes});
+    }
+    builder_.meta()["reserved_peak_bytes"] = std::to_string(reserved);
+    builder_.meta()["allocated_peak_bytes"] = std::to_string(allocated);
+  }
+
   const Kineto& file_;
   const KinetoOperands* operands_;
   std::set<std::int64_t> devices_;
   KinetoLifetimes lifetimes_;
   TraceBuilder builder_;
-  std::vector<std::size_t> launch_;  // by activity
+  std::vector<std::size_t> launch_;   // by activity
+  std::vector<std::size_t> earlier_;  // activities that were launched before the profile began
   std::vector<KinetoHappening> happenings_;
   Nanos begin_{std::numeric_limits<std::int64_t>::max()};
   std::vector<KinetoContext> contexts_;                  // by happening

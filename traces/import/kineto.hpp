@@ -58,9 +58,10 @@ struct KinetoMemory {
   std::int64_t thread = 0;
   Nanos time;
   std::int64_t device = 0;
-  std::int64_t address = -1;  ///< -1 = not recorded (2021)
-  std::int64_t bytes = 0;     ///< negative for a free
-  std::int64_t total = -1;    ///< bytes allocated on the device after this event; -1 = not recorded (2021)
+  std::int64_t address = -1;   ///< -1 = not recorded (2021)
+  std::int64_t bytes = 0;      ///< negative for a free
+  std::int64_t total = -1;     ///< bytes allocated on the device after this event; -1 = not recorded (2021)
+  std::int64_t reserved = -1;  ///< bytes that the allocator has reserved on the device; -1 = not recorded (2021)
 };
 
 enum class KinetoRangeKind : std::uint8_t {
@@ -90,6 +91,7 @@ struct Kineto {
   std::vector<KinetoMemory> memory;
   bool has_host_memory = false;  ///< whether memory events of the host were left out
   std::vector<KinetoRange> ranges;
+  std::string foreign;  ///< category of activity on an accelerator that is no GPU, as in "mtia_ccp_events"
   std::map<std::int64_t, std::string> devices;  ///< names, by number
   std::optional<std::int64_t> rank;             ///< of "distributedInfo"
   std::optional<std::int64_t> world_size;       ///< of "distributedInfo": the number of ranks
@@ -102,7 +104,8 @@ Kineto parse_kineto(const Input& input);
 
 /// Puts the records in the order in which the host issued them: an activity where it was launched, activities of one
 /// stream in the order in which they ran, memory events by their time. The trace has no ops of the host, and its ops
-/// have no uses, because the file does not say which kernel uses which buffer.
+/// have no uses, because the file does not say which kernel uses which buffer. Activities that were launched before the
+/// profile began come before everything else.
 /// @param only  the one device to look at
 /// @throws InputError  "no device 2; the file has 0, 1"
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only = {});

@@ -205,6 +205,8 @@ class KinetoReader {
         read_memory(event, head);
       else if (head.phase == "\"X\"" && category != nullptr)
         read_span(event, head, *category);
+      else if (head.phase == "\"X\"" && unquote(head.category).starts_with("mtia_"))
+        out_.foreign = unquote(head.category);
     } catch (const simdjson::simdjson_error& error) {
       refuse("'{}' is not JSON ({})", excerpt(text), simdjson::error_message(error.error()));
     }
@@ -318,6 +320,8 @@ class KinetoReader {
         bytes = whole(value, "Bytes", -kMostWhole, kMostWhole);
       else if (key == "Total Allocated")
         memory.total = whole(value, "Total Allocated", 0, kMostWhole);
+      else if (key == "Total Reserved")
+        memory.reserved = whole(value, "Total Reserved", 0, kMostWhole);
     });
     if (!type) refuse("[memory] without \"Device Type\"");
     if (!bytes) refuse("[memory] without \"Bytes\"");
