@@ -1,9 +1,12 @@
 #include "traces/trace.hpp"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "traces/trace_check.hpp"
 #include "traces/trace_hash.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -44,10 +47,26 @@ class Rows {
   std::vector<OpId> last_;
 };
 
+/// Names and facts come from files of any origin, and are printed. A fact may have several lines.
+void make_printable(TraceData& data) {
+  for (std::string& text : data.strings) text = printable(std::move(text));
+  for (std::string& text : data.streams) text = printable(std::move(text));
+  for (auto& [key, value] : data.meta) {
+    std::string lines;
+    for (std::size_t begin = 0; begin <= value.size();) {
+      const std::size_t end = std::min(value.find('\n', begin), value.size());
+      lines += (begin == 0 ? "" : "\n") + printable(value.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    value = lines;
+  }
+}
+
 }  // namespace
 
 Trace::Trace(TraceData data) : data_{std::move(data)} {
   check_records(data_);
+  make_printable(data_);
   ideal_peak_ = check_program(data_);
   index();
   hash_ = trace_hash(data_);

@@ -18,6 +18,7 @@
 #include "traces/json_text.hpp"
 #include "traces/nearest.hpp"
 #include "traces/output.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -66,9 +67,9 @@ std::string padded(const std::string& text, std::size_t width, bool to_the_right
 std::string table(std::span<const std::string> names, std::span<const std::vector<Value>> rows) {
   std::vector<std::size_t> widths;
   std::vector<bool> numbers(names.size(), true);
-  for (const std::string& name : names) widths.push_back(characters(name));
+  for (const std::string& name : names) widths.push_back(characters(printable(name)));
   const auto shown = [](const Value& value) {
-    std::string text = std::holds_alternative<std::monostate>(value) ? "-" : value_text(value);
+    std::string text = std::holds_alternative<std::monostate>(value) ? "-" : printable(value_text(value));
     return characters(text) > kWidest ? fmt::format("{:.{}}...", text, kWidest - 3) : text;
   };
   for (const std::vector<Value>& row : rows)
@@ -82,7 +83,7 @@ std::string table(std::span<const std::string> names, std::span<const std::vecto
     for (std::size_t i = 0; i < names.size(); ++i) line += padded(cell(i), widths[i], numbers[i]) + "  ";
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
-  add([&](std::size_t i) { return names[i]; });
+  add([&](std::size_t i) { return printable(names[i]); });
   for (const std::vector<Value>& row : rows) add([&](std::size_t i) { return shown(row[i]); });
   return text;
 }
