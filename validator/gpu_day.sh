@@ -270,6 +270,9 @@ dry_device() {
     *A100*) echo a100-80gb ;;
     *4090*) echo rtx-4090 ;;
     *3090*) echo rtx-3090 ;;
+    *4080*) echo rtx-4080 ;;
+    *3060*) echo rtx-3060 ;;
+    *4060*) echo rtx-4060 ;;
     *5090*) echo rtx-5090 ;;
     *"RTX PRO 6000"*) echo rtx-pro-6000 ;;
     *"RTX PRO 5000"*) echo rtx-pro-5000 ;;

@@ -146,7 +146,7 @@ TEST_CASE("unknown devices are refused with the nearest one") {
   CHECK_THROWS_WITH(
       device_preset("h100-80g"),
       "no device named 'h100-80g', did you mean 'h100-80gb'?; known: h100-80gb, h200, a100-80gb, a100-40gb, "
-      "rtx-3090, rtx-4090, b200, rtx-pro-6000, rtx-pro-5000, rtx-5090, l40s, l4, t4");
+      "rtx-3090, rtx-4090, rtx-4080, rtx-3060, rtx-4060, b200, rtx-pro-6000, rtx-pro-5000, rtx-5090, l40s, l4, t4");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ constexpr double kPcie = 25e9, kPcie5 = 50e9;  // bytes/s that copies reach in o
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
 // Total bytes: as torch.cuda.get_device_properties or deviceQuery printed them on such devices in public reports. No
 // report was found for the RTX PRO 5000: its total bytes are assumed to be the same share of its memory (48 GB) as
-// those of the RTX PRO 6000.
+// those of the RTX PRO 6000. Reports of the RTX 3060 differ (11931 to 12044 MiB): the least counts. None of the RTX 4060
+// was found either: its total bytes are those that its 8 GB leave with as large a reserve as the RTX 3060 has.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
                  228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},
@@ -31,6 +32,12 @@ constexpr std::array kPresets{
                  100 * kKiB, 1536, 16, 384, 0.936e12, 71e12, 35.6e12, kPcie},
     DevicePreset{"rtx-4090", "NVIDIA GeForce RTX 4090", 8, 9, 128, 24210 * kMiB, 400 * kMiB, 72 * kMiB, 99 * kKiB,
                  100 * kKiB, 1536, 24, 384, 1.008e12, 165e12, 82.6e12, kPcie},
+    DevicePreset{"rtx-4080", "NVIDIA GeForce RTX 4080", 8, 9, 76, 16049 * kMiB, 400 * kMiB, 64 * kMiB, 99 * kKiB,
+                 100 * kKiB, 1536, 24, 256, 0.717e12, 97.5e12, 48.7e12, kPcie},
+    DevicePreset{"rtx-3060", "NVIDIA GeForce RTX 3060", 8, 6, 28, 11931 * kMiB, 300 * kMiB, 3 * kMiB, 99 * kKiB,
+                 100 * kKiB, 1536, 16, 192, 0.36e12, 25.5e12, 12.7e12, kPcie},
+    DevicePreset{"rtx-4060", "NVIDIA GeForce RTX 4060", 8, 9, 24, 7805 * kMiB, 400 * kMiB, 24 * kMiB, 99 * kKiB,
+                 100 * kKiB, 1536, 24, 128, 0.272e12, 30.2e12, 15.1e12, kPcie},
     DevicePreset{"b200", "NVIDIA B200", 10, 0, 148, 182630 * kMiB, 520 * kMiB, 126 * kMiB, 227 * kKiB, 228 * kKiB, 2048,
                  32, 7680, 7.7e12, 2250e12, 75e12, 900e9},
     DevicePreset{"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 12, 0, 188, 97249 * kMiB,

@@ -171,7 +171,7 @@ class Messages(unittest.TestCase):
             tidepool_torch.Recorder(torch.nn.Linear(1, 1), device="a10")
         self.assertEqual(str(caught.exception),
                          "no device named 'a10'; known: a100, a100-40gb, a100-80gb, b200, h100, h100-80gb, h200, l4, l40s, "
-                         "rtx-3090, rtx-4090, rtx-5090, rtx-pro-5000, rtx-pro-6000, t4, titan-x, v100")
+                         "rtx-3060, rtx-3090, rtx-4060, rtx-4080, rtx-4090, rtx-5090, rtx-pro-5000, rtx-pro-6000, t4, titan-x, v100")
 
     def test_measured_times_need_real_tensors(self):
         with self.assertRaises(tidepool_torch.RecordingError) as caught:
