@@ -15,4 +15,17 @@ void require_one_device(const Trace& trace, std::string_view purpose) {
            purpose);
 }
 
+bool lacks_uses(const Trace& trace) {
+  return !trace.ops().empty() && !trace.buffers().empty() && trace.data().uses.empty();
+}
+
+void require_uses(const Trace& trace, std::string_view purpose) {
+  if (lacks_uses(trace))
+    refuse(
+        "no op of the trace says which buffers it uses, so {}; expected a recording of `tidepool record --torch`, or "
+        "of `record "
+        "--dry --torch`",
+        purpose);
+}
+
 }  // namespace tidepool

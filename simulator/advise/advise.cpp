@@ -6,15 +6,20 @@
 #include <array>
 #include <utility>
 
+#include "simulator/advise/advice_json.hpp"
 #include "simulator/advise/allocated_peak.hpp"
 #include "simulator/advise/early_updates.hpp"
+#include "simulator/advise/limited_work.hpp"
+#include "simulator/advise/micro_batches.hpp"
 #include "simulator/advise/proposals.hpp"
 #include "simulator/audit/tune.hpp"
 #include "simulator/fit/fit.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/run.hpp"
+#include "simulator/text/interruptible.hpp"
 #include "traces/error.hpp"
 #include "traces/iteration.hpp"
+#include "traces/one_device.hpp"
 
 namespace tidepool {
 namespace {
@@ -29,6 +34,7 @@ struct Kind {
 };
 constexpr std::array kKinds{Kind{"checkpoint", checkpoints},
                             Kind{"selective-checkpoint", selective_checkpoints},
+                            Kind{"optimizer", fused_optimizers},
                             Kind{"early-updates", early_updates},
                             Kind{"offload", offloads},
                             Kind{"budget", budgets},
@@ -65,6 +71,42 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
   const Mechanism mechanism{.swap = planner != "tide-remat", .remat = true};
   return judged(std::move(change), {question.step, spec, result.baseline}, result.totals.makespan, mechanism);
 }
+
+/// Lets one kind of changes after the other have its share of the time.
+class Turns {
+ public:
+  Turns(const AdviceOptions& tried, Advice& advice) : tried_{tried}, advice_{advice} {}
+
+  /// Adds the changes that `propose` gives, unless it takes longer than half of the time that is left.
+  void take(const std::string& kind, const std::function<std::vector<Change>()>& propose) {
+    if (Interruptible::asked()) return;
+    std::optional<std::vector<Change>> changes;
+    if (!tried_.limit) {
+      changes = propose();
+    } else {
+      using std::chrono::milliseconds;
+      const milliseconds left = *tried_.limit - std::chrono::duration_cast<milliseconds>(used_);
+      const milliseconds share = std::max(left / 2, milliseconds{});
+      if (const auto text = in_time(
+              share, [&] { return text_of(propose()); }, used_))
+        changes = changes_of(*text);
+      if (!changes)
+        advice_.notes.push_back(Interruptible::asked()
+                                    ? fmt::format("{} was interrupted", kind)
+                                    : fmt::format("{} was not done within its share of the time, {:.1f} s "
+                                                  "(--time-limit)",
+                                                  kind, static_cast<double>(share.count()) / 1000));
+    }
+    if (!changes) return;
+    if (tried_.done) tried_.done(kind, *changes);
+    for (Change& change : *changes) advice_.changes.push_back(std::move(change));
+  }
+
+ private:
+  const AdviceOptions& tried_;
+  Advice& advice_;
+  std::chrono::nanoseconds used_{0};
+};
 
 /// Adds the setting of PyTorch's allocator that reserves the fewest bytes, if a step's tensors fit but the bytes that
 /// the default settings reserve for them do not. Adds none if no setting fits. The time that a setting costs is not
@@ -119,6 +161,9 @@ std::string missing_for_advice(const Trace& step) {
            "`tidepool record --torch` or `record --dry --torch`";
   if (!has_training(step))
     return "no backward op is recorded; expected a whole training step, forward, backward and optimizer";
+  if (lacks_uses(step))
+    return "no op says which buffers it uses; expected a training step as recorded by `tidepool record --torch` or "
+           "`record --dry --torch`";
   return "";
 }
 
@@ -133,13 +178,14 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
     return advice;
   }
   const Question question{step.trace, spec, baseline_time(step.trace, spec.machine.launch)};
-  for (const Kind& kind : kKinds) {
-    if (!is_tried(kind.name)) continue;
-    for (Change& change : kind.propose(question)) advice.changes.push_back(std::move(change));
-  }
+  Turns turns{tried, advice};
+  for (const Kind& kind : kKinds)
+    if (is_tried(kind.name)) turns.take(kind.name, [&] { return kind.propose(question); });
   for (const std::string& planner : is_tried(kPlan) ? tried.planners : std::vector<std::string>{})
-    if (std::optional<Change> plan = plan_of(question, step, words, planner))
-      advice.changes.push_back(std::move(*plan));
+    turns.take(fmt::format("{} ({})", kPlan, planner), [&] {
+      std::optional<Change> plan = plan_of(question, step, words, planner);
+      return plan ? std::vector{std::move(*plan)} : std::vector<Change>{};
+    });
   const Bytes highest = advice.base_peak - Bytes{advice.base_peak.count() / kLeastSaving};
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
@@ -147,6 +193,9 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   if (is_tried("early-updates"))
     if (const std::string why = no_early_updates(step.trace); !why.empty())
       advice.notes.push_back("early-updates was not tried: " + why);
+  if (is_tried("batch"))
+    if (const std::string why = no_micro_batches(step.trace); !why.empty())
+      advice.notes.push_back("batch was not tried: " + why);
   if ((is_tried("selective-checkpoint") || is_tried("budget")) && !has_operators(step.trace))
     advice.notes.push_back(
         "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; expected one "

@@ -1,11 +1,21 @@
 #include "simulator/advise/batch_shares.hpp"
 
+#include <algorithm>
+#include <array>
+#include <set>
 #include <string_view>
 
 namespace tidepool {
 namespace {
 
 constexpr Bytes kLeastCut{512};  // buffers of at most a scalar's block in PyTorch's allocator are not cut
+
+/// Whether an operator picks rows of a tensor, or adds to them, by an index or a sparse matrix.
+bool picks_rows(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames{"index_select", "index_add", "scatter", "sparse", "segment_reduce"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
 
 }  // namespace
 
@@ -32,6 +42,13 @@ void BatchShares::find_cut(PassSpan passes) {
       of_batch = of_batch || (counts(step_.uses(id), use) && depends[buffer_of(step_, use).index()]);
     cut_op_[id.index()] = of_batch;
     if (!of_batch) continue;
+    if (!joining_op_.valid() && picks_rows(step_.text(step_.op(id).name))) {
+      std::set<std::size_t> read;
+      for (const Use& use : step_.uses(id))
+        if (const std::size_t buffer = buffer_of(step_, use).index(); use.in.valid() && depends[buffer])
+          read.insert(buffer);
+      if (read.size() > 1) joining_op_ = id;
+    }
     for (const Use& use : step_.uses(id)) {
       const BufferId made = buffer_of(step_, use);
       const Buffer& buffer = step_.buffer(made);

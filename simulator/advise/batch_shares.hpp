@@ -25,6 +25,8 @@ class BatchShares {
   bool is_cut(BufferId buffer) const { return cut_[buffer.index()]; }
   /// Whether the op works on the batch.
   bool is_cut(OpId op) const { return cut_op_[op.index()]; }
+  /// The first op that picks or adds up rows of the batch by an index that is of the batch, too; none if there is none.
+  OpId joining_op() const { return joining_op_; }
   const StepUses& uses() const { return uses_; }
 
  private:
@@ -34,6 +36,7 @@ class BatchShares {
 
   const Trace& step_;
   StepUses uses_;
+  OpId joining_op_;
   std::vector<bool> cut_;     // by buffer
   std::vector<bool> cut_op_;  // by op
 };

@@ -68,11 +68,14 @@ class Mover {
     const std::string clips =
         "the script clips or scales gradients before the optimizer's step, or an update needs several gradients";
     if (behind_.empty() || each_on_its_own()) return "";
-    if (changes_gradients()) return clips;
+    const bool changes = changes_gradients();
     for (std::uint32_t op = 0; op < trace_.ops().size(); ++op) {
       const auto uses = trace_.uses(OpId{op});
       const std::string_view name = trace_.text(trace_.ops()[op].name);
-      if (updates(op) && name.starts_with("aten::_foreach_") && std::count_if(uses.begin(), uses.end(), writes) > 1)
+      if (updates(op) && name.starts_with("aten::_fused_"))
+        return fmt::format("{} updates all parameters in one kernel; without fused=True it would be tried", name);
+      if (!changes && updates(op) && name.starts_with("aten::_foreach_") &&
+          std::count_if(uses.begin(), uses.end(), writes) > 1)
         return fmt::format("the lists of {} do not have one length; expected one tensor per parameter in each", name);
     }
     return clips;

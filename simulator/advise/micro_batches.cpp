@@ -1,11 +1,14 @@
 #include "simulator/advise/micro_batches.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "simulator/advise/batch_shares.hpp"
 #include "simulator/advise/module_calls.hpp"
 #include "traces/copied.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -191,8 +194,18 @@ class Writer {
 
 std::optional<Trace> with_micro_batches(const Trace& step, int parts) {
   const std::optional<PassSpan> passes = passes_of(step);
-  if (!passes) return {};
+  if (!passes || BatchShares{step, *passes}.joining_op().valid()) return {};
   return Writer{step, *passes, parts}.written();
+}
+
+std::string no_micro_batches(const Trace& step) {
+  const std::optional<PassSpan> passes = passes_of(step);
+  const OpId op = passes ? BatchShares{step, *passes}.joining_op() : OpId{};
+  if (!op.valid()) return "";
+  return fmt::format(
+      "{} picks rows of one input by another, as the edges of a graph pick nodes, so a part of each "
+      "input is no smaller batch",
+      op_text(step, op));
 }
 
 }  // namespace tidepool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "traces/trace.hpp"
 
@@ -17,7 +18,11 @@ namespace tidepool {
 /// additions move bytes as fast as the optimizer does. An output that the program keeps after the passes is freed when
 /// the next part makes it again. O(parts * steps).
 /// @return  none if the step has no forward and backward pass; if it has several: its batch is already cut; or if
-///          parameters are updated before the last backward op, as in a GAN: each part would update them
+///          parameters are updated before the last backward op, as in a GAN: each part would update them; or for the
+///          reason in no_micro_batches()
 std::optional<Trace> with_micro_batches(const Trace& step, int parts);
+
+/// Why it is not evident which dimension is the batch, as a clause; empty if nothing speaks against one.
+std::string no_micro_batches(const Trace& step);
 
 }  // namespace tidepool

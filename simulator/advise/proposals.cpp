@@ -9,6 +9,7 @@
 #include "simulator/advise/allocated_peak.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/advise/early_updates.hpp"
+#include "simulator/advise/fused_optimizer.hpp"
 #include "simulator/advise/job_models.hpp"
 #include "simulator/advise/kept_operators.hpp"
 #include "simulator/advise/micro_batches.hpp"
@@ -184,6 +185,18 @@ std::vector<Change> batches(const Question& question) {
   const Bytes much{question.step.ideal_peak().count() / 100};  // more parts that save less only take time
   const auto enough = [&](const Change& change) { return change.peak <= tried.back().peak + much; };
   return {tried.back().fits ? tried.back() : *std::find_if(tried.begin(), tried.end(), enough)};
+}
+
+std::vector<Change> fused_optimizers(const Question& question) {
+  const std::optional<Trace> changed = with_fused_optimizer(question.step);
+  if (!changed || changed->ideal_peak() >= question.step.ideal_peak()) return {};
+  const Nanos time = baseline_time(*changed, question.spec.machine.launch);
+  return {{.kind = "optimizer",
+           .code = fused_code(),
+           .peak = changed->ideal_peak(),
+           .allocated = allocated_peak(*changed),
+           .overhead_ratio = ratio(time, question.base),
+           .fits = changed->ideal_peak() <= question.spec.capacity}};
 }
 
 std::vector<Change> early_updates(const Question& question) {

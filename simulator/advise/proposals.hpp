@@ -42,6 +42,8 @@ std::vector<Change> offloads(const Question& question);
 /// The fewest micro-batches that fit, a power of two from 2 to 64; if none fit, the fewest whose peak exceeds the least
 /// one by at most 1 % of the step's peak. The change has no bound.
 std::vector<Change> batches(const Question& question);
+/// A fused optimizer, if it lowers the peak. The time is an upper bound.
+std::vector<Change> fused_optimizers(const Question& question);
 /// Updates in backward, if they lower the peak.
 std::vector<Change> early_updates(const Question& question);
 

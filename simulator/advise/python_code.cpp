@@ -109,6 +109,25 @@ def apply({}):
                      models.empty() ? "model.compile()" : "for model in models:\n        model.compile()");
 }
 
+std::string fused_code() {
+  return R"(import torch
+
+
+def apply(model, optimizer):
+    """One kernel updates all parameters, without temporary tensors: as fused=True where the optimizer is made.
+
+    Where that is refused (parameters that are not floating-point numbers on a GPU), foreach=False there makes two
+    temporary tensors of the size of one parameter at a time."""
+    optimizer.defaults.update(fused=True, foreach=False)
+    for group in optimizer.param_groups:
+        group.update(fused=True, foreach=False)
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter)
+            if state:  # the kernel counts steps on the device
+                state["step"] = torch.as_tensor(state["step"], dtype=torch.float32, device=parameter.device)
+)";
+}
+
 std::string early_update_code() {
   return R"(import copy
 

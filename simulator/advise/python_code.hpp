@@ -20,6 +20,9 @@ std::string selective_code(const std::vector<std::string>& modules, const std::v
 /// Code that compiles the model with a budget of activation memory, 0 to 1.
 std::string budget_code(double budget, const std::vector<std::string>& models);
 
+/// Code that makes Adam or AdamW update all parameters by one kernel: apply(model, optimizer).
+std::string fused_code();
+
 /// Code that updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
 std::string early_update_code();
 

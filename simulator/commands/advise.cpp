@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "simulator/options.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
+#include "simulator/text/interruptible.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
@@ -28,6 +31,7 @@ namespace {
 struct AdviseArguments {
   std::string trace, apply, kinds, plans = "tide,tide-remat";
   GridText grid{.capacity = ""};
+  std::string time_limit = "50s";
   bool json = false;
 };
 
@@ -65,17 +69,24 @@ std::string indented(const std::string& text) {
   return lines;
 }
 
-void print_text(const AdviseArguments& arguments, const RunSpec& spec, const Advice& advice) {
+/// The first line, which is printed before any change is tried.
+void print_question(const AdviseArguments& arguments, const RunSpec& spec, const Trace& step) {
+  const Bytes peak = step.ideal_peak();
+  fmt::print("{}: {} at the peak, {} ({}) wanted\n", arguments.trace, to_text(peak), to_text(spec.capacity),
+             fraction_text(spec.capacity, peak));
+  std::fflush(stdout);
+}
+
+void print_text(const RunSpec& spec, const Advice& advice) {
   const bool fits = !advice.changes.empty() && advice.changes.front().fits;
-  fmt::print("{}: {} at the peak, {} ({}) wanted: {}\n", arguments.trace, to_text(advice.base_peak),
-             to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
-             advice.reserved ? fmt::format("PyTorch's allocator reserves {}{}", to_text(*advice.reserved),
-                                           fits ? "; with one of its settings the step fits"
-                                                : ", and no setting of it that was tried makes it fit")
-             : advice.base_peak <= spec.capacity ? "it fits as it is"
-             : fits ? "changes: first those that fit, of these first those with a certain peak, each group by time"
-             : advice.changes.empty() ? "nothing that was tried lowers the peak by 1 % or more"
-                                      : "no change fits; these come nearest");
+  fmt::print("{}\n", advice.reserved ? fmt::format("PyTorch's allocator reserves {}{}", to_text(*advice.reserved),
+                                                   fits ? "; with one of its settings the step fits"
+                                                        : ", and no setting of it that was tried makes it fit")
+                     : advice.base_peak <= spec.capacity ? "it fits as it is"
+                     : fits
+                         ? "changes: first those that fit, of these first those with a certain peak, each group by time"
+                     : advice.changes.empty() ? "nothing that was tried lowers the peak by 1 % or more"
+                                              : "no change fits; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
     const char* const least = change.peak_is_least ? "at least " : "";
@@ -98,6 +109,17 @@ void print_text(const AdviseArguments& arguments, const RunSpec& spec, const Adv
   }
 }
 
+/// Says of a kind that it is done, once the user has waited for longer than a glance.
+void tell_done(std::chrono::steady_clock::time_point begin, const std::string& kind,
+               const std::vector<Change>& changes) {
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  if (waited < std::chrono::seconds{2}) return;
+  const auto least = std::min_element(changes.begin(), changes.end(),
+                                      [](const Change& a, const Change& b) { return a.peak < b.peak; });
+  say("advise: {} is done after {:.0f} s: {}\n", kind, std::chrono::duration<double>(waited).count(),
+      changes.empty() ? "no change" : fmt::format("peak {}", to_text(least->peak)));
+}
+
 /// Prints the code of the best change that is Python. @return  the exit code
 int apply(const RunSpec& spec, const Advice& advice) {
   if (advice.reserved) {
@@ -116,16 +138,25 @@ int apply(const RunSpec& spec, const Advice& advice) {
     say("advise: no change of the script that was tried lowers the peak by 1 % or more\n");
     return 1;
   }
+  if (!found->fits) {
+    say("advise: no change of the script fits; {} comes nearest: its peak is {}\n", found->kind, to_text(found->peak));
+    return 1;
+  }
   fmt::print("{}", found->code);
-  if (!found->fits) say("advise: the change does not fit: its peak is {}\n", to_text(found->peak));
-  return found->fits ? 0 : 1;
+  return 0;
 }
 
 int run_advise(const AdviseArguments& arguments) {
   if (!arguments.apply.empty() && arguments.apply != "pytorch")
     refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
   if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
-  const AdviceOptions tried = tried_of(arguments);
+  AdviceOptions tried = tried_of(arguments);
+  const auto begin = std::chrono::steady_clock::now();
+  tried.limit = std::chrono::milliseconds{
+      naming("--time-limit", [&] { return parse_nanos(arguments.time_limit); }).count() / 1'000'000};
+  tried.done = [begin](const std::string& kind, const std::vector<Change>& changes) {
+    tell_done(begin, kind, changes);
+  };
   Trace trace = load_trace(arguments.trace);
   try {
     require_one_memory(trace, "`advise` changes one");
@@ -134,13 +165,17 @@ int run_advise(const AdviseArguments& arguments) {
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
+    const bool text = arguments.apply.empty() && !arguments.json;
+    if (text && missing_for_advice(step.trace).empty()) print_question(arguments, spec, step.trace);
+    const Interruptible interruptible;
     const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, tried);
     for (const std::string& note : advice.notes) say("advise: {}\n", note);
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);
     else
-      print_text(arguments, spec, advice);
+      print_text(spec, advice);
+    if (Interruptible::asked()) return Interruptible::code();
     return (advice.base_peak <= spec.capacity && !advice.reserved) ||
                    (!advice.changes.empty() && advice.changes.front().fits)
                ? 0
@@ -165,6 +200,9 @@ const RegisterCommand kAdvise{
        app.add_option("--kinds", arguments->kinds,
                       fmt::format("of changes that are tried: {} (all)", fmt::join(kinds_of_changes(), ", ")));
        app.add_option("--plans", arguments->plans, "policies whose plans are tried; none: no plans")
+           .capture_default_str();
+       app.add_option("--time-limit", arguments->time_limit,
+                      "of the processor, for all kinds together: each may take half of what is left, plans come last")
            .capture_default_str();
        app.add_option("--apply", arguments->apply,
                       "pytorch: print only the Python file of the best change of the script, with apply(model)");

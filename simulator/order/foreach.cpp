@@ -12,7 +12,7 @@ namespace {
 
 /// Length of the lists of an op on lists of tensors; 1: it has no lists, or cannot be divided. The lists follow each
 /// other in its uses, and all entries of a list are used in the same way. The number of written entries gives the
-/// length.
+/// length. An entry that is only read may be a part of a larger buffer, as gradients that share memory are.
 std::size_t list_length(const Trace& trace, OpId id) {
   const std::string_view name = trace.text(trace.op(id).name);
   if (!name.starts_with("aten::_foreach_")) return 1;
@@ -20,11 +20,17 @@ std::size_t list_length(const Trace& trace, OpId id) {
   const auto written =
       static_cast<std::size_t>(std::count_if(uses.begin(), uses.end(), [](const Use& use) { return use.out.valid(); }));
   if (written < 2 || uses.size() % written != 0) return 1;
+  std::size_t changed_list = 0;  // where the list of written entries begins
+  while (changed_list < uses.size() && !uses[changed_list].out.valid()) changed_list += written;
+  if (changed_list == uses.size()) return 1;
   for (std::size_t i = 0; i < uses.size(); ++i) {
-    const Use &use = uses[i], &first_of_list = uses[i / written * written], &first_of_op = uses[i % written];
-    const auto buffer = [&](const Use& of) { return trace.version(of.in.valid() ? of.in : of.out).buffer; };
+    const Use &use = uses[i], &first_of_list = uses[i / written * written];
+    const Use& changed = uses[changed_list + i % written];
+    const auto bytes = [&](const Use& of) {
+      return trace.buffer(trace.version(of.in.valid() ? of.in : of.out).buffer).size;
+    };
     if (use.access != first_of_list.access || use.evidence != Evidence::kSchema) return 1;
-    if (trace.buffer(buffer(use)).size != trace.buffer(buffer(first_of_op)).size) return 1;
+    if (use.out.valid() ? bytes(use) != bytes(changed) : bytes(use) < bytes(changed)) return 1;
   }
   return written;
 }

@@ -120,6 +120,22 @@ TEST_CASE("early updates that are not possible have a reason, others have none")
         "the lists of aten::_foreach_mul do not have one length; expected one tensor per parameter in each");
 }
 
+TEST_CASE("a kernel that updates all parameters is the reason why none of its updates runs in backward") {
+  TraceBuilder build;
+  std::vector<TraceBuilder::Touch> touches;
+  for (int i = 0; i < 2; ++i) {
+    const BufferId weight = build.existing({.size = 10_B, .kind = BufferKind::kParameter});
+    const BufferId gradient = build.alloc({.size = 10_B, .kind = BufferKind::kGradient});
+    build.run({.name = build.text("backward"), .phase = Phase::kBackward},
+              {{weight, Access::kRead, kSchema}, {gradient, Access::kWrite, kSchema}});
+    touches.push_back({weight, Access::kReadWrite, kSchema});
+    touches.push_back({gradient, Access::kReadWrite, kSchema});
+  }
+  build.run({.name = build.text("aten::_fused_adam_"), .phase = Phase::kOptimizer}, touches);
+  CHECK(no_early_updates(build.finish()) ==
+        "aten::_fused_adam_ updates all parameters in one kernel; without fused=True it would be tried");
+}
+
 TEST_CASE("an update runs in backward only if one backward pass makes its gradient, whatever modules run afterwards") {
   for (const std::string behind : {"", "metric", "second backward"}) {
     TraceBuilder build;

@@ -59,6 +59,75 @@ TEST_CASE("a batch that fits with no number of parts is divided into no more par
   CHECK_THAT(advice.changes[0].code, ContainsSubstring("A loss that compares samples of the batch"));
 }
 
+TEST_CASE("a fused optimizer makes no temporary tensors") {
+  // Two weights of 10 B with gradients and two states of 10 B each: 80 B, and two temporaries of 10 B.
+  for (const bool adam : {true, false}) {
+    TraceBuilder build;
+    const auto op = [&](const char* name, Phase phase) {
+      return Op{.name = build.text(name), .module = build.text("m"), .phase = phase, .duration = 10_us};
+    };
+    const auto made = [&](BufferKind kind, auto&& make) { return std::array{make(kind), make(kind)}; };
+    const auto old = [&](BufferKind kind) { return build.existing({.size = 10_B, .kind = kind}); };
+    const auto fresh = [&](BufferKind kind) { return build.alloc({.size = 10_B, .kind = kind}); };
+    const auto weights = made(BufferKind::kParameter, old), means = made(BufferKind::kOptimizerState, old),
+               squares = made(BufferKind::kOptimizerState, old), gradients = made(BufferKind::kGradient, fresh);
+    const auto run = [&](const Op& what, std::vector<std::pair<std::array<BufferId, 2>, Access>> lists) {
+      std::vector<TraceBuilder::Touch> touches;
+      for (const auto& [list, access] : lists)
+        for (const BufferId entry : list) touches.push_back({entry, access, Evidence::kSchema});
+      build.run(what, touches);
+    };
+    using enum Access;
+    run(op("aten::mm", Phase::kForward), {{weights, kRead}});
+    run(op("aten::mm", Phase::kBackward), {{weights, kRead}, {gradients, kWrite}});
+    run(op(adam ? "aten::_foreach_lerp_" : "aten::_foreach_add_", Phase::kOptimizer),
+        {{means, kReadWrite}, {gradients, kRead}});
+    const auto roots = made(BufferKind::kWorkspace, fresh);
+    run(op("aten::_foreach_sqrt", Phase::kOptimizer), {{squares, kRead}, {roots, kWrite}});
+    run(op("aten::_foreach_add_", Phase::kOptimizer), {{roots, kReadWrite}});
+    run(op("aten::_foreach_addcdiv_", Phase::kOptimizer), {{weights, kReadWrite}, {means, kRead}, {roots, kRead}});
+    for (const BufferId root : roots) build.free(root);
+    const Advice advice = advice_for(build.finish(), 90_B, "optimizer");
+    CHECK(advice.base_peak == 100_B);
+    CHECK(advice.changes.size() == (adam ? 1 : 0));
+    if (advice.changes.empty()) continue;
+    CHECK(advice.changes[0].peak == 80_B);
+    CHECK(advice.changes[0].fits);
+    CHECK(advice.changes[0].overhead_ratio == Approx(5.0 / 6));  // the op on temporaries alone is gone
+    CHECK_THAT(advice.changes[0].code, ContainsSubstring("group.update(fused=True, foreach=False)"));
+  }
+}
+
+TEST_CASE("a kind that takes longer than its share of the time is left out, and the next one has its turn") {
+  RunSpec spec;
+  spec.capacity = 400_B;
+  const tests::TwoBlocks blocks{.names = "aten::"};
+  std::vector<std::string> done;
+  const auto with = [&](std::chrono::milliseconds limit) {
+    done.clear();
+    return advise({blocks.trace}, {"step.tide", "a100-pcie4"}, spec,
+                  {.kinds = {"budget", "checkpoint"},
+                   .planners = {},
+                   .limit = limit,
+                   .done = [&](const std::string& kind, const auto&) { done.push_back(kind); }});
+  };
+  const Advice whole = with(std::chrono::minutes{2});
+  CHECK(done == std::vector<std::string>{"checkpoint", "budget"});
+  CHECK(whole.notes.empty());
+  const Advice unlimited = advise({blocks.trace}, {"step.tide", "a100-pcie4"}, spec, {{"budget", "checkpoint"}, {}});
+  REQUIRE(whole.changes.size() == unlimited.changes.size());
+  for (std::size_t i = 0; i < whole.changes.size(); ++i) {
+    CHECK(whole.changes[i].code == unlimited.changes[i].code);
+    CHECK(whole.changes[i].peak == unlimited.changes[i].peak);
+    CHECK(whole.changes[i].bound == unlimited.changes[i].bound);
+  }
+  const Advice none = with(std::chrono::milliseconds{0});
+  CHECK(done.empty());
+  CHECK(none.notes ==
+        std::vector<std::string>{"checkpoint was not done within its share of the time, 0.0 s (--time-limit)",
+                                 "budget was not done within its share of the time, 0.0 s (--time-limit)"});
+}
+
 TEST_CASE("no budget is advised if the ops are kernels, not operators") {
   const Advice advice = advice_for(tests::TwoBlocks{}.trace, 400_B, "budget");
   CHECK(advice.changes.empty());

@@ -7,6 +7,8 @@
 #include "traces/builder.hpp"
 
 namespace tidepool::advise_micro_batches_test {
+
+using Catch::Matchers::StartsWith;
 namespace {
 
 /// One linear module with a cast of its parameter, in `passes` forward and backward passes, and one optimizer step.
@@ -135,6 +137,27 @@ TEST_CASE("a step that has micro-batches already, or no backward pass, is not cu
   forward.run("mm", Phase::kForward, {weight}, {made});
   forward.build.free(made);
   CHECK_FALSE(with_micro_batches(forward.build.finish(), 2));
+}
+
+TEST_CASE("a graph, whose edges pick nodes, has no evident batch; picked rows of a table leave one") {
+  using enum BufferKind;
+  for (const bool graph : {false, true}) {
+    Linear step;
+    const BufferId table =
+        step.build.existing({.size = 9000_B, .name = step.build.text("m.weight"), .kind = kParameter});
+    const BufferId nodes = step.build.existing({.size = 8000_B, .kind = kInput});
+    const BufferId edges = step.build.existing({.size = 1600_B, .kind = kInput});
+    const BufferId made = step.alloc(6000, kActivation), loss = step.alloc(4, kActivation);
+    step.run("aten::index_select", Phase::kForward, {graph ? nodes : table, edges}, {made});
+    step.run("aten::mm", Phase::kForward, {made, nodes, table}, {loss});
+    step.run("aten::mm", Phase::kBackward, {made, loss}, {loss}, Access::kReadWrite);
+    for (const BufferId end : {made, loss}) step.build.free(end);
+    const Trace trace = step.build.finish();
+    CHECK(with_micro_batches(trace, 2).has_value() == !graph);
+    CHECK_THAT(no_micro_batches(trace),
+               StartsWith(graph ? "op 0 (aten::index_select in m) picks rows of one input" : ""));
+    CHECK(no_micro_batches(trace).empty() == !graph);
+  }
 }
 
 TEST_CASE("a step that updates parameters before its last backward op, as in a GAN, is not cut") {

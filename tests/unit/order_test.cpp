@@ -172,7 +172,8 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
     return split_foreach(Trace{std::move(data)}).ops().size() == 1;
   };
   CHECK_FALSE(stays([](TraceData&) {}));
-  CHECK(stays([](TraceData& data) { data.buffers[3].size = 299_B; }));              // entries of two sizes
+  CHECK(stays([](TraceData& data) { data.buffers[3].size = 299_B; }));        // entries of two sizes
+  CHECK_FALSE(stays([](TraceData& data) { data.buffers[3].size = 301_B; }));  // what is read is part of a larger buffer
   CHECK(stays([](TraceData& data) { data.uses[2].evidence = Evidence::kConst; }));  // not from the schema
   CHECK(stays([](TraceData& data) { data.strings[data.ops[0].name.index()] = "aten::add_"; }));
 }
