@@ -1,5 +1,6 @@
 #include "traces/input.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <lzma.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -21,6 +23,10 @@
 
 namespace tidepool {
 namespace {
+
+/// A file that grows more than this, beyond some size, holds nothing that can be recorded: traces grow 10 to 100 times.
+constexpr std::size_t kMostExpansion = 500;
+constexpr Bytes kAlwaysDecompressed{std::int64_t{256} << 20};
 
 /// A buffer for bytes whose number is not known beforehand. It grows only as data arrives, and never beyond a limit.
 class Growing {
@@ -75,11 +81,14 @@ class Growing {
   HeadCheck check_;  ///< empty once it has been called
 };
 
-/// The most bytes that decompression may give: those of the environment's TIDEPOOL_MAX_INPUT, else kMostDecompressed.
+/// The most bytes that decompression may give: those of the environment's TIDEPOOL_MAX_INPUT, else kMostDecompressed,
+/// and no more than kMostExpansion times the compressed bytes, beyond kAlwaysDecompressed.
 /// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is not a size; ..."
-std::size_t most_decompressed() {
+std::size_t most_decompressed(std::size_t compressed) {
   const char* given = std::getenv(kMaxInputVariable);
-  if (!given) return static_cast<std::size_t>(kMostDecompressed.count());
+  if (!given)
+    return std::min(static_cast<std::size_t>(kMostDecompressed.count()),
+                    std::max(static_cast<std::size_t>(kAlwaysDecompressed.count()), kMostExpansion * compressed));
   try {
     return static_cast<std::size_t>(parse_bytes(given).count());
   } catch (const InputError& error) {
@@ -168,6 +177,18 @@ bool written_in_place(const std::string& path) {
   return type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found;
 }
 
+/// Creates a file with a new name beside `path`; null with errno if it cannot be. Nobody else can have made a file or a
+/// link of this name, not even one that knows `path`.
+std::FILE* create_beside(const std::string& path, std::string& name) {
+  std::random_device random;
+  int file = -1;
+  do {
+    name = fmt::format("{}.{:08x}.tmp", path, random());
+    file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file < 0 && errno == EEXIST);
+  return file < 0 ? nullptr : ::fdopen(file, "wb");
+}
+
 using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 
 }  // namespace
@@ -204,7 +225,7 @@ Input decompressed(Input input, const HeadCheck& check) {
     if (check) check(Input{input.path(), in.substr(0, kSniffBytes)});
     return input;
   }
-  Growing out{input.path(), 8 * in.size(), most_decompressed(), check};
+  Growing out{input.path(), 8 * in.size(), most_decompressed(in.size()), check};
   unpack(input, out);
   return out.finish();
 }
@@ -233,8 +254,8 @@ Input read_input(const std::string& path, const HeadCheck& check) try {
 
 void write_file(const std::string& path, std::string_view bytes) {
   const bool in_place = written_in_place(path);
-  const std::string written = in_place ? path : fmt::format("{}.{}.tmp", path, ::getpid());
-  File file{std::fopen(written.c_str(), "wb"), &std::fclose};
+  std::string written;
+  File file{in_place ? std::fopen(path.c_str(), "wb") : create_beside(path, written), &std::fclose};
   if (!file) fail(path, "written");
   const bool complete = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
   const bool closed = std::fclose(file.release()) == 0;

@@ -17,6 +17,8 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/one_device.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -73,6 +75,8 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
 int run_bound(const BoundArguments& arguments) {
   const Trace trace = load_for_runs(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with, true);
+  if (freedom.swap || freedom.remat || freedom.order)
+    naming(arguments.trace, [&] { require_uses(trace, "a bound would hold for plans that cannot be carried out"); });
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);
   std::optional<Machine> machine;

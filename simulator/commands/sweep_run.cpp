@@ -88,6 +88,7 @@ void print_interrupted(const SweepProgress& progress, const Database& database, 
 /// Ends the program without waiting for the runs in progress, which may take hours. The runs that `progress` counts as
 /// done have been written.
 [[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
+  database.leave_one_file();
   print_interrupted(progress, database, terminal);
   std::fflush(nullptr);
   std::_Exit(Interruptible::code());

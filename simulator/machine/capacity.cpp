@@ -21,8 +21,13 @@ std::optional<double> parse_share(std::string_view text) {
 
 Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {
   if (text == "none") return kNoLimit;
-  if (const std::optional<double> share = parse_share(text))
-    return Bytes{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * *share)};
+  if (const std::optional<double> share = parse_share(text)) {
+    const Bytes capacity{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * *share)};
+    if (capacity == Bytes{} && ideal_peak > Bytes{})
+      throw InputError{
+          fmt::format("'{}' is less than one byte of the peak of {}; expected more", text, to_text(ideal_peak))};
+    return capacity;
+  }
   try {
     return parse_bytes(text);
   } catch (const InputError& error) {

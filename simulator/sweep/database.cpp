@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "simulator/sweep/schema.hpp"
 #include "traces/content.hpp"
 #include "traces/error.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -66,16 +68,29 @@ Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
   return {};
 }
 
-/// A value of a query. SQLite gives the type of each value, since columns of a query have no types.
+/// Bytes as SQL writes them: x'00ff'.
+std::string hexadecimal(const std::string& bytes) {
+  std::string text = "x'";
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text + "'";
+}
+
+/// A value of a query. SQLite gives the type of each value, since columns of a query have no types. Bytes that are no
+/// text become hexadecimal.
 Value value_of(sqlite3_stmt* statement, int column) {
-  switch (sqlite3_column_type(statement, column)) {
+  const int type = sqlite3_column_type(statement, column);
+  switch (type) {
     case SQLITE_INTEGER:
       return value_of(statement, column, ColumnType::kInteger);
     case SQLITE_FLOAT:
       return value_of(statement, column, ColumnType::kReal);
+    case SQLITE_NULL:
+      return {};
     default:
-      return value_of(statement, column, ColumnType::kText);
+      break;
   }
+  const std::string text = text_of(statement, column);
+  return type == SQLITE_BLOB || !is_utf8(text) ? hexadecimal(text) : text;
 }
 
 /// The row that begins at a column of a result.
@@ -116,6 +131,24 @@ std::string contradiction(const std::string& source, const KeyedRow& keyed, cons
       value_text(at(other, column)), origin);
 }
 
+/// The URI of a database that does not change, as on a mount without write access: the file or its folder is read-only,
+/// and has no log beside it. SQLite would have to write there. "" for another database.
+std::string uri_if_fixed(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::absolute(path, unknown).parent_path();
+  const bool writable = ::access(path.c_str(), W_OK) == 0 && ::access(folder.c_str(), W_OK) == 0;
+  if (writable || !std::filesystem::is_regular_file(path, unknown)) return "";
+  if (const auto log = std::filesystem::file_size(path + "-wal", unknown); !unknown && log > 0) return "";
+  std::string uri = "file:";
+  for (const char c : path) uri += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", c) : std::string{c};
+  return uri + "?immutable=1";
+}
+
+void without_log(sqlite3* handle) {
+  sqlite3_busy_timeout(handle, 0);
+  sqlite3_exec(handle, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
+}
+
 bool failed(const Row& row) { return at(row, "outcome") == Value{kError}; }
 
 }  // namespace
@@ -126,7 +159,10 @@ Disagreement::Disagreement(std::string source, KeyedRow row, const std::string& 
       row_{std::move(row)},
       other_{std::move(other)} {}
 
-void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
+void Database::Close::operator()(sqlite3* handle) const {
+  if (leaves_one_file) without_log(handle);
+  sqlite3_close(handle);
+}
 void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Database::Database(const std::string& path, Open open) : path_{path} {
@@ -135,8 +171,10 @@ Database::Database(const std::string& path, Open open) : path_{path} {
   if (path == "-")
     throw InputError{"'-' is no database, nor the standard output; expected a name (./- for a database of this name)"};
   sqlite3* handle = nullptr;
+  const std::string uri = open == Open::kExisting ? uri_if_fixed(path) : "";
   const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int code = uri.empty() ? sqlite3_open_v2(path.c_str(), &handle, flags, nullptr)
+                               : sqlite3_open_v2(uri.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   handle_.reset(handle);
   if (code == SQLITE_CANTOPEN && open == Open::kExisting && !std::filesystem::exists(path))
     throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
@@ -154,6 +192,8 @@ Database::Database(const std::string& path, Open open) : path_{path} {
     throw;
   }
 }
+
+void Database::leave_one_file() const { without_log(handle_.get()); }
 
 bool Database::is_ours(std::string_view head) {
   constexpr std::size_t kApplicationAt = 68;  // big-endian
@@ -191,6 +231,7 @@ void Database::check_or_create(Open open) {
     throw;
   }
   if (open == Open::kExisting) return;
+  handle_.get_deleter().leaves_one_file = true;
   use_write_ahead_log();
   execute("PRAGMA synchronous = NORMAL");
   transact([&] {  // another process may create the tables at the same time

@@ -118,12 +118,18 @@ class Database {
   void query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
              const std::function<void(std::span<const Value> values)>& row) const;
 
+  /// Puts the write-ahead log into the file, as closing a database that may be created does, so that the file can be
+  /// read where nothing can be written. Has no effect while others use the database: the last of them does it.
+  void leave_one_file() const;
+
   /// Checks the whole file for damage.
   /// @throws InputError  "r.sqlite: damaged: ...; expected a whole database of sweep results"
   void check() const;
 
  private:
   struct Close {
+    Close() : leaves_one_file{false} {}
+    bool leaves_one_file;
     void operator()(sqlite3* handle) const;
     void operator()(sqlite3_stmt* statement) const;
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <type_traits>
 
@@ -77,6 +78,29 @@ std::vector<Part> parse_specs(const char* option, const std::string& text, Part 
       for (const auto* info : all) add(info->name);
   }
   return specs;
+}
+
+bool moves_buffers(const PolicyChain& chain) {
+  return std::any_of(chain.policies.begin(), chain.policies.end(),
+                     [](const Spec& policy) { return find_policy(policy.name).kind != PolicyKind::kNone; });
+}
+
+/// The machines of a list. A comma may be part of a file's path: parts that name a file together are one.
+std::vector<std::string> machines_in(std::string_view text) {
+  std::vector<std::string> parts = parts_of(text), machines;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::string joined = parts[i];
+    for (std::size_t next = i + 1; next < parts.size(); ++next) {
+      joined += "," + parts[next];
+      if (std::error_code unknown; !std::filesystem::is_regular_file(joined, unknown)) continue;
+      parts[i] = joined;
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                  parts.begin() + static_cast<std::ptrdiff_t>(next) + 1);
+      break;
+    }
+    add_once(machines, parts[i]);
+  }
+  return machines;
 }
 
 bool is_share(std::string_view text) { return text.ends_with('x') || text.ends_with('%'); }
@@ -154,11 +178,12 @@ Grid::Grid(const GridText& text, const Trace& trace)
     : pools_{parse_specs("--pool", text.pool, &RunSpec::pool, all_pools())},
       policies_{parse_specs("--policy", text.policy, &RunSpec::policy, all_policies())} {
   require_one_device(trace, "a run has one memory");
+  if (std::any_of(policies_.begin(), policies_.end(), moves_buffers))
+    naming("--policy", [&] { require_uses(trace, "a plan could move any buffer at no cost"); });
   capacities_ = naming("--capacity", [&] { return parse_capacities(text.capacity); });
   seeds_ = naming("--seed", [&] { return parse_seeds(text.seed); });
-  std::vector<std::string> names;
-  for (const std::string& name : naming("--machine", [&] { return parts_of(text.machine); })) add_once(names, name);
-  for (const std::string& name : names) machines_.push_back(find_machine(name));
+  for (const std::string& name : naming("--machine", [&] { return machines_in(text.machine); }))
+    machines_.push_back(find_machine(name));
   common_.assume = Assumptions::find(text.assume);
   ideal_peak_ = tidepool::ideal_peak(trace, common_.assume);
   if (text.overhead_limit == "none") {

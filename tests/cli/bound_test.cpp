@@ -13,6 +13,7 @@
 
 namespace tidepool::bound_test {
 
+using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 
 namespace {
@@ -101,6 +102,31 @@ TEST_CASE("bound and optimum print no share of a step that takes no time") {
   CHECK_THAT(run_program({"optimum", trace, "--capacity", "none"}).out, ContainsSubstring("no limit: 0 ns; "));
 }
 
+TEST_CASE("without uses there is no plan, bound or advice, and the message says which recording has them") {
+  const ScratchFolder scratch;
+  const std::string trace = scratch.file("t.jsonl");
+  std::ofstream{trace} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
+                       << "\n{\"alloc\":0,\"size_bytes\":1024}\n{\"run\":\"k\",\"duration_ns\":7}\n{\"free\":0}\n";
+  const std::string expected = "; expected a recording of `tidepool record --torch`, or of `record --dry --torch`\n";
+  const auto refused = [](std::vector<std::string> words, const std::string& message) {
+    const ProgramResult result = run_program(words);
+    CHECK(result.code == 2);
+    CHECK(result.err == message);
+    CHECK(result.out.empty());
+  };
+  refused({"bound", trace, "--capacity", "0.5x"},
+          "tidepool: " + trace +
+              ": no op of the trace says which buffers it uses, so a bound would hold for plans that "
+              "cannot be carried out" +
+              expected);
+  const std::string policy =
+      "tidepool: --policy: no op of the trace says which buffers it uses, so a plan could move any buffer at no cost";
+  refused({"simulate", trace, "--policy", "none,lru-swap", "--capacity", "0.5x"}, policy + expected);
+  refused({"sweep", trace, "--policy", "dtr", "--capacity", "0.5x", "-o", scratch.file("r.sqlite")}, policy + expected);
+  CHECK(run_program({"simulate", trace, "--policy", "none"}).code == 0);
+  CHECK(run_program({"bound", trace, "--capacity", "0.5x", "--with", "none"}).code == 0);
+}
+
 TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   const ScratchFolder scratch;
   const std::string trace = chain_file(scratch);
@@ -118,6 +144,9 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   CHECK(capacity.err ==
         "tidepool: --capacity: 'half' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, "
         "M, G or T, as in 512MiB; or a share of the peak, as in 0.5x; or none\n");
+  const ProgramResult tiny = run_program({"bound", trace, "--capacity", "1e-300x"});
+  CHECK(tiny.code == 2);
+  CHECK_THAT(tiny.err, StartsWith("tidepool: '1e-300x' is less than one byte of the peak of "));
 }
 
 TEST_CASE("a run reports its gap to the bound") {

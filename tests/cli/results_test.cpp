@@ -122,7 +122,7 @@ TEST_CASE("resume does the rest of a sweep from any folder, and refuses another 
 
 TEST_CASE("resume refuses a machine file that has changed") {
   const ScratchFolder scratch;
-  const std::string database = scratch.file("r.sqlite"), machine = scratch.file("mine.json");
+  const std::string database = scratch.file("r.sqlite"), machine = scratch.file("mine,too.json");
   const std::string numbers = run_program({"machines", "a100-pcie4", "--file"}).out;
   std::ofstream{machine} << numbers;
   std::vector<std::string> arguments = sweep_of(write_random_trace(scratch, 1, 60), database);
@@ -196,6 +196,9 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   accents += cut;
   CHECK(said("SELECT '" + cut + "' AS t, 1 AS n", "table") == "t" + std::string(61, ' ') + "n\n" + cut + "  1\n");
   CHECK(said("SELECT '" + accents + "' AS t", "table") == "t\n" + cut.substr(0, 57 * 2) + "...\n");
+  const std::string bytes = "SELECT x'00ff' AS b, CAST(x'41ff' AS TEXT) AS t, 'a' || char(27, 7, 155, 8238) AS c";
+  CHECK(said(bytes, "jsonl").find("\"b\":\"x'00ff'\",\"t\":\"x'41ff'\"") != std::string::npos);
+  CHECK(said(bytes, "table") == "b        t        c\nx'00ff'  x'41ff'  a\\x1b\\x07\\x9b\\u202e\n");
   std::istringstream lines{said("runs", "jsonl")};
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).at("version") == build_version());

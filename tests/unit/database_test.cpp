@@ -1,8 +1,11 @@
 #include "simulator/sweep/database.hpp"
 
 #include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "simulator/sweep/schema.hpp"
 #include "simulator/sweep/sweep.hpp"
@@ -159,6 +162,41 @@ TEST_CASE("every query of DATABASE.md runs") {
     }
   }
   CHECK(queries == 9);
+}
+
+TEST_CASE("a database is one file when it is closed, and can be read where nothing can be written") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite");
+  const auto journal = [&] { return content_of(path).at(18); };  // 1: a rollback journal, 2: a write-ahead log
+  {
+    const Database database{path};
+    CHECK(journal() == 2);
+    CHECK(database.runs() == 0);
+  }
+  CHECK(journal() == 1);
+  std::ofstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekp(18).write("\2\2", 2);  // as a killed sweep leaves it
+  file.close();
+  const auto reads = [&] {
+    const pid_t reader = fork();
+    if (reader == 0) {
+      if (getuid() == 0 && setuid(65534) != 0) _exit(3);
+      try {
+        _exit(Database{path, Database::Open::kExisting}.runs() == 0 ? 0 : 1);
+      } catch (const std::exception&) {
+        _exit(2);
+      }
+    }
+    int status = -1;
+    waitpid(reader, &status, 0);
+    return status;
+  };
+  using std::filesystem::perms;
+  std::filesystem::permissions(path, perms::owner_all | perms::group_read | perms::others_read);
+  std::filesystem::permissions(scratch.file(""), perms::owner_read | perms::owner_exec | perms::group_read |
+                                                     perms::group_exec | perms::others_read | perms::others_exec);
+  CHECK(reads() == 0);
+  std::filesystem::permissions(scratch.file(""), perms::owner_all);
 }
 
 TEST_CASE("a query only reads") {

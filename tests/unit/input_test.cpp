@@ -82,6 +82,27 @@ TEST_CASE("if a compressed file's format is not known, only its first bytes are 
         "M, G or T, as in 512MiB\n");
 }
 
+TEST_CASE("a compressed file that grows more than 500 times is refused before it takes its memory") {
+  const ScratchFolder scratch;
+  const std::string packed = scratch.file("bomb");
+  if (std::system(fmt::format("head -c 600000000 /dev/zero | zstd -c > {} 2> /dev/null", packed).c_str()) != 0) {
+    WARN("zstd is not installed; nothing is tried with it");
+    return;
+  }
+  CHECK_THROWS_WITH(read_input(packed),
+                    packed + ": has more than 256 MiB when decompressed; expected no more (--max-input raises it)");
+}
+
+TEST_CASE("a file that is written does not follow a link with the name of an unfinished one") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("out"), victim = scratch.file("victim");
+  std::ofstream{victim} << "as it was";
+  std::filesystem::create_symlink(victim, fmt::format("{}.{}.tmp", path, getpid()));
+  write_file(path, "new");
+  CHECK(content_of(path) == "new");
+  CHECK(content_of(victim) == "as it was");
+}
+
 TEST_CASE("data that is not compressed is read as it is, and followed by padding") {
   const Input input = decompressed(Input{"x", "plain"});
   CHECK(input.bytes() == "plain");
