@@ -10,8 +10,6 @@
 namespace tidepool {
 namespace {
 
-using Recorded = SnapshotAction;
-
 /// A value of a pool's option, and the same value in PyTorch's setting; "" leaves the default.
 struct Choice {
   std::string option, value;
@@ -54,13 +52,6 @@ void add_all(std::vector<AllocatorSetting>& settings, const AllocatorSetting& ba
   }
 }
 
-/// The change of reserved bytes by an event.
-Bytes reserved_by(const SnapshotEvent& event) {
-  if (event.action == Recorded::kSegmentAlloc || event.action == Recorded::kSegmentMap) return event.size;
-  if (event.action == Recorded::kSegmentFree || event.action == Recorded::kSegmentUnmap) return -event.size;
-  return {};
-}
-
 }  // namespace
 
 std::vector<AllocatorSetting> allocator_settings(bool with_threshold) {
@@ -90,42 +81,6 @@ std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSett
     return a_fits != b_fits ? a_fits : a_fits && a.reserved < b.reserved;
   });
   return tuned;
-}
-
-RecordedMemory recorded_memory(const TorchSnapshot& snapshot) {
-  RecordedMemory memory;
-  const auto failed = [](const SnapshotEvent& event) { return event.action == Recorded::kOom; };
-  std::size_t most = 0;
-  for (std::size_t device = 0; device < snapshot.device_traces.size(); ++device) {
-    const std::vector<SnapshotEvent>& events = snapshot.device_traces[device];
-    if (std::any_of(events.begin(), events.end(), failed)) {
-      memory.device = device;
-      break;
-    }
-    if (events.size() > most) {
-      most = events.size();
-      memory.device = device;
-    }
-  }
-  Bytes reserved;
-  for (const SnapshotSegment& segment : snapshot.segments)
-    if (static_cast<std::size_t>(segment.device) == memory.device) reserved += segment.size;
-  memory.most_reserved = reserved;
-  if (memory.device >= snapshot.device_traces.size()) return memory;
-  const std::vector<SnapshotEvent>& events = snapshot.device_traces[memory.device];
-  for (auto event = events.rbegin(); event != events.rend(); ++event) {
-    if (failed(*event)) {
-      memory.capacity = reserved + Bytes{std::max<std::int64_t>(event->address, 0)};
-      memory.failed_request = event->size;
-    }
-    reserved -= reserved_by(*event);
-    memory.most_reserved = std::max(memory.most_reserved, reserved);
-  }
-  return memory;
-}
-
-Trace device_trace(const TorchSnapshot& snapshot, std::size_t device) {
-  return to_trace(snapshot, {.only = device, .try_failed = true});
 }
 
 }  // namespace tidepool

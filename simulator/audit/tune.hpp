@@ -38,19 +38,4 @@ struct TunedSetting {
 /// by reserved bytes; equal ones, and those that do not fit, keep their order.
 std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSetting> settings, Bytes capacity);
 
-/// A device's memory, as a snapshot records it.
-struct RecordedMemory {
-  std::size_t device = 0;
-  Bytes most_reserved;                  ///< since the first recorded event
-  std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
-  std::optional<Bytes> failed_request;  ///< size of that request
-  bool operator==(const RecordedMemory&) const = default;
-};
-
-/// The memory of the device on which a request failed; else of the one with the most recorded events.
-RecordedMemory recorded_memory(const TorchSnapshot& snapshot);
-
-/// The lifetimes of one device, with requests that failed: see to_trace().
-Trace device_trace(const TorchSnapshot& snapshot, std::size_t device);
-
 }  // namespace tidepool

@@ -6,10 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/explain/event_names.hpp"
 #include "simulator/explain/holders.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
@@ -38,6 +38,7 @@ struct Remedy {
 /// The data of one answer, for both forms of output.
 struct Explanation {
   const Trace& trace;
+  EventNames events;
   ModuleNames names{trace};
   Instant instant;
   std::vector<Remedy> remedies;  ///< the lowest peak first
@@ -95,6 +96,11 @@ Json op_json(const Trace& trace, OpId id) {
           {"phase", word(op.phase)}};
 }
 
+Json event_json(const Explanation& found) {
+  if (found.instant.step == 0) return nullptr;
+  return {{"event", found.events.number(found.instant.step - 1)}, {"events", found.events.count()}};
+}
+
 Json holder_json(const Holder& holder, Bytes live) {
   return {{"module", holder.module},       {"named_by", word(holder.named_by)},  {"kind", word(holder.kind)},
           {"bytes", holder.bytes.count()}, {"share", share(holder.bytes, live)}, {"buffers", holder.buffers}};
@@ -105,9 +111,10 @@ void print_json(const ExplainArguments& arguments, const Explanation& found) {
   const Instant& instant = found.instant;
   Json object{{"trace", arguments.trace},
               {"trace_hash", trace.hash()},
-              {"at", op_json(trace, instant.op)},
+              {"at", trace.ops().empty() ? event_json(found) : op_json(trace, instant.op)},
               {"live_bytes", instant.live.count()},
               {"in_use_bytes", instant.in_use.count()},
+              {"never_used_again_bytes", never_used_again(trace, instant).count()},
               {"ideal_peak_bytes", trace.ideal_peak().count()}};
   for (const char* list : {"kinds", "holders", "buffers", "lowering"}) object[list] = Json::array();
   for (const Holder& kind : kinds_of(trace, instant.buffers))
@@ -146,27 +153,52 @@ void print_holders(const ExplainArguments& arguments, const Explanation& found) 
   for (const Holder& kind : kinds_of(found.trace, found.instant.buffers))
     fmt::print("  {:>10}  {:>5.1f} %  {}, {} buffer{}\n", to_text(kind.bytes), share(kind.bytes, live) * 100,
                word(kind.kind), grouped(kind.buffers), kind.buffers == 1 ? "" : "s");
-  const std::vector<Holder> holders = holders_of(found.trace, found.names, found.instant.buffers, arguments.depth);
+  const std::vector<Holder> all = holders_of(found.trace, found.names, found.instant.buffers, arguments.depth);
+  const std::vector<Holder> rows = arguments.depth == 0 ? joined_holders(all, arguments.show) : all;
+  const std::size_t most = arguments.depth == 0 ? 2 * arguments.show : arguments.show;
   fmt::print("\nby module and kind\n");
   Bytes rest;
-  for (std::size_t i = 0; i < holders.size(); ++i) {
-    const Holder& holder = holders[i];
-    if (i >= arguments.show) {
+  std::int64_t others = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Holder& holder = rows[i];
+    if (i >= most) {
       rest += holder.bytes;
+      others += holder.joined;
       continue;
     }
     fmt::print("  {:>10}  {:>5.1f} %  {:<16} {}\n", to_text(holder.bytes), share(holder.bytes, live) * 100,
                word(holder.kind), holder_text(holder));
   }
   if (rest > Bytes{})
-    fmt::print("  {:>10}  {:>5.1f} %  {} others (--show {})\n", to_text(rest), share(rest, live) * 100,
-               grouped(static_cast<std::int64_t>(holders.size() - arguments.show)), holders.size());
+    fmt::print("  {:>10}  {:>5.1f} %  {} others (--show {})\n", to_text(rest), share(rest, live) * 100, grouped(others),
+               rows.size());
 }
 
-std::string allocated_text(const Trace& trace, BufferId id) {
-  const std::string_view line = line_of(trace, id, op_it_is_for(trace, id));
-  return fmt::format("it was allocated{}{}", line.empty() ? "" : fmt::format(" by {}", line),
-                     trace.ops().empty() ? "" : "; no op used it yet");
+/// Since when a buffer exists: "op 12, aten::mm (...)", "event 2 by train.py:12".
+std::string since_text(const Explanation& found, const LiveBuffer& live) {
+  const Trace& trace = found.trace;
+  if (live.since.valid()) return op_and_phase(trace, live.since);
+  const std::string_view line = line_of(trace, live.buffer, op_it_is_for(trace, live.buffer));
+  const std::string by = line.empty() ? "" : fmt::format(" by {}", line);
+  if (trace.buffer(live.buffer).born_before) return "before the trace began" + (line.empty() ? "" : ", allocated" + by);
+  if (trace.ops().empty()) return fmt::format("event {}{}", found.events.number(live.allocated), by);
+  return fmt::format("it was allocated{}; no op used it yet", by);
+}
+
+/// When a buffer is used next, and until when it exists.
+std::string until_text(const Explanation& found, const LiveBuffer& live) {
+  const Trace& trace = found.trace;
+  const bool freed = live.freed != LiveBuffer::kNone;
+  if (trace.ops().empty())
+    return freed ? fmt::format("freed by event {}", found.events.number(live.freed))
+                 : "it is still there when the trace ends";
+  const std::string next = live.in_use             ? "in use now"
+                           : live.next_use.valid() ? "next used by " + op_and_phase(trace, live.next_use)
+                                                   : "not used any more";
+  return next + "; " +
+         (!freed               ? "it is still there when the trace ends"
+          : live.until.valid() ? "until " + op_and_phase(trace, live.until)
+                               : "freed before the first op");
 }
 
 void print_buffers(const ExplainArguments& arguments, const Explanation& found) {
@@ -180,24 +212,31 @@ void print_buffers(const ExplainArguments& arguments, const Explanation& found) 
                                  ? fmt::format("buffer {}", live.buffer.index())
                                  : fmt::format("{} (buffer {})", word(buffer.kind), live.buffer.index());
     fmt::print("  {:>10}  {}\n", to_text(buffer.size), name);
-    fmt::print("              since {}\n", live.since.valid()   ? op_and_phase(trace, live.since)
-                                           : buffer.born_before ? "before the trace began"
-                                                                : allocated_text(trace, live.buffer));
-    if (live.in_use)
-      fmt::print("              in use now");
-    else
-      fmt::print("              {}",
-                 live.next_use.valid() ? "next used by " + op_and_phase(trace, live.next_use) : "not used any more");
-    fmt::print("; {}\n", live.until.valid() ? fmt::format("until {}", op_and_phase(trace, live.until))
-                                            : "it is still there when the trace ends");
+    fmt::print("              since {}\n              {}\n", since_text(found, live), until_text(found, live));
   }
+}
+
+/// Whether the trace says of its ops that they are forward ones, and has no backward op at or after the instant.
+bool no_backward_follows(const Explanation& found) {
+  const auto of = [](Phase phase) { return [phase](const Op& op) { return op.phase == phase; }; };
+  const auto later = found.trace.ops().subspan(found.instant.op.valid() ? found.instant.op.index() : 0);
+  return std::ranges::any_of(found.trace.ops(), of(Phase::kForward)) &&
+         std::ranges::none_of(later, of(Phase::kBackward));
 }
 
 void print_lowering(const Explanation& found) {
   if (found.trace.ops().empty()) return;
   const Instant& instant = found.instant;
+  if (found.trace.data().uses.empty()) {
+    fmt::print("\nlowering the peak\n  no op says which buffers it uses; `tidepool record --torch` records it\n");
+    return;
+  }
+  const Bytes unused = never_used_again(found.trace, instant);
   fmt::print("\nlowering the peak\n  {} are in use here and cannot go; {} wait for a later use\n",
-             to_text(instant.in_use), to_text(instant.live - instant.in_use));
+             to_text(instant.in_use), to_text(instant.live - instant.in_use - unused));
+  if (unused * kWorthSaying >= instant.live)
+    fmt::print("  {} are never used again{}\n", to_text(unused),
+               no_backward_follows(found) ? ": no backward follows (is torch.no_grad() missing?)" : "");
   if (found.remedies.empty()) fmt::print("  no kind of them lowers the peak by 0.1 %: another instant has as much\n");
   for (const Remedy& remedy : found.remedies) {
     const Lowered& to = remedy.lowered;
@@ -211,7 +250,9 @@ void print_text(const ExplainArguments& arguments, const Explanation& found) {
   const Instant& instant = found.instant;
   fmt::print("{}: {} alive {}{}\n", arguments.trace, to_text(instant.live),
              arguments.at.empty() ? "at the peak, " : "at ",
-             instant.op.valid() ? op_and_phase(found.trace, instant.op) : "where the trace ends");
+             instant.op.valid()          ? op_and_phase(found.trace, instant.op)
+             : found.trace.ops().empty() ? found.events.after(instant.step)
+                                         : "where the trace ends");
   if (!arguments.at.empty())
     fmt::print("{:.1f} % of the peak of {}\n", share(instant.live, found.trace.ideal_peak()) * 100,
                to_text(found.trace.ideal_peak()));
@@ -222,9 +263,11 @@ void print_text(const ExplainArguments& arguments, const Explanation& found) {
 
 int run_explain(const ExplainArguments& arguments) {
   if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
-  const Trace trace = load_trace(arguments.trace);
+  const TraceWithHistory loaded = load_with_history(arguments.trace);
+  const Trace& trace = loaded.trace;
   naming(arguments.trace, [&] { require_one_memory(trace, "`explain` shows one"); });
-  Explanation found{.trace = trace, .instant = {}, .remedies = {}};
+  Explanation found{
+      .trace = trace, .events = {trace, loaded.history ? &*loaded.history : nullptr}, .instant = {}, .remedies = {}};
   found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
   found.remedies = remedies_for(trace, found.instant);
   arguments.json ? print_json(arguments, found) : print_text(arguments, found);

@@ -13,7 +13,9 @@
 
 #include "simulator/audit/tune.hpp"
 #include "simulator/commands/fit_advice.hpp"
+#include "simulator/commands/fit_batches.hpp"
 #include "simulator/commands/fit_ranks.hpp"
+#include "simulator/explain/event_names.hpp"
 #include "simulator/fit/convolution_workspaces.hpp"
 #include "simulator/fit/dry_recording.hpp"
 #include "simulator/fit/largest_batch.hpp"
@@ -57,7 +59,9 @@ struct FittedJob {
   std::string name;
   std::vector<std::string> command = {};  ///< the recorded command; empty: the job is a file
   Trace trace;
-  std::optional<RecordedMemory> recorded;  ///< only for a snapshot
+  std::optional<RecordedMemory> recorded;  ///< only for a snapshot and a profile that says it
+  std::optional<SnapshotHistory> history;  ///< only for a snapshot
+  std::size_t devices = 1;                 ///< of the snapshot: those with memory
   std::string conf;                        ///< the recorded setting of the allocator
   bool stopped = false;                    ///< the recording was stopped after --seconds
   std::string failure, hint, said;         ///< see DryRecording; "" if the job did not fail
@@ -71,6 +75,7 @@ FittedJob job_of_file(const std::string& path) {
     return FittedJob{.name = path,
                      .trace = std::move(trace),
                      .recorded = std::move(recorded),
+                     .history = {},
                      .conf = std::move(conf),
                      .failure = std::move(failure),
                      .hint = "",
@@ -78,11 +83,22 @@ FittedJob job_of_file(const std::string& path) {
   };
   if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
   const Input input = read_trace_input(path, "auto");
-  if (find_importer(input, "auto").name != "torch-snapshot") return job_of(load_trace(input), {}, "");
+  if (find_importer(input, "auto").name != "torch-snapshot") {
+    FittedJob job = job_of(load_trace(input), {}, "");
+    const auto& meta = job.trace.data().meta;
+    if (const auto most = meta.find("reserved_peak_bytes"); most != meta.end() && meta.at("source") == "kineto")
+      job.recorded =
+          RecordedMemory{.most_reserved = parse_bytes(most->second + "B"), .capacity = {}, .failed_request = {}};
+    return job;
+  }
   try {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
     const RecordedMemory recorded = recorded_memory(snapshot);
-    return job_of(device_trace(snapshot, recorded.device), recorded, snapshot.settings.conf);
+    SnapshotHistory history;
+    FittedJob job = job_of(device_trace(snapshot, recorded.device, &history), recorded, snapshot.settings.conf);
+    job.history = std::move(history);
+    job.devices = devices_with_memory(snapshot).size();
+    return job;
   } catch (const InputError& error) {
     throw error.at(path);
   }
@@ -96,12 +112,15 @@ std::optional<FittedJob> job_of_command(const FitArguments& arguments, const std
                    .command = command,
                    .trace = std::move(recording->trace),
                    .recorded = {},
+                   .history = {},
                    .conf = "",
                    .stopped = recording->stopped,
                    .failure = std::move(recording->failure),
                    .hint = std::move(recording->hint),
                    .said = std::move(recording->said)};
 }
+
+EventNames events_of(const FittedJob& job) { return {job.trace, job.history ? &*job.history : nullptr}; }
 
 /// Words before -- are one trace, words after it a command.
 void tell_apart(FitArguments& arguments) {
@@ -172,6 +191,11 @@ std::vector<std::string> remarks(const FitArguments& arguments, const FittedJob&
   else if (!job.failure.empty())
     lines.push_back(fmt::format("the job failed: {}{}", job.failure, until));
   if (!job.hint.empty()) lines.push_back(job.hint);
+  if (job.devices > 1)
+    lines.push_back(
+        fmt::format("{} devices have memory; this is about device {}, which has most records: `tidepool "
+                    "import --device` keeps another one",
+                    job.devices, job.recorded->device));
   const auto& meta = job.trace.data().meta;
   if (const auto lacks = meta.find("lacks"); lacks != meta.end()) lines.push_back("it lacks " + lacks->second);
   lines.insert(lines.end(), fit.notes.begin(), fit.notes.end());
@@ -201,15 +225,12 @@ std::string allocator_text(const Fit& fit) {
   if (fit.other.fits && !fit.fits) return fmt::format("{} makes it fit: it needs {}", setting, instead);
   if (!fit.other.fits && fit.fits) return fmt::format("{} does not fit: it needs {}", setting, instead);
   if (saved <= Bytes{}) return fmt::format("{} {} no less", setting, fit.fits ? "reserves" : "needs");
-  if (fit.fits) return fmt::format("{} reserves {} less: {}", setting, to_text(saved), to_text(fit.other.needs));
+  if (fit.fits && fit.reserved == fit.allocator.needs)
+    return fmt::format("{} reserves {} less: {}", setting, to_text(saved), to_text(fit.other.needs));
+  if (fit.fits)
+    return fmt::format("{} would reserve {} less, by a model that begins without a cache: {} instead of {}", setting,
+                       to_text(saved), to_text(fit.other.needs), to_text(fit.allocator.needs));
   return fmt::format("{} needs {}, which does not make it fit", setting, instead);
-}
-
-/// "batch 16: the job failed: ...; 8 is the largest that was seen to fit".
-std::string ended_text(const LargestBatch& found) {
-  return fmt::format(
-      "{}; {}", found.ended,
-      found.batch ? fmt::format("{} is the largest that was seen to fit", *found.batch) : "none was seen to fit");
 }
 
 Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
@@ -237,6 +258,8 @@ Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit
                          {"module", job.trace.text(job.trace.op(at).module)},
                          {"line", job.trace.text(job.trace.op(at).line)},
                          {"phase", word(job.trace.op(at).phase)}};
+  else if (job.trace.ops().empty() && fit.peak.step > 0)
+    object["peak_at"] = {{"event", events_of(job).number(fit.peak.step - 1)}, {"events", events_of(job).count()}};
   else
     object["peak_at"] = nullptr;
   object["holders"] = Json::array();
@@ -248,15 +271,7 @@ Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit
   if (job.recorded) object["recorded_reserved_bytes"] = job.recorded->most_reserved.count();
   if (job.recorded && job.recorded->failed_request)
     object["failed_request_bytes"] = job.recorded->failed_request->count();
-  if (batch) {
-    object["largest_batch"] = batch->batch ? Json(*batch->batch) : Json(nullptr);
-    for (const BatchTrial& trial : batch->trials) {
-      const bool known = trial.failed.empty();
-      object["batches"].push_back({{"batch", trial.batch},
-                                   {"fits", known ? Json(trial.fits) : Json(nullptr)},
-                                   {"predicted_bytes", known ? Json(trial.predicted.count()) : Json(nullptr)}});
-    }
-  }
+  if (batch) object.update(to_json(*batch));
   object["notes"] = remarks(arguments, job, fit);
   if (batch && !batch->ended.empty()) object["notes"].push_back(ended_text(*batch));
   return object;
@@ -272,24 +287,6 @@ Json to_json(const FitAdvice& advice) {
                                  {"overhead_ratio", change.overhead_ratio}});
   if (!advice.missing.empty()) object["missing"] = advice.missing;
   return object;
-}
-
-void print_batches(const LargestBatch& found) {
-  if (!found.ended.empty()) {
-    fmt::print("{}\n", ended_text(found));
-    return;
-  }
-  if (!found.batch) {
-    fmt::print("batch       none fits, not even 1\n");
-    return;
-  }
-  fmt::print("batch       {} is the largest that fits; recorded:", *found.batch);
-  std::vector<BatchTrial> trials = found.trials;
-  std::sort(trials.begin(), trials.end(), [](const BatchTrial& a, const BatchTrial& b) { return a.batch < b.batch; });
-  for (const BatchTrial& trial : trials)
-    fmt::print("{} {} ({:.2f} GiB{})", &trial == &trials.front() ? "" : ",", trial.batch, gib(trial.predicted),
-               trial.fits ? "" : ", too much");
-  fmt::print("\n");
 }
 
 void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
@@ -316,14 +313,16 @@ void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& 
     fmt::print(
         "            {} of cuDNN, assumed: {} times input and output of the largest convolution; low is without\n",
         to_text(fit.convolution_workspace), kConvolutionWorkspace);
-  fmt::print("peak        {}\n",
-             fit.peak.op.valid() ? "before " + op_text(job.trace, fit.peak.op) : "where the trace ends");
+  fmt::print("peak        {}\n", fit.peak.op.valid()       ? "before " + op_text(job.trace, fit.peak.op)
+                                 : job.trace.ops().empty() ? events_of(job).after(fit.peak.step)
+                                                           : "where the trace ends");
   fmt::print("allocator   {}\n", allocator_text(fit));
-  if (batch) print_batches(*batch);
+  if (batch) fmt::print("{}", text_of(*batch));
   fmt::print("\nholders at the peak\n");
   Bytes rest;
-  for (std::size_t i = 0; i < fit.holders.size(); ++i) {
-    const Holder& holder = fit.holders[i];
+  const std::vector<Holder> holders = joined_holders(fit.holders, arguments.show);
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const Holder& holder = holders[i];
     if (i >= arguments.show) {
       rest += holder.bytes;
       continue;
@@ -390,7 +389,7 @@ class Search {
 int judge(const FitArguments& arguments, const FittedJob& job, const std::optional<LargestBatch>& largest) {
   const Fit fit = fit_of(arguments, job);
   const std::optional<FitAdvice> advice = advice_for(
-      job.trace, fit, {.file = arguments.trace, .command = job.command, .snapshot = job.recorded.has_value()});
+      job.trace, fit, {.file = arguments.trace, .command = job.command, .snapshot = job.history.has_value()});
   if (arguments.json) {
     Json object = to_json(arguments, job, fit, largest);
     if (advice) object["advice"] = to_json(*advice);
@@ -416,22 +415,47 @@ int print_stopped(const FitArguments& arguments, const StoppedUnrecorded& stoppe
   return 1;
 }
 
+/// The named devices, each with the given memory. The first one is that of a recording.
+std::vector<DeviceBudget> budgets_of(const FitArguments& arguments) {
+  std::vector<DeviceBudget> budgets;
+  for (const std::string& name : split_list(arguments.device)) {
+    budgets.push_back(device_budget(name));
+    if (!arguments.capacity.empty())
+      budgets.back().total = naming("--capacity", [&] { return parse_bytes(arguments.capacity); });
+  }
+  if (arguments.batch && budgets.size() > 1) refuse("--batch: {} devices; expected one", budgets.size());
+  return budgets;
+}
+
+/// Calls `judge` for each device. @return  the worst of its exit codes
+template <class Judge>
+int for_each_device(FitArguments arguments, const std::vector<DeviceBudget>& budgets, const Judge& judge) {
+  int worst = 0;
+  for (const DeviceBudget& budget : budgets) {
+    if (&budget != budgets.data() && !arguments.json) fmt::print("\n");
+    arguments.budget = budget;
+    worst = std::max(worst, judge(arguments));
+  }
+  return worst;
+}
+
 int run_fit(FitArguments& arguments) try {
-  arguments.budget = device_budget(arguments.device);
-  if (!arguments.capacity.empty())
-    arguments.budget.total = naming("--capacity", [&] { return parse_bytes(arguments.capacity); });
+  const std::vector<DeviceBudget> budgets = budgets_of(arguments);
+  arguments.budget = budgets.front();
   tell_apart(arguments);
   refuse_wrong_batch(arguments);
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
   if (is_job_file(arguments.trace))
-    return judge_ranks(arguments.trace, arguments.budget, arguments.pool.empty() ? "pytorch" : arguments.pool,
-                       arguments.json);
-  if (!arguments.trace.empty()) return judge(arguments, job_of_file(arguments.trace), {});
+    return for_each_device(arguments, budgets, [](const FitArguments& one) {
+      return judge_ranks(one.trace, one.budget, one.pool.empty() ? "pytorch" : one.pool, one.json);
+    });
   if (!arguments.batch) {
-    const std::optional<FittedJob> job = job_of_command(arguments, arguments.command);
-    return job ? judge(arguments, *job, {}) : Interruptible::code();
+    const std::optional<FittedJob> job =
+        arguments.trace.empty() ? job_of_command(arguments, arguments.command) : job_of_file(arguments.trace);
+    if (!job) return Interruptible::code();
+    return for_each_device(arguments, budgets, [&](const FitArguments& one) { return judge(one, *job, {}); });
   }
   Search search{arguments};
   const LargestBatch largest =
@@ -450,7 +474,9 @@ const RegisterCommand kFit{
        app.add_option("job", arguments->words,
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
        app.add_option("command", arguments->none, "instead, after --: a command, which is recorded dry");
-       app.add_option("--device", arguments->device, device_budget_names()).required();
+       app.add_option("--device", arguments->device,
+                      "one or several, as in t4,rtx-4060; a command is recorded on the first: " + device_budget_names())
+           .required();
        app.add_option("--capacity", arguments->capacity,
                       "for a device like the named one, but with this much memory for programs, as in 11.6GiB");
        app.add_flag("--batch", arguments->batch,

@@ -44,6 +44,25 @@ std::string first_parts(const std::string& path, std::size_t depth) {
   return depth == 0 || end == std::string::npos ? path : path.substr(0, end);
 }
 
+/// "blocks.*.mlp.fc1": a path in which * stands for the numbers of layers.
+std::string without_numbers(std::string_view path) {
+  std::string general;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    const std::size_t name = part.find_last_not_of("0123456789") + 1;  // before the digits at the end
+    const bool number = name < part.size() && (name == 0 || part[name - 1] == '_' || part[name - 1] == '-');
+    general += (begin == 0 ? "" : ".") + std::string{part.substr(0, number ? name : part.size())} + (number ? "*" : "");
+    begin = end + 1;
+  }
+  return general;
+}
+
+/// The part of the program that a row belongs to: the first part of a module's path, or a line's file.
+std::string part_of(const Holder& holder) {
+  return holder.module.substr(0, holder.module.find(holder.named_by == NamedBy::kLine ? ':' : '.'));
+}
+
 void sort(std::vector<Holder>& holders) {
   std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
     return std::tie(b.bytes, a.module, a.kind) < std::tie(a.bytes, b.module, b.kind);
@@ -117,8 +136,48 @@ std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buf
   return kinds;
 }
 
+namespace {
+
+/// Joins the holders of one kind for which `name_of` gives the same name. A holder that is joined with no other stays.
+template <class NameOf>
+std::vector<Holder> joined(std::span<const Holder> holders, bool parts, NameOf name_of) {
+  std::map<std::tuple<std::string, NamedBy, BufferKind>, std::vector<const Holder*>> found;
+  for (const Holder& holder : holders) found[{name_of(holder), holder.named_by, holder.kind}].push_back(&holder);
+  std::vector<Holder> rows;
+  for (const auto& [key, members] : found) {
+    Holder row = *members.front();
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      row.bytes += members[i]->bytes;
+      row.buffers += members[i]->buffers;
+      row.joined += members[i]->joined;
+    }
+    if (members.size() > 1) row.module = std::get<0>(key);
+    row.is_part = row.is_part || (parts && members.size() > 1);
+    rows.push_back(std::move(row));
+  }
+  sort(rows);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Holder> joined_holders(const std::vector<Holder>& holders, std::size_t most) {
+  std::vector<Holder> rows = joined(holders, false, [](const Holder& holder) {
+    return holder.named_by == NamedBy::kModule ? without_numbers(holder.module) : holder.module;
+  });
+  if (rows.size() <= most) return rows;
+  const std::vector<Holder> parts = joined(std::span{rows}.subspan(most), true, part_of);
+  rows.resize(most);
+  rows.insert(rows.end(), parts.begin(), parts.end());
+  return rows;
+}
+
 std::string holder_text(const Holder& holder) {
   if (holder.named_by == NamedBy::kNothing) return "(not recorded)";
+  if (holder.is_part)
+    return fmt::format("{} {} of {}", holder.joined, holder.named_by == NamedBy::kLine ? "lines" : "modules",
+                       holder.module);
+  if (holder.joined > 1) return fmt::format("{} x {}", holder.joined, holder.module);
   return (holder.named_by == NamedBy::kOperator ? "of operator " : "") + holder.module;
 }
 

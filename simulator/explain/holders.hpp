@@ -28,6 +28,8 @@ struct Holder {
   BufferKind kind = BufferKind::kUnknown;
   Bytes bytes;
   std::int64_t buffers = 0;
+  std::int64_t joined = 1;  ///< number of modules or lines that the row stands for
+  bool is_part = false;     ///< `module` is a part of the program, of which the row has `joined` modules or lines
 };
 
 /// The name of each buffer's module. A named parameter, its gradient and its optimizer state belong to the module in
@@ -56,7 +58,12 @@ std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std
 /// The live buffers by kind alone; `module` is empty.
 std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers);
 
-/// "blocks.0.mlp.fc1", "of operator aten::mm", "(not recorded)".
+/// The rows of a table. Modules of repeated layers, whose paths differ only in numbers, are one row (12 x
+/// blocks.*.mlp.fc1). Behind the first `most` rows, modules are joined by the first part of their path, and lines by
+/// their file.
+std::vector<Holder> joined_holders(const std::vector<Holder>& holders, std::size_t most);
+
+/// "blocks.0.mlp.fc1", "12 x blocks.*.mlp.fc1", "14 lines of model.py", "of operator aten::mm", "(not recorded)".
 std::string holder_text(const Holder& holder);
 
 /// Sentences that name the data about buffers that the trace lacks, and how to record them; empty if it lacks none.

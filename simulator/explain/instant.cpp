@@ -41,8 +41,12 @@ Instant instant_at(const Trace& trace, std::size_t step) {
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     const Step& at = trace.steps()[i];
     if (at.kind == StepKind::kAlloc && i < step) live[at.id] = true;
-    if (at.kind == StepKind::kAlloc) all[at.id].since = trace.allocated_for(i);
+    if (at.kind == StepKind::kAlloc) {
+      all[at.id].allocated = i;
+      all[at.id].since = trace.allocated_for(i);
+    }
     if (at.kind == StepKind::kFree) {
+      all[at.id].freed = i;
       if (i < step) live[at.id] = false;
       all[at.id].until = latest;
     }
@@ -85,6 +89,18 @@ std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t
 void require_one_memory(const Trace& trace, std::string_view purpose) {
   if (trace.buffers().empty()) refuse("the trace has no buffers; expected at least one");
   require_one_device(trace, purpose);
+}
+
+Bytes never_used_again(const Trace& trace, const Instant& instant) {
+  Bytes bytes;
+  if (trace.data().uses.empty()) return bytes;
+  for (const LiveBuffer& live : instant.buffers) {
+    const Buffer& buffer = trace.buffer(live.buffer);
+    const bool made_here = !buffer.born_before || !buffer.outlives;
+    const bool stays = buffer.kind == BufferKind::kParameter || buffer.kind == BufferKind::kOptimizerState;
+    if (!live.in_use && !live.next_use.valid() && made_here && !stays) bytes += buffer.size;
+  }
+  return bytes;
 }
 
 Instant peak_instant(const Trace& trace) {

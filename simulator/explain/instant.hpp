@@ -1,6 +1,8 @@
 // Live buffers at one instant of a step, each with the ops of its allocation, of its last and next use, and of its end.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -10,7 +12,11 @@ namespace tidepool {
 
 /// A buffer that is alive at an instant. Ops that do not exist are none.
 struct LiveBuffer {
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
   BufferId buffer;
+  std::size_t allocated = kNone;  ///< position of its allocation in Trace::steps(); kNone: older than the trace
+  std::size_t freed = kNone;      ///< position of its free; kNone: never
   OpId since;           ///< the op that it was allocated for, else its first user; none if older than the trace
   OpId last_use;        ///< the last op before the instant that uses it
   OpId next_use;        ///< the first op at or after the instant that uses it
@@ -31,6 +37,10 @@ struct Instant {
 /// @param purpose  why one device is expected, for the message of require_one_device()
 /// @throws InputError
 void require_one_memory(const Trace& trace, std::string_view purpose);
+
+/// The bytes of live buffers that no op uses at the instant or later, although the trace says which ops use buffers.
+/// What outlives the step and is not made in it (parameters, states) does not count: the next step may use it.
+Bytes never_used_again(const Trace& trace, const Instant& instant);
 
 /// The first instant at which the sum of live bytes is largest. O(steps + uses + buffers log buffers).
 Instant peak_instant(const Trace& trace);

@@ -1,11 +1,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/pickle_writer.hpp"
 #include "tests/program.hpp"
 
 namespace tidepool::explain_test {
 
 using Json = nlohmann::json;
+using tests::Pickled;
 
 namespace {
 
@@ -37,7 +39,7 @@ TEST_CASE("tidepool explain names modules, parameters and ops") {
   CHECK(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("gpt2.tide: 14.07 GiB alive at the peak, op 242, "
                                            "aten::_log_softmax_backward_data (backward)\n"));
-  CHECK_THAT(result.out, ContainsSubstring("\n     384 MiB    2.7 %  activation       transformer.h.0.mlp.act\n"));
+  CHECK_THAT(result.out, ContainsSubstring("activation       12 x transformer.h.*.mlp.act\n"));
   CHECK_THAT(result.out,
              ContainsSubstring("\n   147.2 MiB  transformer.wte.weight\n              since before the trace "
                                "began\n              next used by op 244, aten::mm (lm_head, backward); it "
@@ -102,13 +104,58 @@ TEST_CASE("tidepool explain names the data that a trace without ops lacks") {
                                              "{\"free\":0}\n";
   const ProgramResult result = run_program({"explain", folder.file("two.jsonl")});
   CHECK(result.code == 0);
-  CHECK_THAT(result.out, ContainsSubstring("1.5 KiB alive at the peak, where the trace ends\n"));
+  CHECK_THAT(result.out, ContainsSubstring("1.5 KiB alive at the peak, at event 2 of 3\n"));
   CHECK_THAT(result.err,
              ContainsSubstring("the trace has no ops, so it does not say which op uses a buffer; `tidepool record "
                                "--torch` records them\n"));
+  CHECK_THAT(result.out, ContainsSubstring("       1 KiB  buffer 0\n              since event 1\n"
+                                           "              freed by event 3\n"));
+  CHECK_THAT(result.out, ContainsSubstring("it is still there when the trace ends\n"));
+  const Json json = Json::parse(run_program({"explain", folder.file("two.jsonl"), "--json"}).out);
+  CHECK(json.at("at") == Json::parse(R"({"event":2,"events":3})"));
   const ProgramResult refused = run_program({"explain", folder.file("two.jsonl"), "--at", "0"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --at: the trace has no ops; expected --peak\n");
+}
+
+TEST_CASE("tidepool explain says of a snapshot at which event the peak was, and when") {
+  // Event 2 of 5 makes 128 B; event 4 frees 96 B of them, and event 5 makes 16 B.
+  const auto event = [](const char* action, std::int64_t address, std::int64_t size, std::int64_t time) {
+    return Pickled::dict({{"action", Pickled::text(action)},
+                          {"addr", Pickled::whole(address)},
+                          {"size", Pickled::whole(size)},
+                          {"time_us", Pickled::whole(time)}});
+  };
+  const Pickled events =
+      Pickled::list({event("alloc", 1, 32, 1000), event("alloc", 2, 96, 4000), event("free_requested", 2, 96, 5000),
+                     event("free_completed", 2, 96, 6000), event("alloc", 3, 16, 7000)});
+  const ScratchFolder folder;
+  const std::string path = folder.file("s.pickle");
+  std::ofstream{path}
+      << Pickled::dict({{"segments", Pickled::list({})}, {"device_traces", Pickled::list({events})}}).pickle();
+  const ProgramResult result = run_program({"explain", path});
+  CHECK_THAT(result.out, ContainsSubstring("128 B alive at the peak, at event 2 of 5, 3 ms after the first\n"));
+  CHECK_THAT(result.out, ContainsSubstring("96 B  buffer 1\n              since event 2\n"
+                                           "              freed by event 4\n"));
+}
+
+TEST_CASE("tidepool explain joins repeated layers, says what is never used again, and prints no control characters") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("layers.jsonl");
+  std::ofstream out{path};
+  out << R"({"tidepool":1,"streams":["0"],"strings":[""]})" << '\n';
+  for (int i = 0; i < 3; ++i)
+    out << "{\"alloc\":" << i
+        << ",\"size_bytes\":100,\"kind\":\"activation\"}\n{\"run\":\"f\\u001b[31m\\u0007\\u0000\","
+        << "\"module\":\"layers." << i << ".block_" << i << ".act\",\"phase\":\"forward\",\"uses\":[[" << i
+        << ",\"write\",\"schema\"]]}\n";
+  out.close();
+  const ProgramResult result = run_program({"explain", path});
+  CHECK_THAT(result.out, ContainsSubstring("     300 B  100.0 %  activation       3 x layers.*.block_*.act\n"));
+  CHECK_THAT(result.out, ContainsSubstring("f\\x1b[31m\\x07\\x00"));
+  CHECK(result.out.find_first_of(std::string_view{"\x1b\x07\0", 3}) == std::string::npos);
+  CHECK_THAT(result.out, ContainsSubstring("100 B are in use here and cannot go; 0 B wait for a later use\n"
+                                           "  200 B are never used again: no backward follows"));
 }
 
 TEST_CASE("tidepool explain refuses several devices, and names the file") {

@@ -1,7 +1,10 @@
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/pickle_writer.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 #include "tests/trace_file.hpp"
@@ -12,6 +15,7 @@ namespace tidepool::fit_test {
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
+using tests::Pickled;
 
 namespace {
 
@@ -45,6 +49,51 @@ TEST_CASE("tidepool fit judges a device with the memory that is given") {
   CHECK(more.at("capacity_bytes") == std::int64_t{40} << 30);
   CHECK(more.at("device") == "t4");
   CHECK((more.at("fits") == true && more.at("certain") == true));
+}
+
+TEST_CASE("tidepool fit judges one job for several devices") {
+  const ProgramResult texts = run_program({"fit", kSample, "--device", "a100-40gb,rtx-4060"});
+  CHECK(texts.code == 0);
+  CHECK_THAT(texts.out, StartsWith("fits: 15.67 of 39.38 GiB, margin 23.71 GiB\n"));
+  CHECK_THAT(texts.out, ContainsSubstring("\n\ndoes not fit: "));
+  CHECK_THAT(texts.out, ContainsSubstring(" on rtx-4060\n"));
+  std::istringstream lines{run_program({"fit", kSample, "--device", "rtx-3060,rtx-4080,rtx-4060", "--json"}).out};
+  std::vector<std::string> devices;
+  for (std::string line; std::getline(lines, line);) devices.push_back(Json::parse(line).at("device"));
+  CHECK(devices == std::vector<std::string>{"rtx-3060", "rtx-4080", "rtx-4060"});
+}
+
+TEST_CASE("tidepool fit judges the device of a snapshot that has memory, and names the event of the peak") {
+  const auto event = [](const char* action, std::int64_t address, std::int64_t mib, std::int64_t time) {
+    return Pickled::dict({{"action", Pickled::text(action)},
+                          {"addr", Pickled::whole(address)},
+                          {"size", Pickled::whole(mib << 20)},
+                          {"time_us", Pickled::whole(time)}});
+  };
+  const auto block = [](std::int64_t address, std::int64_t mib) {
+    return Pickled::dict({{"address", Pickled::whole(address)},
+                          {"size", Pickled::whole(mib << 20)},
+                          {"state", Pickled::text("active_allocated")}});
+  };
+  const Pickled segment = Pickled::dict({{"device", Pickled::whole(1)},
+                                         {"address", Pickled::whole(1 << 30)},
+                                         {"total_size", Pickled::whole(512 << 20)},
+                                         {"segment_type", Pickled::text("large")},
+                                         {"blocks", Pickled::list({block(1 << 30, 32)})}});
+  const Pickled history = Pickled::list({event("alloc", 1 << 29, 64, 1000), event("free_requested", 1 << 29, 64, 2000),
+                                         event("free_completed", 1 << 29, 64, 3000)});
+  const ScratchFolder folder;
+  const std::string path = folder.file("s.pickle");
+  std::ofstream{path} << Pickled::dict({{"segments", Pickled::list({segment})},
+                                        {"device_traces", Pickled::list({Pickled::list({}), history})}})
+                             .pickle();
+  const ProgramResult result = run_program({"fit", path, "--device", "t4"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("\npeak        at event 1 of 3\n"));
+  CHECK_THAT(result.out, ContainsSubstring("\nrecorded    512 MiB reserved at most\n"));
+  CHECK_THAT(result.out, ContainsSubstring("\nreserved    512 MiB by PyTorch's allocator, 96 MiB alive at the peak\n"));
+  CHECK(result.out.find(" less: ") == std::string::npos);  // what is compared is a model, not the 512 MiB
+  CHECK(result.err.find("devices have memory") == std::string::npos);
 }
 
 TEST_CASE("the parts of tidepool fit's prediction add up") {

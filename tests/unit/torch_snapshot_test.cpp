@@ -240,6 +240,76 @@ TEST_CASE("segments alone are a snapshot without events") {
                                  "torch.cuda.memory._record_memory_history() before the step"});
 }
 
+TEST_CASE("a history of one event is what a call without max_entries keeps, and lacks the same") {
+  const Pickled segments = Pickled::list({segment(Pickled::list({block(4096, 512, 100, "active_allocated")}))});
+  const auto lacks = [&](Pickled events) {
+    const Trace trace = trace_of(segments, Pickled::list({std::move(events)}));
+    const auto found = trace.data().meta.find("lacks");
+    return found == trace.data().meta.end() ? "" : found->second.substr(0, 6);
+  };
+  CHECK(lacks(Pickled::list({event("free_completed", 8192, 600)})) == "events");
+  CHECK(lacks(Pickled::list({event("snapshot", 0, 0), event("free_completed", 8192, 600)})) == "events");
+  CHECK(lacks(Pickled::list({event("alloc", 8192, 600), event("free_completed", 8192, 600)})).empty());
+}
+
+TEST_CASE("a history has lost its beginning if a block has the stack of its allocation, but no event") {
+  const auto lacks = [](const char* user) {
+    const Pickled frame = Pickled::dict(
+        {{"filename", Pickled::text(user)}, {"line", Pickled::whole(12)}, {"name", Pickled::text("step")}});
+    const Pickled old = Pickled::dict({{"address", Pickled::whole(4096)},
+                                       {"size", Pickled::whole(512)},
+                                       {"state", Pickled::text("active_allocated")},
+                                       {"frames", Pickled::list({frame})}});
+    const Trace trace =
+        trace_of(Pickled::list({segment(Pickled::list({old}))}),
+                 Pickled::list({Pickled::list({event("alloc", 8192, 600), event("free_completed", 8192, 600)})}));
+    return trace.data().meta.contains("lacks") ? trace.data().meta.at("lacks").substr(0, 28) : "";
+  };
+  CHECK(lacks("/home/user/train.py") == "the beginning of its history");
+  CHECK(lacks("??").empty());
+}
+
+TEST_CASE("the records of a trace have the numbers of the events that made them") {
+  SnapshotHistory history;
+  const std::string bytes =
+      file(Pickled::list({}),
+           Pickled::list(
+               {Pickled::list({event("alloc", 1, 32, 5), event("alloc", 2, 96, 6), event("free_requested", 2, 96, 7),
+                               event("free_completed", 2, 96, 9), event("alloc", 3, 16, 12)})}));
+  const Trace trace = to_trace(parse_torch_snapshot(bytes), {}, &history);
+  CHECK(program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "free 1", "alloc 2"});
+  CHECK(history.of_record == std::vector<std::size_t>{0, 1, 3, 4});
+  CHECK(history.time_us == std::vector<std::int64_t>{5, 6, 7, 9, 12});
+}
+
+TEST_CASE("the device that is judged has memory; a failed request, then events, then reserved bytes decide") {
+  const auto judged = [](Pickled segments, Pickled traces) {
+    return recorded_memory(parse_torch_snapshot(file(std::move(segments), std::move(traces)))).device;
+  };
+  const Pickled alive = Pickled::list({block(4096, 512, 100, "active_allocated")});
+  const Pickled many = Pickled::list({event("snapshot", 0, 0), event("snapshot", 0, 0)});
+  CHECK(judged(Pickled::list({segment(alive, 1)}), Pickled::list({many, Pickled::list({})})) == 1);
+  CHECK(judged(Pickled::list({segment(alive, 1)}), Pickled::list({})) == 1);
+  CHECK(judged(Pickled::list({segment(alive, 0), segment(alive, 2), segment(alive, 2)}), Pickled::list({})) == 2);
+  CHECK(judged(Pickled::list({segment(alive, 0), segment(alive, 0)}),
+               Pickled::list({Pickled::list({}), Pickled::list({event("alloc", 1, 1)})})) == 1);
+}
+
+TEST_CASE("a snapshot states the most bytes that were reserved and allocated, unless a request failed") {
+  const Pickled segments = Pickled::list({segment(Pickled::list({block(4096, 512, 100, "active_allocated")}))});
+  const auto meta = [&](std::initializer_list<Pickled> events) {
+    return trace_of(segments, Pickled::list({Pickled::list(events)})).data().meta;
+  };
+  const auto stated = meta({event("segment_free", 1 << 30, 6 << 20), event("alloc", 8192, 600)});
+  CHECK(stated.at("reserved_peak_bytes") == std::to_string(8 << 20));
+  CHECK(stated.at("allocated_peak_bytes") == "700");
+  const Pickled oom = Pickled::dict({{"action", Pickled::text("oom")},
+                                     {"device_free", Pickled::whole(10)},
+                                     {"size", Pickled::whole(600)},
+                                     {"stream", Pickled::whole(7)}});
+  CHECK_FALSE(meta({event("alloc", 8192, 600), oom}).contains("reserved_peak_bytes"));
+}
+
 TEST_CASE("a malformed record of a snapshot is refused, and the message names it") {
   const auto said = [](Pickled segments, Pickled events) {
     return complaint(read_torch_snapshot, file(segments, Pickled::list({events})));

@@ -102,9 +102,38 @@ struct SnapshotSelection {
   bool try_failed = false;               ///< an out-of-memory request counts as an allocation that is freed at once
 };
 
+/// The events of the history that a trace was made from: those of the selected devices, in the order of their times.
+struct SnapshotHistory {
+  std::size_t events = 0;
+  std::vector<std::size_t> of_record;  ///< by record of the trace: the number of its event, from 0
+  std::vector<std::int64_t> time_us;   ///< by event; -1 = not recorded
+};
+
 /// The lifetimes in a snapshot: a buffer per allocation of every device, with recorded address and requested size; no
 /// ops. Blocks that are older than the recorded events are `born_before`.
+/// @param history  filled in, unless it is null
 /// @throws InputError  "no device 2; expected 0 to 1"
-Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection = {});
+Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection = {},
+               SnapshotHistory* history = nullptr);
+
+/// A device's memory, as a snapshot records it.
+struct RecordedMemory {
+  std::size_t device = 0;
+  Bytes most_reserved;                  ///< since the first recorded event
+  std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
+  std::optional<Bytes> failed_request;  ///< size of that request
+  bool operator==(const RecordedMemory&) const = default;
+};
+
+/// The devices on which the snapshot has memory, or events that allocate or free some.
+std::vector<std::size_t> devices_with_memory(const TorchSnapshot& snapshot);
+
+/// The memory of one of devices_with_memory(): the one on which a request failed, else the one with the most events
+/// that allocate or free, else the one with the most reserved bytes.
+RecordedMemory recorded_memory(const TorchSnapshot& snapshot);
+RecordedMemory recorded_memory(const TorchSnapshot& snapshot, std::size_t device);
+
+/// The lifetimes of one device, with requests that failed: see to_trace().
+Trace device_trace(const TorchSnapshot& snapshot, std::size_t device, SnapshotHistory* history = nullptr);
 
 }  // namespace tidepool

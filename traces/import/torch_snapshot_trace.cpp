@@ -38,11 +38,13 @@ class DeviceLifetimes {
       for (const SnapshotBlock& block : segment.blocks) {
         if (block.state == BlockState::kInactive) continue;
         const auto found = live.find(block.address);
-        if (found == live.end())
+        if (found == live.end()) {
+          lost_beginning_ = lost_beginning_ || block.line != 0;
           older_.push_back(
               {block.address, block.requested < Bytes{} ? block.size : block.requested, segment.stream, block.line});
-        else if (!found->second)
+        } else if (!found->second) {
           ++lost_allocations_;
+        }
       }
     }
   }
@@ -52,6 +54,16 @@ class DeviceLifetimes {
     builder.losses().dropped_records += lost_allocations_;
     for (const Allocation& block : older_) live_[block.address] = builder.existing(spec(builder, block));
   }
+
+  /// Number of events that allocate or free.
+  std::size_t changes() const {
+    return static_cast<std::size_t>(std::ranges::count_if(events_, [](const SnapshotEvent& event) {
+      return event.action == Action::kAlloc || event.action == Action::kFreeRequested ||
+             event.action == Action::kFreeCompleted || event.action == Action::kOom;
+    }));
+  }
+  /// Whether a block has the stack of its allocation, which is only recorded together with an event, but no event.
+  bool lost_beginning() const { return lost_beginning_; }
 
   const SnapshotEvent* next() const { return at_ < events_.size() ? &events_[at_] : nullptr; }
 
@@ -109,6 +121,7 @@ class DeviceLifetimes {
   std::span<const std::string> lines_;
   std::vector<Allocation> older_;
   std::int64_t lost_allocations_ = 0;
+  bool lost_beginning_ = false;
   std::unordered_map<std::int64_t, BufferId> live_;  // by address
   std::unordered_map<std::int64_t, StreamId> streams_;
 };
@@ -120,6 +133,27 @@ DeviceLifetimes* oldest(std::vector<DeviceLifetimes>& devices) {
     if (device.next() != nullptr && (first == nullptr || device.next()->time_us < first->next()->time_us))
       first = &device;
   return first;
+}
+
+/// The most bytes alive at once.
+Bytes most_alive(const TraceData& data) {
+  Bytes alive, most;
+  for (const Buffer& buffer : data.buffers)
+    if (buffer.born_before) most = alive += buffer.size;
+  for (const Step& step : data.steps) {
+    if (step.kind == StepKind::kAlloc) alive += data.buffers[step.id].size;
+    if (step.kind == StepKind::kFree) alive -= data.buffers[step.id].size;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+/// States the most bytes that were reserved and allocated on the device, unless a request failed: the job wanted more.
+void state_peaks(TraceBuilder& builder, const TorchSnapshot& snapshot, std::size_t device) {
+  const RecordedMemory memory = recorded_memory(snapshot, device);
+  if (memory.failed_request || memory.most_reserved == Bytes{}) return;
+  builder.meta()["reserved_peak_bytes"] = std::to_string(memory.most_reserved.count());
+  builder.meta()["allocated_peak_bytes"] = std::to_string(most_alive(builder.so_far()).count());
 }
 
 int sniff_snapshot(std::string_view head) {
@@ -146,7 +180,7 @@ const RegisterImporter kSnapshot{{"torch-snapshot",
 
 }  // namespace
 
-Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection) {
+Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection, SnapshotHistory* history) {
   const std::optional<std::size_t> only = selection.only;
   TraceBuilder builder;
   std::size_t count = snapshot.device_traces.size();
@@ -158,14 +192,26 @@ Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection
   std::vector<DeviceLifetimes> devices;
   for (std::size_t i = 0; i < count; ++i)
     if (!only || *only == i) devices.emplace_back(snapshot, i, selection.try_failed);
-  const auto has_events = [](const DeviceLifetimes& device) { return device.next() != nullptr; };
-  if (!devices.empty() && std::none_of(devices.begin(), devices.end(), has_events))
+  const auto has_history = [](const DeviceLifetimes& device) { return device.changes() > 1; };
+  if (!devices.empty() && std::ranges::none_of(devices, has_history))  // one event is kept without max_entries
     builder.meta()["lacks"] =
         "events: it has only what was allocated when the snapshot was taken; call "
         "torch.cuda.memory._record_memory_history() before the step";
+  else if (std::ranges::any_of(devices, &DeviceLifetimes::lost_beginning))
+    builder.meta()["lacks"] =
+        "the beginning of its history: buffers are alive whose events were dropped, so an earlier peak is not seen; "
+        "call torch.cuda.memory._record_memory_history() with larger max_entries";
   for (DeviceLifetimes& device : devices) device.begin(builder);
-  while (DeviceLifetimes* device = oldest(devices)) device->step(builder);
+  SnapshotHistory seen;
+  while (DeviceLifetimes* device = oldest(devices)) {
+    seen.time_us.push_back(device->next()->time_us);
+    device->step(builder);
+    seen.of_record.resize(builder.so_far().steps.size(), seen.events++);
+  }
+  if (history != nullptr) *history = std::move(seen);
   builder.losses().dropped_records += snapshot.unknown_actions;
+  if (const auto used = only ? std::vector{*only} : devices_with_memory(snapshot); used.size() == 1)
+    state_peaks(builder, snapshot, used[0]);
   builder.meta()["source"] = "torch-snapshot";
   if (!snapshot.settings.conf.empty()) builder.meta()["allocator_conf"] = snapshot.settings.conf;
   return builder.finish();
