@@ -69,8 +69,8 @@ const std::vector<std::string>& kinds_of_changes();
 struct AdviceOptions {
   std::vector<std::string> kinds;     ///< some of kinds_of_changes()
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` contains "plan"
-  /// The time of the processor for all kinds together; none: as much as they need. A kind may take half of what is left. One that does
-  /// not end is left out, and a note says so.
+  /// The time of the processor for all kinds together; none: as much as they need. A kind may take half of what is
+  /// left. One that does not end is left out, and a note says so.
   std::optional<std::chrono::milliseconds> limit = {};
   /// Called when a kind is done, with its changes; may be empty.
   std::function<void(const std::string& kind, const std::vector<Change>& changes)> done = {};

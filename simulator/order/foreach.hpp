@@ -9,7 +9,8 @@ namespace tidepool {
 /// tensor of their lists, independently: PyTorch documents each as a loop over the lists (torch/_refs, torch.optim's
 /// `foreach=False`). The result has one op for each tensor in their place. The i-th op uses the i-th entry of every
 /// list, and its share of the time is its share of the bytes. An op stays whole if its uses do not divide into lists of
-/// one length whose i-th entries have one size (a larger one where an entry is read and shares its buffer), or if the evidence for its uses is weaker than the operator's schema.
+/// one length whose i-th entries have one size (a larger one where an entry is read and shares its buffer), or if the
+/// evidence for its uses is weaker than the operator's schema.
 Trace split_foreach(const Trace& trace);
 
 }  // namespace tidepool

@@ -151,10 +151,8 @@ TEST_CASE("tidepool advise changes nothing where the step fits") {
 TEST_CASE("tidepool advise names a setting of the allocator if tensors fit and its reserved memory does not") {
   ProgramResult result = run_program({"advise", kSample, "--capacity", "14.2GiB"});
   CHECK(result.code == 0);
-  CHECK(
-      result.out ==
-      kSample +
-          R"(: 14.07 GiB at the peak, 14.2 GiB (1.01x) wanted
+  CHECK(result.out == kSample +
+                          R"(: 14.07 GiB at the peak, 14.2 GiB (1.01x) wanted
 PyTorch's allocator reserves 14.25 GiB; with one of its settings the step fits
 
 1. allocator
