@@ -18,8 +18,8 @@ bool lacks_uses(const Trace& trace);
 
 /// Refuses such a trace.
 /// @param purpose  what needs the uses, for the message
-/// @throws InputError  "no op of the trace says which buffers it uses, so a plan could move any buffer at no cost; expected a
-///   recording of `tidepool record --torch`, or of `record --dry --torch`"
+/// @throws InputError  "no op of the trace says which buffers it uses, so a plan could move any buffer at no cost;
+///   expected a recording of `tidepool record --torch`, or of `record --dry --torch`"
 void require_uses(const Trace& trace, std::string_view purpose);
 
 }  // namespace tidepool

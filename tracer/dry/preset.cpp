@@ -17,8 +17,8 @@ constexpr double kPcie = 25e9, kPcie5 = 50e9;  // bytes/s that copies reach in o
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
 // Total bytes: as torch.cuda.get_device_properties or deviceQuery printed them on such devices in public reports. No
 // report was found for the RTX PRO 5000: its total bytes are assumed to be the same share of its memory (48 GB) as
-// those of the RTX PRO 6000. Reports of the RTX 3060 differ (11931 to 12044 MiB): the least counts. None of the RTX 4060
-// was found either: its total bytes are those that its 8 GB leave with as large a reserve as the RTX 3060 has.
+// those of the RTX PRO 6000. Reports of the RTX 3060 differ (11931 to 12044 MiB): the least counts. None was found for
+// the RTX 4060: its total bytes are assumed to leave a reserve of 387 MiB, where the RTX 3060 leaves 357 MiB.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
                  228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},
