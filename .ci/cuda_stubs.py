@@ -1,9 +1,9 @@
-"""Makes stand-ins for CUDA libraries, so that a PyTorch for GPUs can be imported without the real ones. Each library
-that this PyTorch is linked to and that its Python lacks gets a stand-in.
+"""Makes fakes of CUDA libraries, so that a PyTorch for GPUs can be imported without the real ones. Each library
+that this PyTorch is linked to and that its Python lacks gets a fake.
 
     cuda_stubs.py PYTHON
 
-The real libraries take several GB, and no test without a GPU calls them. Each function of a stand-in returns
+The real libraries take several GB, and no test without a GPU calls them. Each function of a fake returns
 cudaErrorNoDevice.
 """
 
@@ -53,7 +53,7 @@ def functions(files, installed):
 
 
 def make(site):
-    """Makes the stand-ins in the folder torch/lib below `site`, a folder of Python packages. Returns
+    """Makes the fakes in the folder torch/lib below `site`, a folder of Python packages. Returns
     {library: versions of its symbols}.
     """
     folder = os.path.join(site, "torch/lib")
@@ -77,4 +77,4 @@ def make(site):
 
 if __name__ == "__main__":
     site = output(sys.argv[1], "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
-    print("stand-ins:", *sorted(make(site)))
+    print("fakes:", *sorted(make(site)))

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "simulator/options.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/nearest.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/nearest.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool {
 

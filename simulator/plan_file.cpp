@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/json_text.hpp"
 #include "traces/content.hpp"
-#include "traces/error.hpp"
-#include "traces/json_text.hpp"
 #include "traces/jsonl/json_lines.hpp"
 #include "traces/names.hpp"
 

@@ -26,7 +26,7 @@
 #include "simulator/plan.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/names.hpp"
 #include "traces/trace.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/packing/instance.hpp"
+#include "simulator/instance.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
 

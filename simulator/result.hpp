@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "simulator/plan.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 
@@ -71,6 +71,16 @@ struct Result {
   /// Wall time of the policies' decisions and bookkeeping in an iteration, if measured. The host decides while the
   /// device waits, so a step takes totals.makespan + search. Plans made before the step are not counted.
   std::optional<Nanos> search;
+};
+
+/// The measurements of one execution of a run's plan.
+struct MeasuredRun {
+  std::string run_key, backend;
+  std::string device = {};  ///< "NVIDIA H200", "" for the host
+  std::int64_t repeat = 1;  ///< 1, 2, ...: the number among the executions of the same plan by the same device
+  std::string outcome = "ok", message = {};
+  std::optional<Nanos> predicted = {}, measured = {};  ///< time of the whole plan with all its iterations
+  std::optional<Bytes> peak = {}, corrupt = {};
 };
 
 }  // namespace tidepool

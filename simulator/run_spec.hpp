@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/options.hpp"
 #include "traces/trace.hpp"
 

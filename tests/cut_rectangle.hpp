@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/packing/instance.hpp"
+#include "simulator/instance.hpp"
 #include "tests/random_trace.hpp"
 
 namespace tidepool::tests {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "simulator/packing/instance.hpp"
+#include "simulator/instance.hpp"
 
 namespace tidepool::tests {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 
 namespace tidepool::tests {
@@ -25,20 +25,20 @@ std::string complaint(Read read, std::string_view bytes) {
 /// "forget 2" with the version's number.
 inline std::vector<std::string> program(const Trace& trace) {
   std::vector<std::string> lines;
-  for (const Step& step : trace.steps()) {
-    const std::string id = std::to_string(step.id);
-    switch (step.kind) {
-      case StepKind::kAlloc:
+  for (const Event& event : trace.events()) {
+    const std::string id = std::to_string(event.id);
+    switch (event.kind) {
+      case EventKind::kAlloc:
         lines.push_back("alloc " + id);
         break;
-      case StepKind::kFree:
+      case EventKind::kFree:
         lines.push_back("free " + id);
         break;
-      case StepKind::kForget:
+      case EventKind::kForget:
         lines.push_back("forget " + id);
         break;
-      case StepKind::kRun:
-        lines.push_back("run " + std::string{trace.text(trace.op(OpId{step.id}).name)});
+      case EventKind::kRun:
+        lines.push_back("run " + std::string{trace.text(trace.op(OpId{event.id}).name)});
         break;
     }
   }

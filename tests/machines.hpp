@@ -1,7 +1,7 @@
 // Machines for tests: round numbers, so that closed forms are short.
 #pragma once
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 
 namespace tidepool::tests {
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.hpp"
+
 namespace tidepool {
 
 /// A folder for one test, removed with its content at the end.
@@ -51,7 +53,7 @@ inline ProgramResult run_program(const std::vector<std::string>& arguments) {
     return result + "'";
   };
   const ScratchFolder scratch;
-  std::string line = quoted(TIDEPOOL_PROGRAM);
+  std::string line = quoted(paths::program());
   for (const std::string& argument : arguments) line += " " + quoted(argument);
   line += " >" + quoted(scratch.file("out")) + " 2>" + quoted(scratch.file("err")) + " </dev/null";
   const int status = std::system(line.c_str());

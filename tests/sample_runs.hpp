@@ -11,6 +11,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/paths.hpp"
 #include "tests/quick_spec.hpp"
 #include "traces/import/importer.hpp"
 
@@ -26,7 +27,7 @@ inline const std::set<std::string> kSamples{"bert_large", "bilstm", "gpt2", "gpt
 template <class Check>
 void for_sample_runs(const std::string& name, std::size_t every, Check check) {
   REQUIRE(kSamples.contains(name));
-  const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
+  const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", paths::source_folder(), name));
   auto turn = static_cast<std::size_t>(std::distance(kSamples.begin(), kSamples.find(name)));
   for (const PoolInfo* pool : all_pools())
     for (const PolicyInfo* policy : all_policies())

@@ -44,9 +44,9 @@ if(Python3_Interpreter_FOUND)
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/bundle/torch_jobs.sh ${bundle_check} ${torch_python})
     set_tests_properties("the bundle records and runs PyTorch jobs" PROPERTIES FIXTURES_REQUIRED bundle
       SKIP_REGULAR_EXPRESSION "skipped:")
-    add_test(NAME "the day with a GPU runs from the bundle on the stand-in" COMMAND
-      ${CMAKE_CURRENT_SOURCE_DIR}/bundle/gpu_day.sh ${bundle_check} ${CMAKE_BINARY_DIR}/standin ${torch_python})
-    set_tests_properties("the day with a GPU runs from the bundle on the stand-in" PROPERTIES FIXTURES_REQUIRED bundle
+    add_test(NAME "the day with a GPU runs from the bundle on the fake" COMMAND
+      ${CMAKE_CURRENT_SOURCE_DIR}/bundle/gpu_day.sh ${bundle_check} ${CMAKE_BINARY_DIR}/fake_cuda ${torch_python})
+    set_tests_properties("the day with a GPU runs from the bundle on the fake" PROPERTIES FIXTURES_REQUIRED bundle
       COST 2 TIMEOUT 4500)
   endif()
   add_test(NAME "the own tests of the PyTorch recorder pass"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/paths.hpp"
 #include "tests/skip.hpp"
 
 namespace tidepool::tests {
@@ -14,7 +15,7 @@ namespace tidepool::tests {
 /// the source folder. If it does not exist, there is no path, and the test is noted as skipped.
 inline std::optional<std::string> shared_data(const std::string& name) {
   const char* const set = std::getenv("TIDEPOOL_SHARED");
-  const std::string folder = set != nullptr ? set : std::string{TIDEPOOL_SOURCE_DIR} + "/../shared/data";
+  const std::string folder = set != nullptr ? set : paths::source_folder() + "/../shared/data";
   const std::string path = folder + "/" + name;
   if (std::filesystem::exists(path)) return path;
   skip("no " + path);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 

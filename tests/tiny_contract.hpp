@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "simulator/bounds/bound.hpp"
-#include "simulator/optimum/optimum.hpp"
-#include "simulator/optimum/steady.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/solvers/optimum/optimum.hpp"
+#include "simulator/solvers/optimum/steady.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/tiny_case.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "validator/host/host_backend.hpp"
 
 namespace tidepool::tests {

@@ -1,6 +1,6 @@
 #include "tracer/framework_environment.hpp"
 
-#include "traces/refuse.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 

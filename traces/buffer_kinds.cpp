@@ -39,10 +39,10 @@ std::vector<Usage> usage_of(const Trace& trace) {
     }
   }
   std::size_t ops = 0;
-  for (const Step& step : trace.steps()) {
-    ops += step.kind == StepKind::kRun;
-    if (step.kind == StepKind::kAlloc) usage[step.id].ops -= ops;
-    if (step.kind == StepKind::kFree) usage[step.id].ops += ops;
+  for (const Event& event : trace.events()) {
+    ops += event.kind == EventKind::kRun;
+    if (event.kind == EventKind::kAlloc) usage[event.id].ops -= ops;
+    if (event.kind == EventKind::kFree) usage[event.id].ops += ops;
   }
   return usage;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 
@@ -39,7 +39,7 @@ VersionId TraceBuilder::content(BufferId id) {
 BufferId TraceBuilder::existing(Buffer spec) {
   spec.born_before = true;
   const BufferId id = alloc(spec);
-  data_.steps.pop_back();
+  data_.events.pop_back();
   content(id);
   return id;
 }
@@ -53,7 +53,7 @@ BufferId TraceBuilder::alloc(Buffer spec) {
   data_.buffers.push_back(spec);
   current_.emplace_back();
   live_.push_back(true);
-  data_.steps.push_back({StepKind::kAlloc, id.value()});
+  data_.events.push_back({EventKind::kAlloc, id.value()});
   return id;
 }
 
@@ -61,7 +61,7 @@ void TraceBuilder::free(BufferId id) {
   if (!live(id)) throw InputError{fmt::format("free of buffer {}, which is not allocated", id.value())};
   content(id);
   live_[id.index()] = false;
-  data_.steps.push_back({StepKind::kFree, id.value()});
+  data_.events.push_back({EventKind::kFree, id.value()});
 }
 
 std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touches) {
@@ -102,14 +102,14 @@ std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touc
   if (!spec.module.valid()) spec.module = text("");
   if (!spec.stream.valid()) spec.stream = StreamId{0};
   data_.ops.push_back(spec);
-  data_.steps.push_back({StepKind::kRun, id.value()});
+  data_.events.push_back({EventKind::kRun, id.value()});
   return made;
 }
 
-void TraceBuilder::forget(VersionId id) { data_.steps.push_back({StepKind::kForget, id.value()}); }
+void TraceBuilder::forget(VersionId id) { data_.events.push_back({EventKind::kForget, id.value()}); }
 
 void TraceBuilder::mark(MarkKind kind, std::string_view name) {
-  data_.marks.push_back({static_cast<std::uint32_t>(data_.steps.size()), kind, text(name)});
+  data_.marks.push_back({static_cast<std::uint32_t>(data_.events.size()), kind, text(name)});
 }
 
 void TraceBuilder::order(OpId before, OpId after) { data_.orders.push_back({before, after}); }

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <span>
 
+#include "traces/base/refuse.hpp"
 #include "traces/names.hpp"
-#include "traces/refuse.hpp"
 #include "traces/trace.hpp"
 #include "traces/trace_check.hpp"
 
@@ -39,26 +39,26 @@ class Walk {
 
   Bytes run() {
     std::size_t next_op = 0;
-    for (step_ = 0; step_ < data_.steps.size(); ++step_) {
-      const Step step = data_.steps[step_];
-      switch (step.kind) {
-        case StepKind::kAlloc:
-          alloc(step.id);
+    for (step_ = 0; step_ < data_.events.size(); ++step_) {
+      const Event event = data_.events[step_];
+      switch (event.kind) {
+        case EventKind::kAlloc:
+          alloc(event.id);
           break;
-        case StepKind::kFree:
-          free(step.id);
+        case EventKind::kFree:
+          free(event.id);
           break;
-        case StepKind::kRun:
-          if (step.id != next_op)
-            refuse("step {}: runs op {}; expected op {}, since ops run in the order of their ids", step_, step.id,
+        case EventKind::kRun:
+          if (event.id != next_op)
+            refuse("step {}: runs op {}; expected op {}, since ops run in the order of their ids", step_, event.id,
                    next_op);
           run(OpId{next_op++});
           break;
-        case StepKind::kForget:
-          forget(VersionId{step.id});
+        case EventKind::kForget:
+          forget(VersionId{event.id});
           break;
         default:
-          refuse("step {}: unknown kind {}", step_, static_cast<int>(step.kind));
+          refuse("step {}: unknown kind {}", step_, static_cast<int>(event.kind));
       }
     }
     if (next_op != data_.ops.size()) refuse("op {}: never runs", next_op);

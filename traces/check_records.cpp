@@ -3,10 +3,10 @@
 #include <functional>
 #include <string_view>
 
-#include "traces/refuse.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/trace.hpp"
 #include "traces/trace_check.hpp"
-#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -116,20 +116,20 @@ void check_ops(const TraceData& d) {
 }
 
 void check_order(const TraceData& d) {
-  for (std::size_t i = 0; i < d.steps.size(); ++i) {
-    const Step& step = d.steps[i];
-    if (step.kind == StepKind::kRun)
-      require(OpId{step.id}, d.ops.size(), "step", i, "op");
-    else if (step.kind == StepKind::kForget)
-      require(VersionId{step.id}, d.versions.size(), "step", i, "version");
+  for (std::size_t i = 0; i < d.events.size(); ++i) {
+    const Event& event = d.events[i];
+    if (event.kind == EventKind::kRun)
+      require(OpId{event.id}, d.ops.size(), "step", i, "op");
+    else if (event.kind == EventKind::kForget)
+      require(VersionId{event.id}, d.versions.size(), "step", i, "version");
     else
-      require(BufferId{step.id}, d.buffers.size(), "step", i, "buffer");
+      require(BufferId{event.id}, d.buffers.size(), "step", i, "buffer");
   }
   for (std::size_t i = 0; i < d.marks.size(); ++i) {
     require(d.marks[i].name, d.strings.size(), "mark", i, "string");
-    if (d.marks[i].step > d.steps.size())
-      refuse("mark {}: stands before step {}; the trace has {}", i, d.marks[i].step, d.steps.size());
-    if (i > 0 && d.marks[i].step < d.marks[i - 1].step) refuse("mark {}: not sorted by step", i);
+    if (d.marks[i].event > d.events.size())
+      refuse("mark {}: stands before step {}; the trace has {}", i, d.marks[i].event, d.events.size());
+    if (i > 0 && d.marks[i].event < d.marks[i - 1].event) refuse("mark {}: not sorted by step", i);
   }
   for (std::size_t i = 0; i < d.orders.size(); ++i) {
     require(d.orders[i].before, d.ops.size(), "order", i, "op");

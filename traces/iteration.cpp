@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "traces/base/error.hpp"
 #include "traces/builder.hpp"
 #include "traces/copied.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -17,11 +17,11 @@ namespace {
 std::pair<std::size_t, std::size_t> range_of(const TraceData& data, std::size_t number) {
   std::vector<std::size_t> begins;
   for (const Mark& mark : data.marks)
-    if (mark.kind == MarkKind::kIteration) begins.push_back(mark.step);
+    if (mark.kind == MarkKind::kIteration) begins.push_back(mark.event);
   if (begins.empty()) throw InputError{fmt::format("iteration {}: the trace marks no iterations", number)};
   if (number >= begins.size())
     throw InputError{fmt::format("iteration {}: the trace has {}, counted from 0", number, begins.size())};
-  return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.steps.size()};
+  return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.events.size()};
 }
 
 /// Indices of the marks that begin an iteration. A mark "after ..." begins ops after an iteration and is left out.
@@ -45,7 +45,7 @@ std::pair<std::size_t, std::size_t> steps_of_iterations(const Trace& trace, std:
   std::size_t next = begins[first + count - 1] + 1;
   while (next < trace.data().marks.size() && trace.data().marks[next].kind != MarkKind::kIteration) ++next;
   const bool last = next == trace.data().marks.size();
-  return {trace.data().marks[begins[first]].step, last ? trace.steps().size() : trace.data().marks[next].step};
+  return {trace.data().marks[begins[first]].event, last ? trace.events().size() : trace.data().marks[next].event};
 }
 
 class Cut {
@@ -64,11 +64,11 @@ class Cut {
     find_origin();
     const TraceData& data = trace_.data();
     std::size_t mark = 0;
-    while (mark < data.marks.size() && data.marks[mark].step < first_) ++mark;
+    while (mark < data.marks.size() && data.marks[mark].event < first_) ++mark;
     for (std::size_t i = first_; i < last_; ++i) {
-      for (; mark < data.marks.size() && data.marks[mark].step <= i; ++mark)
+      for (; mark < data.marks.size() && data.marks[mark].event <= i; ++mark)
         builder_.mark(data.marks[mark].kind, trace_.text(data.marks[mark].name));
-      step(data.steps[i]);
+      step(data.events[i]);
     }
     for (const Order& order : data.orders)
       if (ops_[order.before.index()].valid() && ops_[order.after.index()].valid())
@@ -83,8 +83,9 @@ class Cut {
     std::vector<bool> live(buffers_.size());
     for (std::size_t i = 0; i < live.size(); ++i) live[i] = trace_.buffers()[i].born_before;
     for (std::size_t i = 0; i < first_; ++i) {
-      const Step& step = trace_.steps()[i];
-      if (step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) live[step.id] = step.kind == StepKind::kAlloc;
+      const Event& event = trace_.events()[i];
+      if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree)
+        live[event.id] = event.kind == EventKind::kAlloc;
     }
     for (std::size_t i = 0; i < live.size(); ++i)
       if (live[i]) buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
@@ -92,25 +93,25 @@ class Cut {
 
   void find_origin() {
     for (std::size_t i = first_; i < last_; ++i) {
-      if (trace_.steps()[i].kind != StepKind::kRun) continue;
-      const Op& op = trace_.op(OpId{trace_.steps()[i].id});
+      if (trace_.events()[i].kind != EventKind::kRun) continue;
+      const Op& op = trace_.op(OpId{trace_.events()[i].id});
       for (const Nanos time : {op.start, op.launch})
         if (time >= Nanos{}) origin_ = std::min(origin_.value_or(time), time);
     }
   }
 
-  void step(const Step& step) {
+  void step(const Event& step) {
     switch (step.kind) {
-      case StepKind::kAlloc:
+      case EventKind::kAlloc:
         buffers_[step.id] = builder_.alloc(copied(builder_, trace_, BufferId{step.id}));
         break;
-      case StepKind::kFree:
+      case EventKind::kFree:
         builder_.free(buffers_[step.id]);
         break;
-      case StepKind::kRun:
+      case EventKind::kRun:
         run_op(OpId{step.id});
         break;
-      case StepKind::kForget:
+      case EventKind::kForget:
         if (versions_[step.id].valid()) builder_.forget(versions_[step.id]);
         break;
     }
@@ -158,9 +159,9 @@ Trace iterations(const Trace& trace, std::size_t first, std::size_t count) {
 std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count) {
   const auto [begin, end] = steps_of_iterations(trace, first, count);
   const auto runs_before = [&](std::size_t step) {
-    return static_cast<std::size_t>(std::count_if(trace.steps().begin(),
-                                                  trace.steps().begin() + static_cast<std::ptrdiff_t>(step),
-                                                  [](const Step& each) { return each.kind == StepKind::kRun; }));
+    return static_cast<std::size_t>(std::count_if(trace.events().begin(),
+                                                  trace.events().begin() + static_cast<std::ptrdiff_t>(step),
+                                                  [](const Event& each) { return each.kind == EventKind::kRun; }));
   };
   return {runs_before(begin), runs_before(end)};
 }

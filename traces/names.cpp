@@ -30,7 +30,7 @@ template <> Words words<Access>() { return kAccesses; }
 template <> Words words<Evidence>() { return kEvidence; }
 template <> Words words<MarkKind>() { return kMarkKinds; }
 template <> Words words<VersionKind>() { return kVersionKinds; }
-template <> Words words<StepKind>() { return kStepKinds; }
+template <> Words words<EventKind>() { return kStepKinds; }
 // clang-format on
 
 std::string choices(std::span<const std::string_view> all) {

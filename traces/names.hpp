@@ -11,7 +11,7 @@
 namespace tidepool {
 
 /// All words of one enum, in the order of its values. Defined for BufferKind, OpKind, Phase, Access, Evidence,
-/// MarkKind, VersionKind and StepKind.
+/// MarkKind, VersionKind and EventKind.
 template <class Enum>
 std::span<const std::string_view> words();
 

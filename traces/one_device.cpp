@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <set>
 
-#include "traces/refuse.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 

@@ -38,17 +38,17 @@ OpId first_op(const Trace& trace, BufferId id) {
 OpId op_it_is_for(const Trace& trace, BufferId id) {
   const OpId first = first_op(trace, id);
   if (first.valid() || trace.ops().empty()) return first;
-  const auto steps = trace.steps();
-  const auto alloc = std::find(steps.begin(), steps.end(), Step{StepKind::kAlloc, id.value()});
+  const auto steps = trace.events();
+  const auto alloc = std::find(steps.begin(), steps.end(), Event{EventKind::kAlloc, id.value()});
   return alloc == steps.end() ? OpId{} : trace.allocated_for(static_cast<std::size_t>(alloc - steps.begin()));
 }
 
 std::vector<OpId> ops_they_are_for(const Trace& trace) {
   std::vector<OpId> found;
   for (std::size_t i = 0; i < trace.buffers().size(); ++i) found.push_back(first_op(trace, BufferId{i}));
-  for (std::size_t i = 0; i < trace.steps().size(); ++i)
-    if (const Step step = trace.steps()[i]; step.kind == StepKind::kAlloc && !found[step.id].valid())
-      found[step.id] = trace.allocated_for(i);
+  for (std::size_t i = 0; i < trace.events().size(); ++i)
+    if (const Event event = trace.events()[i]; event.kind == EventKind::kAlloc && !found[event.id].valid())
+      found[event.id] = trace.allocated_for(i);
   return found;
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "traces/base/quantity.hpp"
 #include "traces/iteration.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool {
 namespace {
@@ -30,7 +30,7 @@ Summary summarize(const Trace& trace) {
   sum.versions = data.versions.size();
   sum.ops = data.ops.size();
   sum.uses = data.uses.size();
-  sum.steps = data.steps.size();
+  sum.steps = data.events.size();
   sum.streams = data.streams.size();
   sum.ideal_peak = trace.ideal_peak();
   sum.span = recorded_span(trace);

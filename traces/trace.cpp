@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "traces/base/utf8.hpp"
 #include "traces/trace_check.hpp"
 #include "traces/trace_hash.hpp"
-#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -110,13 +110,13 @@ void Trace::index() {
   viewers.finish();
 
   position_.resize(d.ops.size());
-  allocated_for_.resize(d.steps.size());
+  allocated_for_.resize(d.events.size());
   OpId next;
-  for (std::size_t i = d.steps.size(); i-- > 0;) {
-    if (d.steps[i].kind == StepKind::kRun) {
-      next = OpId{d.steps[i].id};
+  for (std::size_t i = d.events.size(); i-- > 0;) {
+    if (d.events[i].kind == EventKind::kRun) {
+      next = OpId{d.events[i].id};
       position_[next.index()] = static_cast<std::uint32_t>(i);
-    } else if (d.steps[i].kind == StepKind::kAlloc) {
+    } else if (d.events[i].kind == EventKind::kAlloc) {
       allocated_for_[i] = next;
     } else {
       next = OpId{};

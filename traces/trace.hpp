@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool {
 
@@ -110,7 +110,7 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
-enum class StepKind : std::uint8_t {
+enum class EventKind : std::uint8_t {
   kAlloc,   ///< a buffer comes into being
   kFree,    ///< a buffer ends
   kRun,     ///< an op runs
@@ -119,17 +119,17 @@ enum class StepKind : std::uint8_t {
 };
 
 /// The program: its events in the order in which the host issued them. `id` indexes buffers, ops or versions by kind.
-struct Step {
-  StepKind kind = StepKind::kRun;
+struct Event {
+  EventKind kind = EventKind::kRun;
   std::uint32_t id = 0;
-  bool operator==(const Step&) const = default;
+  bool operator==(const Event&) const = default;
 };
 
 enum class MarkKind : std::uint8_t { kIteration, kPhase, kRangeBegin, kRangeEnd };
 
-/// A mark comes before the step with index `step` (which may equal the number of steps).
+/// A mark comes before the event with index `event` (which may equal the number of events).
 struct Mark {
-  std::uint32_t step = 0;
+  std::uint32_t event = 0;
   MarkKind kind = MarkKind::kIteration;
   StringId name = {};
   bool operator==(const Mark&) const = default;
@@ -160,7 +160,7 @@ struct TraceData {
   std::vector<Op> ops;
   std::vector<Use> uses;
   std::vector<Version> versions;
-  std::vector<Step> steps;
+  std::vector<Event> events;
   std::vector<Mark> marks;
   std::vector<Order> orders;
   std::vector<VersionId> outputs;  ///< must be available when the step ends, in the order in which they are asked for
@@ -179,7 +179,7 @@ class Trace {
   std::span<const Buffer> buffers() const { return data_.buffers; }
   std::span<const Op> ops() const { return data_.ops; }
   std::span<const Version> versions() const { return data_.versions; }
-  std::span<const Step> steps() const { return data_.steps; }
+  std::span<const Event> events() const { return data_.events; }
   std::span<const VersionId> outputs() const { return data_.outputs; }
 
   const Buffer& buffer(BufferId id) const { return data_.buffers[id.index()]; }
@@ -205,9 +205,9 @@ class Trace {
   std::span<const VersionId> made(OpId id) const {
     return std::span{made_}.subspan(made_start_[id.index()], made_start_[id.index() + 1] - made_start_[id.index()]);
   }
-  /// Position in steps() of the run of an op; ops run exactly once in the program.
+  /// Position in events() of the run of an op; ops run exactly once in the program.
   std::uint32_t position(OpId id) const { return position_[id.index()]; }
-  /// The op for which an alloc step makes room: the next run step if only alloc steps stand between; else none.
+  /// The op for which an alloc event makes room: the next run event if only alloc events stand between; else none.
   OpId allocated_for(std::size_t step) const { return allocated_for_[step]; }
 
   /// Largest sum of live bytes: each buffer counts once, views and in-place versions do not count.

@@ -1,7 +1,7 @@
 // Checks of a trace: its ids exist, and its program could have happened.
 #pragma once
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

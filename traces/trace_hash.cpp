@@ -77,7 +77,7 @@ std::string trace_hash(const TraceData& data) {
   for (const std::string& name : data.streams) hash.add(name);
   hash.add(data.buffers.size(), data.ops.size());
   hash.add(data.uses.size(), data.versions.size());
-  hash.add(data.steps.size(), data.marks.size());
+  hash.add(data.events.size(), data.marks.size());
   hash.add(data.orders.size(), data.outputs.size());
   for (const Buffer& b : data.buffers) {
     hash.add(b.size.count());
@@ -101,9 +101,9 @@ std::string trace_hash(const TraceData& data) {
     hash.add(v.buffer.value(), v.producer.value());
     hash.add(v.parent.value(), bits(v.kind, 0));
   }
-  for (const Step& step : data.steps) hash.add(step.id, bits(step.kind, 0));
+  for (const Event& event : data.events) hash.add(event.id, bits(event.kind, 0));
   for (const Mark& mark : data.marks) {
-    hash.add(mark.step, bits(mark.kind, 0));
+    hash.add(mark.event, bits(mark.kind, 0));
     hash.add(std::uint64_t{mark.name.value()});
   }
   for (const Order& order : data.orders) hash.add(order.before.value(), order.after.value());

@@ -3,7 +3,7 @@
 
 #include "simulator/plan_file.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

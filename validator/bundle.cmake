@@ -25,9 +25,8 @@ install(RUNTIME_DEPENDENCY_SET bundled PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m
 foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   install(DIRECTORY ${package} DESTINATION share/tidepool/python ${bundled} PATTERN __pycache__ EXCLUDE)
 endforeach()
-install(PROGRAMS validator/gpu_day.sh validator/gpu_plans.sh DESTINATION validator ${bundled})
 install(DIRECTORY traces/samples DESTINATION traces ${bundled} FILES_MATCHING PATTERN "*.tide")
-install(DIRECTORY tracer/gpu_day DESTINATION tracer ${bundled} USE_SOURCE_PERMISSIONS
+install(DIRECTORY tests/gpu DESTINATION tests ${bundled} USE_SOURCE_PERMISSIONS
   FILES_MATCHING PATTERN "*.py" PATTERN "*.sh" PATTERN "__pycache__" EXCLUDE)
 if(NOT TIDEPOOL_NVCC)  # the machine with the GPU compiles the kernels; the program finds them in lib/tidepool
   install(FILES validator/cuda/kernels.cu validator/cuda/kernels.hpp DESTINATION share/tidepool/kernels/validator/cuda ${bundled})

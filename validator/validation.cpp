@@ -8,9 +8,9 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/plan_costs.hpp"
-#include "simulator/engine/plan_executor.hpp"
-#include "simulator/order/ordered_step.hpp"
-#include "traces/error.hpp"
+#include "simulator/ordered_step.hpp"
+#include "simulator/plan_executor.hpp"
+#include "traces/base/error.hpp"
 #include "validator/alignment.hpp"
 #include "validator/cuda/backend.hpp"
 #include "validator/execution/device_program.hpp"

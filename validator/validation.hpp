@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/plan_file.hpp"
-#include "simulator/sweep/database.hpp"
+#include "simulator/result.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/execution_report.hpp"
 #include "validator/execution/time_comparison.hpp"

@@ -1,7 +1,7 @@
 // The module tidepool._native: classes and functions for the Python package tidepool. Users import the package, not
 // this module.
 #include "notebooks/native/parts.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 PYBIND11_MODULE(_native, module) {
   module.attr("version") = TIDEPOOL_VERSION;

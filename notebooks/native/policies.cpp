@@ -14,8 +14,8 @@
 #include "notebooks/native/parts.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/text/counted.hpp"
-#include "traces/error.hpp"
+#include "traces/base/counted.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool::python {
 namespace {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "notebooks/native/parts.hpp"
-#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
-#include "simulator/sweep/result_json.hpp"
-#include "simulator/sweep/sweep_request.hpp"
-#include "simulator/sweep/version.hpp"
-#include "traces/error.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/sweep/sweep_request.hpp"
+#include "simulator/studies/sweep/version.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/importer.hpp"
 #include "validator/host/host_backend.hpp"
 

@@ -114,9 +114,9 @@ py::bytes live_bytes(const Trace& trace) {
   std::int64_t live = 0;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size.count();
-  return numbers(trace.steps(), [&](const Step& step) {
-    if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size.count();
-    if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size.count();
+  return numbers(trace.events(), [&](const Event& step) {
+    if (step.kind == EventKind::kAlloc) live += trace.buffers()[step.id].size.count();
+    if (step.kind == EventKind::kFree) live -= trace.buffers()[step.id].size.count();
     return live;
   });
 }

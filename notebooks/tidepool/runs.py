@@ -92,7 +92,7 @@ def sweep(traces: Traces, output: str | os.PathLike | None = None, threads: int 
 
 def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
     """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ...
-    (simulator/sweep/DATABASE.md). Raises InputError for a file that is no database."""
+    (simulator/studies/sweep/DATABASE.md). Raises InputError for a file that is no database."""
     try:
         with contextlib.closing(
                 sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:

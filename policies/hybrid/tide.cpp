@@ -28,7 +28,7 @@
 #include "simulator/engine/boundary.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/sweep/robustness.hpp"
+#include "simulator/solvers/robustness.hpp"
 
 namespace tidepool {
 namespace {

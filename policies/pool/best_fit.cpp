@@ -1,5 +1,5 @@
-#include "simulator/pools/arena_pool.hpp"
-#include "simulator/pools/free_index.hpp"
+#include "simulator/engine/pools/arena_pool.hpp"
+#include "simulator/engine/pools/free_index.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

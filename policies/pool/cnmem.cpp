@@ -1,4 +1,4 @@
-#include "simulator/pools/cnmem.hpp"
+#include "simulator/engine/pools/cnmem.hpp"
 
 #include <algorithm>
 

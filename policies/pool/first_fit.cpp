@@ -1,5 +1,5 @@
-#include "simulator/pools/address_index.hpp"
-#include "simulator/pools/arena_pool.hpp"
+#include "simulator/engine/pools/address_index.hpp"
+#include "simulator/engine/pools/arena_pool.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

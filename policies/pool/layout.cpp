@@ -1,7 +1,7 @@
 #include <optional>
 
-#include "simulator/packing/layout_places.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/layout_places.hpp"
 
 namespace tidepool {
 namespace {

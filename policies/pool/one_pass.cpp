@@ -1,10 +1,10 @@
 #include <string>
 
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/heuristic.hpp"
-#include "simulator/packing/orders.hpp"
-#include "simulator/packing/planned_pool.hpp"
+#include "simulator/engine/planned_pool.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/heuristic.hpp"
+#include "simulator/solvers/packing/orders.hpp"
 
 namespace tidepool {
 namespace {

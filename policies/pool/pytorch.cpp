@@ -1,4 +1,4 @@
-#include "simulator/pools/caching_pool.hpp"
+#include "simulator/engine/pools/caching_pool.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

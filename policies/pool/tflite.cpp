@@ -1,8 +1,8 @@
-#include "simulator/packing/breadth.hpp"
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/heuristic.hpp"
-#include "simulator/packing/planned_pool.hpp"
+#include "simulator/engine/planned_pool.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/breadth.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/heuristic.hpp"
 
 namespace tidepool {
 namespace {

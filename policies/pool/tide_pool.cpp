@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "simulator/engine/planned_pool.hpp"
 #include "simulator/option_values.hpp"
-#include "simulator/packing/minimise.hpp"
-#include "simulator/packing/planned_pool.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/minimise.hpp"
 
 namespace tidepool {
 namespace {

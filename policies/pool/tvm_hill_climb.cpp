@@ -5,11 +5,11 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/engine/planned_pool.hpp"
 #include "simulator/option_values.hpp"
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/heuristic.hpp"
-#include "simulator/packing/planned_pool.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/heuristic.hpp"
 
 namespace tidepool {
 namespace {

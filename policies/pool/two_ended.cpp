@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/engine/pools/hole_map.hpp"
 #include "simulator/option_values.hpp"
-#include "simulator/pools/hole_map.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

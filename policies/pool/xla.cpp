@@ -1,9 +1,9 @@
 #include <tuple>
 
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/heuristic.hpp"
-#include "simulator/packing/planned_pool.hpp"
+#include "simulator/engine/planned_pool.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/heuristic.hpp"
 
 namespace tidepool {
 namespace {

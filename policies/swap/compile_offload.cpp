@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/remat/partition_ops.hpp"
 #include "policies/planning/remat/saved.hpp"
+#include "policies/remat/min_cut/partition_ops.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

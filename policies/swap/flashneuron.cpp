@@ -6,9 +6,9 @@
 #include "policies/planning/gaps/feature_maps.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/remat/saved.hpp"
-#include "simulator/bounds/working_set.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
+#include "simulator/solvers/bounds/working_set.hpp"
 
 namespace tidepool {
 namespace {

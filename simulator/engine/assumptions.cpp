@@ -3,7 +3,7 @@
 
 #include "simulator/engine/rerun_rules.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -63,21 +63,21 @@ Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
   };
   for (std::size_t i = 0; i < trace.buffers().size(); ++i)
     if (trace.buffers()[i].born_before) begin(trace.first_version(BufferId{i}));
-  for (const Step& step : trace.steps()) switch (step.kind) {
-      case StepKind::kAlloc:
-        begin(trace.first_version(BufferId{step.id}));
+  for (const Event& event : trace.events()) switch (event.kind) {
+      case EventKind::kAlloc:
+        begin(trace.first_version(BufferId{event.id}));
         break;
-      case StepKind::kRun:
-        for (const Use& use : trace.uses(OpId{step.id}))
+      case EventKind::kRun:
+        for (const Use& use : trace.uses(OpId{event.id}))
           if (use.out.valid() && use.access != Access::kView && !live[use.out.index()] &&
               trace.version(use.out).parent.valid())
             begin(use.out);
         break;
-      case StepKind::kForget:
-        end(VersionId{step.id});
+      case EventKind::kForget:
+        end(VersionId{event.id});
         break;
-      case StepKind::kFree:
-        for (VersionId v = current[step.id]; v.valid(); v = trace.version(v).parent) end(v);
+      case EventKind::kFree:
+        for (VersionId v = current[event.id]; v.valid(); v = trace.version(v).parent) end(v);
         break;
     }
   return peak;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

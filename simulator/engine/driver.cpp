@@ -92,7 +92,7 @@ Result Driver::run() {
 
 void Driver::run_steps() {
   if (whole_) return follow_iteration();
-  for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
+  for (std::size_t i = 0; i < trace_.events().size(); ++i) step(i);
 }
 
 void Driver::run_iterations() {
@@ -247,32 +247,32 @@ void Driver::end_iteration(int iteration) {
 }
 
 void Driver::step(std::size_t position) {
-  const Step& step = trace_.steps()[position];
-  switch (step.kind) {
-    case StepKind::kAlloc:
+  const Event& event = trace_.events()[position];
+  switch (event.kind) {
+    case EventKind::kAlloc:
       if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) {
         // The op may read its new buffer before it writes to it. Then the buffer needs a place before inputs are
         // gathered.
-        for (std::size_t i = position; trace_.steps()[i].kind == StepKind::kAlloc; ++i)
-          if (const BufferId b{trace_.steps()[i].id};
+        for (std::size_t i = position; trace_.events()[i].kind == EventKind::kAlloc; ++i)
+          if (const BufferId b{trace_.events()[i].id};
               trace_.version(trace_.first_version(b)).kind == VersionKind::kInitial)
             alloc_buffer(b);
         begin(op);
       }
-      alloc_buffer(BufferId{step.id});
+      alloc_buffer(BufferId{event.id});
       break;
-    case StepKind::kFree:
-      free_buffer(BufferId{step.id});
+    case EventKind::kFree:
+      free_buffer(BufferId{event.id});
       break;
-    case StepKind::kRun:
-      if (begun_ != OpId{step.id}) begin(OpId{step.id});
-      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_->synchronized(next_op(), clock_);
-      start_prefetches(clock_ + trace_.op(OpId{step.id}).duration);
-      execute(OpId{step.id}, VersionId{}, temporaries_.size());
-      issued_ = step.id + 1;
+    case EventKind::kRun:
+      if (begun_ != OpId{event.id}) begin(OpId{event.id});
+      if (trace_.op(OpId{event.id}).kind == OpKind::kHostWait) pool_->synchronized(next_op(), clock_);
+      start_prefetches(clock_ + trace_.op(OpId{event.id}).duration);
+      execute(OpId{event.id}, VersionId{}, temporaries_.size());
+      issued_ = event.id + 1;
       break;
-    case StepKind::kForget:
-      if (assume_.copy_on_write) end_version(VersionId{step.id});
+    case EventKind::kForget:
+      if (assume_.copy_on_write) end_version(VersionId{event.id});
       break;
   }
 }

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "simulator/decisions/decision.hpp"
 #include "simulator/engine/action_device.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/loss_tracking.hpp"
 #include "simulator/engine/oom_diagnosis.hpp"
 #include "simulator/engine/place_users.hpp"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "simulator/decisions/explainer.hpp"
+#include "simulator/engine/decisions/explainer.hpp"
 #include "simulator/engine/driver.hpp"
 
 namespace tidepool {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 
 namespace tidepool {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulator/engine/completion_time.hpp"
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 
 namespace tidepool {
 

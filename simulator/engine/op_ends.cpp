@@ -38,11 +38,11 @@ std::vector<Action> unhindered_begin(const Trace& trace, bool first) {
 
 std::vector<Action> unhindered_step(const Trace& trace) {
   std::vector<Action> actions;
-  for (const Step& step : trace.steps())
-    if (step.kind == StepKind::kRun)
-      actions.push_back({Verb::kRun, OpId{step.id}, step.id, {}, {}});
-    else if (step.kind == StepKind::kAlloc)
-      actions.push_back({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
+  for (const Event& event : trace.events())
+    if (event.kind == EventKind::kRun)
+      actions.push_back({Verb::kRun, OpId{event.id}, event.id, {}, {}});
+    else if (event.kind == EventKind::kAlloc)
+      actions.push_back({Verb::kAlloc, OpId{}, trace.first_version(BufferId{event.id}).value(), Bytes{}, Bytes{}});
   return actions;
 }
 

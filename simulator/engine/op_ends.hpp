@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "simulator/engine/timeline.hpp"
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool {
 

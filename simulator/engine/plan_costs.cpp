@@ -4,7 +4,7 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "simulator/engine/pools/address_index.hpp"
+#include "simulator/engine/pools/address_map.hpp"
+#include "simulator/engine/pools/arena.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/pools/address_index.hpp"
-#include "simulator/pools/address_map.hpp"
-#include "simulator/pools/arena.hpp"
 
 namespace tidepool {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 
 namespace tidepool {
 

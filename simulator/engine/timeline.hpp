@@ -11,7 +11,7 @@
 #include "simulator/engine/links.hpp"
 #include "simulator/engine/memory_map.hpp"
 #include "simulator/engine/storage_tier.hpp"
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"

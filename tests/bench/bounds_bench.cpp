@@ -2,9 +2,9 @@
 // that of the step's model.
 #include <benchmark/benchmark.h>
 
-#include "simulator/bounds/knapsack.hpp"
-#include "simulator/bounds/min_cut.hpp"
-#include "simulator/bounds/window.hpp"
+#include "simulator/solvers/bounds/knapsack.hpp"
+#include "simulator/solvers/bounds/min_cut.hpp"
+#include "simulator/solvers/bounds/window.hpp"
 #include "tests/bench/training_trace.hpp"
 
 using namespace tidepool;

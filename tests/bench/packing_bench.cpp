@@ -1,9 +1,9 @@
 // The time of planning addresses by the number of buffers: one pass, and the search (tide-pool) at its default effort.
 #include <benchmark/benchmark.h>
 
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/minimise.hpp"
-#include "simulator/packing/orders.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/minimise.hpp"
+#include "simulator/solvers/packing/orders.hpp"
 #include "tests/dense_instance.hpp"
 
 using namespace tidepool;

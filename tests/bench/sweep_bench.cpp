@@ -2,7 +2,7 @@
 // rows and storing them in a database in memory.
 #include <benchmark/benchmark.h>
 
-#include "simulator/sweep/sweep.hpp"
+#include "simulator/studies/sweep/sweep.hpp"
 #include "tests/random_trace.hpp"
 
 namespace {

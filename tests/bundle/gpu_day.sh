@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs all calls of validator/gpu_day.sh (the measurements of a day with a GPU) from the installed bundle, on the
-# stand-in for a driver. PyTorch runs on the CPU. If this user may change to another root (chroot), the calls run in one
+# Runs all calls of tests/gpu/gpu_day.sh (the measurements of a day with a GPU) from the installed bundle, on the
+# fake of a driver. PyTorch runs on the CPU. If this user may change to another root (chroot), the calls run in one
 # that has only the C library, shell tools, Python and PyTorch.
-#   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
+#   gpu_day.sh FOLDER FAKE PYTHON     FOLDER: what install.sh was given; FAKE: folder of the fake
 # Without PyTorch, only call c is made; with TIDEPOOL_REQUIRE_TORCH, the script then fails.
 set -euo pipefail
 if [ "${1-}" = --inside ]; then
@@ -15,14 +15,14 @@ else
   rm -rf --one-file-system "$(cd "$1" && pwd -P)-root"
   [ $code = 77 ] || exit $code
 fi
-folder=$(cd "$1" && pwd -P) standin=$2 python=$3
+folder=$(cd "$1" && pwd -P) fake=$2 python=$3
 day=$folder/day bundle=$folder/bundle
 fail() { printf 'failed: %s\n' "$*"; exit 1; }
 rm -rf "$day"
 mkdir "$day"
 cd "$day"
 
-"$bundle/validator/gpu_plans.sh" --samples bilstm -o plans || fail "gpu_plans.sh"
+"$bundle/tests/gpu/gpu_plans.sh" --samples bilstm -o plans || fail "gpu_plans.sh"
 [ "$(ls plans | wc -l)" = 5 ] || fail "there are not five plans"
 
 # run_call NAME [OPTIONS]: runs a call without this environment's variables, as on a fresh machine
@@ -30,9 +30,9 @@ run_call() {
   local name=$1
   shift
   rm -rf "work-$name" "results-$name" "unpacked/$name"
-  env -i PATH="$PATH" HOME="$day" OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$standin" \
-    TIDEPOOL_STANDIN=seed=3,submit=2500,gap=1500,upload=2000000,tick=1000 \
-    "$bundle/validator/gpu_day.sh" "$name" "results-$name" --python "$python" --plans plans --work "work-$name" --small \
+  env -i PATH="$PATH" HOME="$day" OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$fake" \
+    TIDEPOOL_FAKE=seed=3,submit=2500,gap=1500,upload=2000000,tick=1000 \
+    "$bundle/tests/gpu/gpu_day.sh" "$name" "results-$name" --python "$python" --plans plans --work "work-$name" --small \
     --models unet --record "--torch --keep-raw --no-gpu" --seconds 400 "$@"
 }
 # call NAME EXIT STEPS [OPTIONS]: runs a call and checks its results. If the time of one of the steps was up, as on a busy
@@ -48,7 +48,7 @@ call() {
   [ $code = "$expected" ] || { cat "work-$name"/*.log; fail "call $name: exit code $code, expected $expected"; }
   [ "$(find "results-$name" -type f | wc -l)" -le 8 ] || fail "call $name: more than 8 files"
   [ -z "$(find "results-$name" -size +16384k)" ] || fail "call $name: a file of more than 16 MiB"
-  "$bundle/validator/gpu_day.sh" unpack "results-$name" unpacked || fail "call $name: the results cannot be unpacked"
+  "$bundle/tests/gpu/gpu_day.sh" unpack "results-$name" unpacked || fail "call $name: the results cannot be unpacked"
   diff -r --exclude left-out.txt "work-$name" "unpacked/$name" || fail "call $name: the packed results are others"
 }
 has() { grep -qE "$2" "$1" || { cat "$1"; fail "$1 has no line like $2"; }; }

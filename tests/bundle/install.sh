@@ -15,7 +15,7 @@ bundle=$(cd "$folder/bundle" && pwd -P)
 for file in bin/tidepool lib/tidepool/libtidepool_dry.so lib/tidepool/libtidepool_dry_nvml.so \
   share/tidepool/python/libtidepool_allocator.so share/tidepool/python/inject/sitecustomize.py \
   share/tidepool/python/tidepool_torch/live.py share/tidepool/python/tidepool_live/session.py \
-  validator/gpu_day.sh tracer/gpu_day/gpt2.py tracer/gpu_day/questions.sh traces/samples/gpt2.tide; do
+  tests/gpu/gpu_day.sh tests/gpu/gpt2.py tests/gpu/questions.sh traces/samples/gpt2.tide; do
   [ -f "$bundle/$file" ] || fail "the bundle has no $file"
 done
 if [ -e "$build/libtidepool_inject.so" ]; then

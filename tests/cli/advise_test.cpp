@@ -4,8 +4,9 @@
 #include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool::advise_test {
 
@@ -13,7 +14,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+const std::string kSample = paths::source_folder() + "/traces/samples/gpt2.tide";
 
 Json changes_of(const std::string& capacity, const std::string& kinds = "checkpoint") {
   return Json::parse(run_program({"advise", kSample, "--capacity", capacity, "--kinds", kinds, "--json"}).out);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 
@@ -12,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kScript = std::string{TIDEPOOL_SOURCE_DIR} + "/tests/dry/blocks.py";
+const std::string kScript = paths::source_folder() + "/tests/dry/blocks.py";
 
 /// The number that follows the word and a space in a job's output.
 double number_behind(const std::string& text, const std::string& word) {

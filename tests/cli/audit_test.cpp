@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::audit_test {
 

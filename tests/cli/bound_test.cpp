@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "simulator/machine/machine_file.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
+#include "traces/base/input.hpp"
 #include "traces/builder.hpp"
-#include "traces/input.hpp"
 
 namespace tidepool::bound_test {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "tests/catch.hpp"
+#include "tests/fake_cuda.hpp"
 #include "tests/program.hpp"
-#include "tests/standin.hpp"
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 
@@ -33,8 +33,8 @@ TEST_CASE("calibrate measures copies within this machine's memory") {
 TEST_CASE("calibrate leaves the host's submission out of the time of copies") {
   const ScratchFolder folder;
   const std::string path = folder.file("gpu.json");
-  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
-  setenv("TIDEPOOL_STANDIN", "seed=3,submit=2500", 1);
+  setenv("LD_LIBRARY_PATH", tests::fake_cuda_folder().c_str(), 1);
+  setenv("TIDEPOOL_FAKE", "seed=3,submit=2500", 1);
   const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
   unsetenv("LD_LIBRARY_PATH");
   INFO(result.err);
@@ -45,24 +45,24 @@ TEST_CASE("calibrate leaves the host's submission out of the time of copies") {
 }
 
 TEST_CASE("calibrate finds the numbers that a device has") {
-  // The stand-in copies with a latency of 10 us and 12 bytes per ns in each direction, and without coupling. A kernel
+  // The fake copies with a latency of 10 us and 12 bytes per ns in each direction, and without coupling. A kernel
   // clears 1000 bytes per ns.
   const ScratchFolder folder;
   const std::string path = folder.file("gpu.json");
-  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
-  setenv("TIDEPOOL_STANDIN", "seed=3,tick=1000", 1);
+  setenv("LD_LIBRARY_PATH", tests::fake_cuda_folder().c_str(), 1);
+  setenv("TIDEPOOL_FAKE", "seed=3,tick=1000", 1);
   const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
   const Machine machine = find_machine(path);
-  setenv("TIDEPOOL_STANDIN", "maps=0", 1);
+  setenv("TIDEPOOL_FAKE", "maps=0", 1);
   const ProgramResult unable = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
-  setenv("TIDEPOOL_STANDIN", "devices=0", 1);
+  setenv("TIDEPOOL_FAKE", "devices=0", 1);
   const ProgramResult none = run_program({"calibrate", "-o", path});
   unsetenv("LD_LIBRARY_PATH");
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("d2h duplex                                     100.0 %"));
   CHECK_THAT(result.out, ContainsSubstring("step of the device's timer                        1 us"));
-  CHECK(machine.name == "stand-in");
+  CHECK(machine.name == "fake");
   CHECK(machine.capacity == 16_GiB);
   CHECK(machine.h2d.rate == BytesPerSecond{12'000'000'000});
   CHECK(machine.d2h.rate == BytesPerSecond{12'000'000'000});
@@ -73,7 +73,7 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   CHECK(machine.launch > 0_ns);
   CHECK(machine.segment_alloc > 0_ns);
   CHECK(machine.host.pin_rate > BytesPerSecond{});
-  CHECK_THAT(machine.source, ContainsSubstring("on stand-in, driver for CUDA 13.0 by tidepool "));
+  CHECK_THAT(machine.source, ContainsSubstring("on fake, driver for CUDA 13.0 by tidepool "));
   CHECK_THAT(machine.source, !ContainsSubstring("assumed"));
   CHECK_THAT(result.out,
              ContainsSubstring("mapping a page of 2 MiB") && ContainsSubstring("unmapping a page of 2 MiB"));

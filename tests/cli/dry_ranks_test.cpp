@@ -1,4 +1,4 @@
-// Jobs of several ranks on the stand-in: the trace of each rank, and the job file that joins them.
+// Jobs of several ranks on the dry device: the trace of each rank, and the job file that joins them.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 #include "traces/job/job.hpp"
@@ -14,7 +15,7 @@ namespace tidepool::dry_ranks_test {
 namespace {
 
 /// The program of tests/dry/ranks.cpp.
-std::string ranks() { return std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("tidepool_dry_ranks"); }
+std::string ranks() { return std::filesystem::path{paths::program()}.replace_filename("tidepool_dry_ranks"); }
 
 ProgramResult record(const std::string& output, const std::vector<std::string>& command) {
   std::vector<std::string> all{"record", "--dry", "--devices", "2", "-o", output, "--"};
@@ -111,7 +112,7 @@ std::optional<LoadedJob> record_script(const std::string& script, const std::vec
                                    "--standalone",
                                    "--nproc-per-node",
                                    "2",
-                                   TIDEPOOL_SOURCE_DIR "/tests/dry/" + script};
+                                   paths::source_folder() + "/tests/dry/" + script};
   command.insert(command.begin() + 2, recorder.begin(), recorder.end());
   command.insert(command.end(), options.begin(), options.end());
   const ProgramResult run = run_program(command);

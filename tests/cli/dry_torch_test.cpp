@@ -1,7 +1,8 @@
-// PyTorch built for CUDA, on the stand-in: its own allocator, its own kernels, no GPU.
+// PyTorch built for CUDA, on the dry device: its own allocator, its own kernels, no GPU.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
 
@@ -17,7 +18,7 @@ TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its alloc
   const std::string trace = folder.file("run.tide"), snapshot = folder.file("snapshot.pickle"),
                     peak = folder.file("peak");
   const ProgramResult run = run_program(
-      {"record", "--dry", "-o", trace, "--", python, TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, peak});
+      {"record", "--dry", "-o", trace, "--", python, paths::source_folder() + "/tests/dry/mlp.py", snapshot, peak});
   INFO(run.err);
   REQUIRE(run.code == 0);
 
@@ -44,7 +45,7 @@ TEST_CASE("a tensor that PyTorch's hook records too is only one buffer in a dry 
   const std::string trace = folder.file("run.tide"), snapshot = folder.file("snapshot.pickle");
   const ProgramResult run =
       run_program({"record", "--dry", "--torch", "--kernels", "--keep-raw", "-o", trace, "--", python,
-                   TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, folder.file("peak")});
+                   paths::source_folder() + "/tests/dry/mlp.py", snapshot, folder.file("peak")});
   INFO(run.err);
   REQUIRE(run.code == 0);
   const Json audit = Json::parse(run_program({"audit", snapshot, "--json"}).out);
@@ -76,7 +77,7 @@ TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak fal
                                        folder.file("run.tide"),
                                        "--",
                                        python,
-                                       TIDEPOOL_SOURCE_DIR "/tracer/gpu_day/compiled_offload.py",
+                                       paths::source_folder() + "/tests/gpu/compiled_offload.py",
                                        "--small",
                                        "--iterations",
                                        "3"};
@@ -98,9 +99,9 @@ TEST_CASE("a job whose backward pass releases its objects while Python ends is r
   const std::string python = torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;
-  for (int i = 0; i < 3; ++i) {  // without the stand-in's pthread_exit(), half of the runs abort
+  for (int i = 0; i < 3; ++i) {  // without the dry device's pthread_exit(), half of the runs abort
     const ProgramResult run = run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", python,
-                                           TIDEPOOL_SOURCE_DIR "/tests/dry/late_release.py"});
+                                           paths::source_folder() + "/tests/dry/late_release.py"});
     INFO(run.out << run.err);
     REQUIRE(run.code == 0);
     CHECK(run.out == "done\n");
@@ -112,14 +113,14 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
   if (python.empty()) return;
   const ScratchFolder folder;
   const std::string trace = folder.file("step.tide"), plan = folder.file("step.plan");
-  const std::string script = TIDEPOOL_SOURCE_DIR "/tests/dry/blocks.py";
+  const std::string script = paths::source_folder() + "/tests/dry/blocks.py";
   REQUIRE(run_program({"record", "--dry", "--torch", "-o", trace, "--", python, script, "cuda"}).code == 0);
   for (const std::string policy : {"dtr-eq", "lru-swap"}) {  // lru-swap also needs streams and events
     INFO(policy);
     const std::vector<std::string> simulate{"simulate", trace,     "--policy",   policy, "--capacity",
                                             "0.8x",     "--first", "--plan-out", plan};
     REQUIRE(run_program(simulate).code == 0);
-    const std::vector<std::string> job{TIDEPOOL_PROGRAM, "run",  "--json", "--plan", plan, "--trace", trace, "--",
+    const std::vector<std::string> job{paths::program(), "run",  "--json", "--plan", plan, "--trace", trace, "--",
                                        python,           script, "cuda",   "",       "6"};
     std::vector<std::string> record{"record", "--dry", "-o", folder.file(policy + ".tide"), "--"};
     record.insert(record.end(), job.begin(), job.end());

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/pickle_writer.hpp"
 #include "tests/program.hpp"
 
@@ -11,7 +12,7 @@ using tests::Pickled;
 
 namespace {
 
-const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+const std::string kSample = paths::source_folder() + "/traces/samples/gpt2.tide";
 
 }  // namespace
 

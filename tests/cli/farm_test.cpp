@@ -1,4 +1,4 @@
-// Sweeps whose runs other programs start: a stand-in for Slurm's commands, and GNU parallel on this machine.
+// Sweeps whose runs other programs start: a fake of Slurm's commands, and GNU parallel on this machine.
 #include <unistd.h>
 
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "simulator/launch/process.hpp"
+#include "simulator/studies/launch/process.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"
 #include "traces/job/job_output.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
 }
 
 TEST_CASE("fit of a command that starts several ranks names the commands that judge them") {
-  const std::string ranks = std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("tidepool_dry_ranks");
+  const std::string ranks = std::filesystem::path{paths::program()}.replace_filename("tidepool_dry_ranks");
   const std::string command = "env LOCAL_WORLD_SIZE=2 " + ranks;
   const ProgramResult run = run_program({"fit", "--device", "t4", "--", "env", "LOCAL_WORLD_SIZE=2", ranks});
   CHECK(run.code == 2);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/pickle_writer.hpp"
 #include "tests/program.hpp"
 #include "tests/torch_python.hpp"
@@ -19,7 +20,7 @@ using tests::Pickled;
 
 namespace {
 
-const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+const std::string kSample = paths::source_folder() + "/traces/samples/gpt2.tide";
 
 }  // namespace
 
@@ -131,7 +132,7 @@ TEST_CASE("a job that does not fit is a result") {
 }
 
 TEST_CASE("a job that does not fit gets the best change of each kind") {
-  const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2_xl.tide";
+  const std::string job = paths::source_folder() + "/traces/samples/gpt2_xl.tide";
   const Json json = Json::parse(run_program({"fit", job, "--device", "t4", "--json"}).out);
   const Json& advice = json.at("advice");
   // The excess must be removed from the tensors that are live at the peak.
@@ -152,8 +153,8 @@ TEST_CASE("tidepool fit records a command dry, and judges the memory that PyTorc
   if (python.empty()) return;
   const ScratchFolder folder;
   const std::string reserved = folder.file("reserved");
-  const ProgramResult result = run_program(
-      {"fit", "--device", "rtx-3090", "--json", "--", python, TIDEPOOL_SOURCE_DIR "/tests/dry/reserved.py", reserved});
+  const ProgramResult result = run_program({"fit", "--device", "rtx-3090", "--json", "--", python,
+                                            paths::source_folder() + "/tests/dry/reserved.py", reserved});
   INFO(result.err);
   REQUIRE(result.code == 0);
   const Json json = Json::parse(result.out);
@@ -239,7 +240,7 @@ TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
   const ScratchFolder folder;
   const std::string pid = folder.file("pid");
   const std::string script =
-      "TMPDIR='" + folder.file("") + "' '" + TIDEPOOL_PROGRAM + "' fit --device t4 -- sh -c 'echo $$ >" + pid +
+      "TMPDIR='" + folder.file("") + "' '" + paths::program() + "' fit --device t4 -- sh -c 'echo $$ >" + pid +
       "; exec sleep 600' 2>/dev/null & until [ -s " + pid + " ]; do sleep 0.1; done; kill $!; wait $!; test $? = 143";
   CHECK(std::system(script.c_str()) == 0);
   const std::string gone =
@@ -250,7 +251,7 @@ TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
 }
 
 TEST_CASE("tidepool fit prints its estimate for workspaces of cuDNN") {
-  const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
+  const std::string job = paths::source_folder() + "/traces/samples/vgg16.tide";
   const ProgramResult result = run_program({"fit", job, "--device", "t4"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out,
@@ -272,7 +273,7 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
     CHECK(result.code == 2);
     return result.err;
   };
-  const std::string script = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/make.sh";
+  const std::string script = paths::source_folder() + "/traces/samples/make.sh";
   CHECK_THAT(refusal({script, "--device", "t4"}),
              StartsWith("tidepool: " + script + ": text in no form that tidepool reads; known: "));
   CHECK_THAT(refusal({"no/such.tide", "--device", "t4"}), StartsWith("tidepool: no/such.tide: "));

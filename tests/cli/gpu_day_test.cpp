@@ -7,10 +7,11 @@
 #include <thread>
 
 #include "tests/catch.hpp"
+#include "tests/fake_cuda.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
-#include "tests/standin.hpp"
 #include "tracer/dry/preset.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::gpu_day_test {
 
@@ -18,9 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Runs validator/gpu_day.sh with `folder` as working directory: relative paths in `arguments` are in it.
+/// Runs tests/gpu/gpu_day.sh with `folder` as working directory: relative paths in `arguments` are in it.
 ProgramResult gpu_day(const ScratchFolder& folder, const std::string& arguments) {
-  const std::string line = "cd '" + folder.file("") + "' && '" TIDEPOOL_SOURCE_DIR "/validator/gpu_day.sh' " +
+  const std::string line = "cd '" + folder.file("") + "' && '" + paths::source_folder() + "/tests/gpu/gpu_day.sh' " +
                            arguments + " >out 2>err </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(folder.file("out")), content_of(folder.file("err"))};
@@ -78,11 +79,11 @@ TEST_CASE("each call of the day with a GPU prints its steps on any machine, the 
 
 TEST_CASE("a bundle compiles its kernels for the same devices as a build of the program") {
   const auto devices_in = [](const std::string& path) {
-    const std::string text = content_of(TIDEPOOL_SOURCE_DIR "/validator/" + path);
+    const std::string text = content_of(paths::source_folder() + path);
     const std::regex device{"arch=\\w+,code=\\w+"};
     return std::set<std::string>(std::sregex_token_iterator{text.begin(), text.end(), device}, {});
   };
-  CHECK(devices_in("gpu_day.sh") == devices_in("cuda/cuda.cmake"));
+  CHECK(devices_in("/tests/gpu/gpu_day.sh") == devices_in("/validator/cuda/cuda.cmake"));
 }
 
 TEST_CASE("a call continues after a step that fails, and packs the files of every step") {
@@ -106,8 +107,8 @@ TEST_CASE("the dry run of a day with a GPU takes the preset of the present devic
     write_program(folder, fmt::format("echo '{}'\n", device));
     const std::string line = "cd '" + folder.file("") +
                              "' && GPU_DAY_PROGRAM= GPU_DAY_PYTHON=./program GPU_DAY_PLANS= GPU_DAY_WORK= "
-                             "GPU_DAY_MODELS= GPU_DAY_RECORD= GPU_DAY_SMALL= '" TIDEPOOL_SOURCE_DIR
-                             "/validator/gpu_day.sh' --step dry_device >out 2>err </dev/null";
+                             "GPU_DAY_MODELS= GPU_DAY_RECORD= GPU_DAY_SMALL= '" +
+                             paths::source_folder() + "/tests/gpu/gpu_day.sh' --step dry_device >out 2>err </dev/null";
     CHECK(std::system(line.c_str()) == 0);
     return content_of(folder.file("out")) + content_of(folder.file("err"));
   };
@@ -160,9 +161,8 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
   write_program(folder, "case $1 in calibrate) echo calibrated;; *) touch begun; sleep 60;; esac\n");
   write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
   const std::string line =
-      "cd '" + folder.file("") +
-      "' && { '" TIDEPOOL_SOURCE_DIR
-      "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work work "
+      "cd '" + folder.file("") + "' && { '" + paths::source_folder() +
+      "/tests/gpu/gpu_day.sh' c results --program ./program --python true --plans . --work work "
       ">out 2>&1 & pid=$!; for i in $(seq 3000); do [ -e work/begun ] || [ -e begun ] && break; sleep "
       "0.1; done; kill -KILL $pid; }";
   CHECK(std::system(line.c_str()) == 0);
@@ -185,8 +185,8 @@ TEST_CASE("at whatever moment a call is killed, the old or the new set of its re
   for (const int wait_ms : {900, 1300, 1700, 2100, 2500, 2900, 3300}) {
     for (const std::string name : {"results", "work", "unpacked"}) fs::remove_all(folder.file(name));
     fs::create_directories(folder.file("work"));
-    const std::string call = "'" TIDEPOOL_SOURCE_DIR
-                             "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work "
+    const std::string call = "'" + paths::source_folder() +
+                             "/tests/gpu/gpu_day.sh' c results --program ./program --python true --plans . --work "
                              "work --most 60";
     write_file(folder.file("kill.sh"),
                fmt::format("cd '{0}'\nPATH='{0}/slow':$PATH setsid {1} >out 2>&1 &\npid=$!\nsleep {2}\n"

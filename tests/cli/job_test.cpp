@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/rank_profiles.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::job_test {
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 
 namespace tidepool::order_test {
@@ -10,7 +11,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kSamples = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/";
+const std::string kSamples = paths::source_folder() + "/traces/samples/";
 
 Json json_of(const std::vector<std::string>& arguments) {
   const ProgramResult result = run_program(arguments);

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 
 namespace tidepool::pack_test {
@@ -120,7 +121,7 @@ TEST_CASE("tidepool pack refuses tables that no layout can satisfy, and pools th
 }
 
 TEST_CASE("tidepool pack --periodic --iterations puts pools and planners side by side") {
-  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
+  const std::string sample = paths::source_folder() + "/traces/samples/vgg16.tide";
   ProgramResult result =
       run_program({"pack", sample, "--periodic", "--iterations", "10", "--pool", "cnmem,smartpool,one-pass", "--json"});
   CHECK(result.code == 0);

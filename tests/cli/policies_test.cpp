@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/sweep/version.hpp"
+#include "simulator/studies/sweep/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 

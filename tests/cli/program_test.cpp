@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 
 namespace tidepool::program_test {
 
@@ -13,7 +14,7 @@ namespace {
 
 /// Exit code of `tidepool` with arguments and redirections as in a shell; -1 if a signal ended it.
 int code_of(const std::string& words) {
-  const int status = std::system(("'" TIDEPOOL_PROGRAM "' " + words).c_str());
+  const int status = std::system(("'" + paths::program() + "' " + words).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -37,7 +38,7 @@ TEST_CASE("output that could not be written is an error") {
 
 TEST_CASE("messages that cannot be printed do not change the exit code") {
   const ScratchFolder scratch;
-  const std::string trace = " '" TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide' ",
+  const std::string trace = " '" + paths::source_folder() + "/traces/samples/unet.tide' ",
                     none = " '" + scratch.file("none") + "' ", output = " -o '" + scratch.file("a.tide") + "' ";
   for (const std::string redirection : {">/dev/null 2>/dev/full", ">/dev/null 2>&-"}) {
     INFO(redirection);
@@ -69,7 +70,7 @@ TEST_CASE("a command that is run has the standard streams that the program has")
 
 TEST_CASE("an output that cannot be written is refused before the work begins, and is not made") {
   const ScratchFolder scratch;
-  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", nowhere = scratch.file("none/a"),
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide", nowhere = scratch.file("none/a"),
                     folder = scratch.file("folder");
   std::filesystem::create_directory(folder);
   for (const std::vector<std::string>& words :
@@ -104,7 +105,7 @@ TEST_CASE("an output that cannot be written is refused before the work begins, a
 
 TEST_CASE("a full disk ends every command that writes a file with 1, and names the file") {
   const ScratchFolder scratch;
-  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide";
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide";
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"import", trace, "-o", "/dev/full"},
                                              {"export", trace, "--to", "jsonl", "-o", "/dev/full"},
@@ -123,7 +124,7 @@ TEST_CASE("a full disk ends every command that writes a file with 1, and names t
 
 TEST_CASE("every command that places by a layout refuses a damaged one") {
   const ScratchFolder scratch;
-  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", layout = scratch.file("a.layout");
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide", layout = scratch.file("a.layout");
   std::ofstream{layout} << R"({"tidepool_layout":1,"alignment_bytes":512,"height_bytes":512,"lower_bound_bytes":0,)"
                         << R"("existing":0,"requests":1})"
                         << "\n"
@@ -157,7 +158,7 @@ TEST_CASE("a text that is no unsigned number of 64 bits is refused where one is 
 
 TEST_CASE("an option with an empty value is refused, and not taken as no option") {
   const ScratchFolder scratch;
-  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", none = scratch.file("none.sqlite");
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide", none = scratch.file("none.sqlite");
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"simulate", trace, "--plan-out"},
                                              {"simulate", trace, "--iterations"},

@@ -1,9 +1,10 @@
-// tidepool record, on the stand-in driver.
+// tidepool record, on the fake driver.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
-#include "tests/standin/job.hpp"
+#include "tests/fake_cuda/job.hpp"
+#include "tests/paths.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
@@ -72,7 +73,7 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
   if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return tests::skip("NVIDIA's driver is here");
   // The state after ./setup.sh on a machine without NVIDIA's headers: the program and its Python packages alone.
   const ScratchFolder folder;
-  std::filesystem::copy_file(TIDEPOOL_PROGRAM, folder.file("tidepool"));
+  std::filesystem::copy_file(paths::program(), folder.file("tidepool"));
   std::filesystem::create_directory(folder.file("python"));
   const auto record = [&](const std::string& options) {
     const std::string line = fmt::format("{} record {} -o {} -- true 2>{}", folder.file("tidepool"), options,
@@ -249,17 +250,17 @@ TEST_CASE("a file that was begun on a full disk is no reason to keep the raw fil
   CHECK_FALSE(std::filesystem::exists(folder.file("a.raw")));
 }
 
-#ifdef TIDEPOOL_INJECT
+#ifdef TIDEPOOL_WITH_RECORDER
 
 namespace {
 
-/// The arguments that record a script on the stand-in driver.
+/// The arguments that record a script on the fake driver.
 std::vector<std::string> recording(const ScratchFolder& folder, const std::string& script,
                                    const std::vector<std::string>& options = {}) {
   std::ofstream{folder.file("script")} << script;
-  std::vector<std::string> arguments{"record", "-o", folder.file("run.tide"), "--cupti", TIDEPOOL_STANDIN_CUPTI};
+  std::vector<std::string> arguments{"record", "-o", folder.file("run.tide"), "--cupti", paths::fake_cupti()};
   arguments.insert(arguments.end(), options.begin(), options.end());
-  arguments.insert(arguments.end(), {"--", "env", tests::kPatience, TIDEPOOL_STANDIN_JOB, folder.file("script")});
+  arguments.insert(arguments.end(), {"--", "env", tests::kPatience, paths::fake_job(), folder.file("script")});
   return arguments;
 }
 

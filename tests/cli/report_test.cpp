@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 
 namespace tidepool::report_test {
@@ -10,7 +11,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kSample = TIDEPOOL_SOURCE_DIR "/traces/samples/bilstm.tide";
+const std::string kSample = paths::source_folder() + "/traces/samples/bilstm.tide";
 
 Json content_of_page(const std::string& page) {
   const std::string tag = "id=\"content\">";

@@ -7,9 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "simulator/sweep/database.hpp"
-#include "simulator/sweep/version.hpp"
+#include "simulator/studies/sweep/database.hpp"
+#include "simulator/studies/sweep/version.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/jsonl/jsonl.hpp"
@@ -210,7 +211,7 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
 
 TEST_CASE("sweep --find prints the least memory of each policy, and resume goes on with it") {
   const ScratchFolder scratch;
-  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/vgg16.tide", database = scratch.file("r.sqlite");
+  const std::string trace = paths::source_folder() + "/traces/samples/vgg16.tide", database = scratch.file("r.sqlite");
   const std::vector<std::string> arguments{"sweep",  trace,         "--policy", "none,lru-swap", "--pool", "ideal",
                                            "--find", "overhead<1%", "-o",       database};
   const ProgramResult result = run_program(arguments);
@@ -326,8 +327,8 @@ TEST_CASE("the message about a file that cannot be read says what it is, and whi
   for (const auto& [path, what] :
        {std::pair{empty, "is empty"}, {binary, "is binary data"}, {wide, "is text in UTF-16"}}) {
     CHECK(said({"simulate", trace, "--machine", path}) ==
-          fmt::format("tidepool: {}: {}; expected a machine file, as simulator/machine/MACHINES.md describes\n", path,
-                      what));
+          fmt::format("tidepool: {}: {}; expected a machine file, as simulator/engine/machine/MACHINES.md describes\n",
+                      path, what));
     CHECK(said({"validate", path, "--trace", trace}) == fmt::format("tidepool: {}: {}; expected a plan\n", path, what));
     CHECK(said({"query", path}) == fmt::format("tidepool: {}: {}; expected a database that sweep wrote\n", path, what));
   }

@@ -5,6 +5,7 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
@@ -263,7 +264,7 @@ TEST_CASE("a run of very many iterations ends on request, and says how many it h
   for (int seconds = 2; seconds <= 50 && err.empty(); seconds *= 5) {
     const std::string line =
         fmt::format("timeout --preserve-status -s TERM {} '{}' simulate '{}' --iterations 1000000000 >'{}' 2>'{}'",
-                    seconds, TIDEPOOL_PROGRAM, trace, scratch.file("out"), scratch.file("err"));
+                    seconds, paths::program(), trace, scratch.file("out"), scratch.file("err"));
     const int status = std::system(line.c_str());
     CHECK(WEXITSTATUS(status) == 143);
     CHECK(content_of(scratch.file("out")).empty());
@@ -275,7 +276,7 @@ TEST_CASE("a run of very many iterations ends on request, and says how many it h
 
 TEST_CASE("a search for a plan ends on request") {
   const ScratchFolder scratch;
-  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+  const std::string sample = paths::source_folder() + "/traces/samples/gpt2.tide";
   const std::string plan = scratch.file("tide.plan");
   // A search that would take hours. A signal that comes while the trace is read ends the program without a message;
   // then the next one comes later.
@@ -284,7 +285,7 @@ TEST_CASE("a search for a plan ends on request") {
     const std::string line = fmt::format(
         "timeout --preserve-status -k 60 -s INT {} '{}' simulate '{}' --policy 'tide(effort=10000000)' --capacity 0.5x "
         "--plan-out '{}' >'{}' 2>'{}'",
-        seconds, TIDEPOOL_PROGRAM, sample, plan, scratch.file("out"), scratch.file("err"));
+        seconds, paths::program(), sample, plan, scratch.file("out"), scratch.file("err"));
     CHECK(WEXITSTATUS(std::system(line.c_str())) == 130);
     err = content_of(scratch.file("err"));
   }

@@ -13,8 +13,9 @@
 #include <thread>
 
 #include "tests/catch.hpp"
+#include "tests/fake_cuda.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
-#include "tests/standin.hpp"
 #include "tests/trace_file.hpp"
 
 namespace tidepool::sweep_test {
@@ -28,13 +29,13 @@ namespace {
 pid_t start_program(std::vector<std::string> arguments, const std::string& err) {
   const pid_t child = fork();
   if (child != 0) return child;
-  arguments.insert(arguments.begin(), TIDEPOOL_PROGRAM);
+  arguments.insert(arguments.begin(), paths::program());
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
-  execv(TIDEPOOL_PROGRAM, argv.data());
+  execv(paths::program(), argv.data());
   _exit(127);
 }
 
@@ -272,18 +273,18 @@ TEST_CASE("a sweep has its best plans executed and keeps the measurements") {
               "peak_bytes AND makespan_ns = (SELECT min(makespan_ns) FROM runs AS other WHERE "
               "other.capacity_bytes = runs.capacity_bytes AND other.outcome = 'ok')") == "2|\n");
 
-  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
-  setenv("TIDEPOOL_STANDIN", "seed=1", 1);
+  setenv("LD_LIBRARY_PATH", tests::fake_cuda_folder().c_str(), 1);
+  setenv("TIDEPOOL_FAKE", "seed=1", 1);
   std::vector<std::string> device = sweep;
   device.insert(device.end(), {"--backend", "cuda"});
   const ProgramResult cuda = run_program(device);
-  setenv("TIDEPOOL_STANDIN", "devices=0", 1);
+  setenv("TIDEPOOL_FAKE", "devices=0", 1);
   const ProgramResult none = run_program(device);
   unsetenv("LD_LIBRARY_PATH");
   INFO(cuda.err);
   CHECK(cuda.code == 0);
   CHECK(query(results, "SELECT count(*), count(measured_ns), min(device) FROM measurements WHERE backend = 'cuda'") ==
-        "6|6|stand-in, driver for CUDA 13.0|\n");
+        "6|6|fake, driver for CUDA 13.0|\n");
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
   device.push_back("--json");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
@@ -90,7 +91,7 @@ TEST_CASE("exported lifetimes have the ideal peak as their largest load") {
 TEST_CASE("commands that look at a trace's form first take a pipe and a folder, too") {
   const ScratchFolder scratch;
   const auto piped = [&](const std::string& arguments) {
-    const std::string line = fmt::format("cat '{}' | '{}' {} > '{}' 2>&1", small_file(scratch), TIDEPOOL_PROGRAM,
+    const std::string line = fmt::format("cat '{}' | '{}' {} > '{}' 2>&1", small_file(scratch), paths::program(),
                                          arguments, scratch.file("out"));
     CAPTURE(line);
     CHECK(std::system(line.c_str()) == 0);

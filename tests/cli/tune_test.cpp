@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 
 namespace tidepool::tune_test {
@@ -9,7 +10,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
+const std::string kSample = paths::source_folder() + "/traces/samples/vgg16.tide";
 
 }  // namespace
 

@@ -1,13 +1,13 @@
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine/machine_file.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
-#include "simulator/sweep/database.hpp"
+#include "simulator/studies/sweep/database.hpp"
 #include "tests/catch.hpp"
+#include "tests/fake_cuda.hpp"
 #include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
-#include "tests/standin.hpp"
 #include "traces/builder.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
@@ -59,12 +59,12 @@ struct Files {
   }
 };
 
-/// Makes programs find the stand-in in the place of NVIDIA's driver, as long as the object exists.
+/// Makes programs find the fake in the place of NVIDIA's driver, as long as the object exists.
 class WithStandIn {
  public:
   explicit WithStandIn(const std::string& settings) {
-    setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
-    setenv("TIDEPOOL_STANDIN", settings.c_str(), 1);
+    setenv("LD_LIBRARY_PATH", tests::fake_cuda_folder().c_str(), 1);
+    setenv("TIDEPOOL_FAKE", settings.c_str(), 1);
   }
   ~WithStandIn() { unsetenv("LD_LIBRARY_PATH"); }
 };
@@ -212,7 +212,7 @@ TEST_CASE("validate refuses a plan for another trace and a backend that is not t
 TEST_CASE("validate runs a plan on a device, and compares its time with the prediction") {
   const Files files;
   PlanFile file = files.plan(8192_B);
-  // The copies of the stand-in: 10 us of latency, and 12 bytes per ns.
+  // The copies of the fake: 10 us of latency, and 12 bytes per ns.
   file.spec.machine.h2d = file.spec.machine.d2h = {BytesPerSecond{12'000'000'000}, 10_us};
   file.predicted = replay(files.trace, file.spec, file.plan);
   files.write(file);
@@ -222,7 +222,7 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
   REQUIRE(result.code == 0);
   const auto json = nlohmann::json::parse(result.out);
   CHECK(json["backend"] == "cuda");
-  CHECK(json["device"] == "stand-in, driver for CUDA 13.0");
+  CHECK(json["device"] == "fake, driver for CUDA 13.0");
   CHECK(json["corrupt_bytes"] == 0);
   CHECK(json["read_bytes"] == 5 * 4096);
   CHECK(json["repeats"] == 3);
@@ -245,7 +245,7 @@ namespace {
 /// The output of `validate --json` for a plan of the policy. On the device, 1.5 us pass before each kernel. The host
 /// takes 2.5 us for a command and 20 us to launch a graph. A graph takes 2 ms to be uploaded.
 /// @param policy   options of `simulate`
-/// @param more     further settings of the stand-in, each after a comma
+/// @param more     further settings of the fake, each after a comma
 /// @param options  further options of `validate`
 nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::string>& policy, bool graph,
                                    const std::string& more = "", const std::vector<std::string>& options = {}) {

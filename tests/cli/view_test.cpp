@@ -1,10 +1,11 @@
-#include "simulator/report/view.hpp"
+#include "simulator/studies/report/view.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
+#include "tests/paths.hpp"
 #include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
@@ -126,7 +127,7 @@ TEST_CASE("a view names buffers by parameter, module and line") {
 }
 
 TEST_CASE("tidepool view names the modules of the largest buffers") {
-  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+  const std::string sample = paths::source_folder() + "/traces/samples/gpt2.tide";
   const ProgramResult result = run_program({"view", sample});
   CHECK_THAT(result.out, ContainsSubstring(" (lm_head)\n"));
 }

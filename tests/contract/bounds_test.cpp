@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "simulator/bounds/bound.hpp"
-#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"
+#include "tests/paths.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/import/importer.hpp"
@@ -105,7 +106,7 @@ TEST_CASE("no run under the assumptions of the DTR simulator is better than its 
 TEST_CASE("no run on the bundled samples is better than its quick bounds") {
   int strong = 0;
   for (const char* name : {"bilstm", "gpt2", "resnet50", "unet", "vgg16"}) {
-    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
+    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", paths::source_folder(), name));
     Judge judge{trace};
     for (const PolicyInfo* policy : all_policies())
       for (const double fraction : {0.4, 0.5, 0.6, 0.7, 0.8, 0.9}) {

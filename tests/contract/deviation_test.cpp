@@ -5,8 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "simulator/packing/pack.hpp"
+#include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
@@ -16,7 +17,7 @@ namespace tidepool::deviation_test {
 namespace {
 
 Trace sample(const std::string& name) {
-  return load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
+  return load_trace(fmt::format("{}/traces/samples/{}.tide", paths::source_folder(), name));
 }
 
 Packing pack_with(const Trace& trace, const std::string& text) {
@@ -37,9 +38,9 @@ Trace changed(
     if (step.buffers()[id].born_before) now[id] = build.existing({.size = step.buffers()[id].size});
   std::vector<std::pair<int, BufferId>> more;
   int count = 0;
-  for (const Step& each : step.steps()) {
-    if (each.kind == StepKind::kFree && now[each.id].valid()) build.free(now[each.id]);
-    if (each.kind != StepKind::kAlloc) continue;
+  for (const Event& each : step.events()) {
+    if (each.kind == EventKind::kFree && now[each.id].valid()) build.free(now[each.id]);
+    if (each.kind != EventKind::kAlloc) continue;
     if (const Bytes size = extra(count); size > 0_B) more.emplace_back(count + 20, build.alloc({.size = size}));
     if (!more.empty() && more.front().first <= count) {
       build.free(more.front().second);

@@ -14,7 +14,7 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/run.hpp"
-#include "simulator/sweep/grid.hpp"
+#include "simulator/studies/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/tiny_contract.hpp"
 

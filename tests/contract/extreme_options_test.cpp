@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/quick_spec.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool::extreme_options_test {
 

@@ -1,12 +1,12 @@
 // Invariants of every registered pool and policy, on random traces, at capacities from 0.05 to 100 times the peak.
 #include <fmt/format.h>
 
-#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/plan_costs.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/sweep/grid.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/studies/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"

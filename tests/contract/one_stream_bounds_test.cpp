@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/bounds/bound.hpp"
-#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"
@@ -159,7 +159,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   }
   for (const auto& [name, times] : compared) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
-    // order-swap may have no close run with few seeds; tests/unit/ordered_plan_test.cpp has a case for this bound.
+    // order-swap may have no close run with few seeds; tests/unit/simulator/ordered_plan_test.cpp has a case for this bound.
     if (kOptimised && name != "critical-path" && name != "order-swap") CHECK(close[name] > 3);
   }
   CHECK(compared.size() == 14);

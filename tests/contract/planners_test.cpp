@@ -4,12 +4,13 @@
 
 #include <filesystem>
 
-#include "simulator/packing/minimise.hpp"
-#include "simulator/packing/pack.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/packing/minimise.hpp"
+#include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/paths.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_instance.hpp"
 #include "traces/import/importer.hpp"
@@ -156,7 +157,7 @@ TEST_CASE("a search whose alignments leave holes finds no higher layout than hil
 TEST_CASE("on every bundled sample no planner is below tide-pool, whose layout is proved optimal") {
   const PoolInfo& tide = find_pool("tide-pool");
   int samples = 0;
-  for (const auto& entry : std::filesystem::directory_iterator{std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples"}) {
+  for (const auto& entry : std::filesystem::directory_iterator{paths::source_folder() + "/traces/samples"}) {
     if (entry.path().extension() != ".tide") continue;
     const Trace trace = load_trace(entry.path());
     if (!tests::kOptimised && trace.buffers().size() > 2'000) continue;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "tests/paths.hpp"
 #include "tests/sample_runs.hpp"
 #include "validator/host/host_backend.hpp"
 
@@ -25,7 +26,7 @@ void check_sample(const std::string& name, std::size_t every = 3) {
 
 TEST_CASE("every bundled sample is among those checked") {
   std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator{std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples"})
+  for (const auto& entry : std::filesystem::directory_iterator{paths::source_folder() + "/traces/samples"})
     if (entry.path().extension() == ".tide") found.insert(entry.path().stem());
   CHECK(found == tests::kSamples);
 }

@@ -4,7 +4,7 @@
 
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/sweep/grid.hpp"
+#include "simulator/studies/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"

@@ -1,4 +1,4 @@
-// A program of two ranks that uses CUDA and NCCL like other programs, to run against the stand-in. If a check fails,
+// A program of two ranks that uses CUDA and NCCL like other programs, to run against the dry device. If a check fails,
 // the program prints the line of the check and exits with 3. With "leave" as its argument, rank 1 ends before the last
 // collective.
 #include <dlfcn.h>

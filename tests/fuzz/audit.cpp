@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "simulator/audit/snapshot_audit.hpp"
-#include "traces/error.hpp"
+#include "simulator/studies/audit/snapshot_audit.hpp"
+#include "traces/base/error.hpp"
 
 using namespace tidepool;
 

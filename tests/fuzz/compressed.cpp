@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "traces/error.hpp"
-#include "traces/input.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidepool;

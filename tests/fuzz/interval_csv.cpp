@@ -1,7 +1,7 @@
 // Any bytes as a table of lifetimes: read or refused, nothing else. Tables that check() accepts can be planned.
-#include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
+#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 
 using namespace tidepool;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tests/fuzz/mutations/mutations.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 

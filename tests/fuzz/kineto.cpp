@@ -1,6 +1,6 @@
 // Any bytes as a Kineto file: read or refused, nothing else.
 #include "tests/fuzz/mutations/mutations.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,14 +1,14 @@
 // Any bytes are either a layout file that can be written again without loss, or refused with a position. For a job that
 // deviates from the layout, each request is matched with a planned one of its size, or with none.
-#include "simulator/packing/layout_file.hpp"
+#include "simulator/solvers/packing/layout_file.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-#include "simulator/packing/follower.hpp"
+#include "simulator/solvers/packing/follower.hpp"
 #include "tests/fuzz/mutations/mutations.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidepool;

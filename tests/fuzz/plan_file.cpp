@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "tests/fuzz/mutations/mutations.hpp"
+#include "traces/base/error.hpp"
 #include "traces/builder.hpp"
-#include "traces/error.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace {
 

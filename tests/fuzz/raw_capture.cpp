@@ -10,7 +10,7 @@
 
 #include "tracer/lower/lower.hpp"
 #include "tracer/raw/reader.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "simulator/sweep/compare.hpp"
-#include "simulator/sweep/merge.hpp"
+#include "simulator/studies/sweep/compare.hpp"
+#include "simulator/studies/sweep/merge.hpp"
 #include "tests/fuzz/mutations/mutations.hpp"
 
 using namespace tidepool;

@@ -1,5 +1,5 @@
 // Any bytes as an RMM log: read or refused, nothing else.
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "simulator/sweep/compare.hpp"
-#include "simulator/sweep/least_capacity.hpp"
-#include "simulator/sweep/shard.hpp"
-#include "simulator/sweep/sweep_request.hpp"
-#include "traces/error.hpp"
+#include "simulator/studies/sweep/compare.hpp"
+#include "simulator/studies/sweep/least_capacity.hpp"
+#include "simulator/studies/sweep/shard.hpp"
+#include "simulator/studies/sweep/sweep_request.hpp"
+#include "traces/base/error.hpp"
 
 using namespace tidepool;
 

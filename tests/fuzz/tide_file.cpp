@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/format.hpp"
 #include "traces/file/frame.hpp"
 #include "traces/file/reader.hpp"

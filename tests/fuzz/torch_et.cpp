@@ -1,7 +1,7 @@
 // Any bytes as an execution trace and, behind a zero byte, its profile: read or refused, nothing else.
 #include <algorithm>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "policies/planning/remat/selective.hpp"
+#include "policies/remat/auto_sac/selective.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::auto_sac_test {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/bounds/window.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/window.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

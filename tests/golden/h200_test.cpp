@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool::h200_test {
@@ -19,7 +20,7 @@ using namespace tidepool::literals;
 
 namespace {
 
-const std::string kFolder = TIDEPOOL_SOURCE_DIR "/traces/gpu/h200/";
+const std::string kFolder = paths::source_folder() + "/traces/gpu/h200/";
 
 std::string content(const std::string& name) {
   std::ifstream file{kFolder + name};

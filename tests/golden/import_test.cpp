@@ -27,12 +27,12 @@ Bytes copy_on_write_peak(const Trace& trace) {
   for (const Version& version : trace.versions()) roots[version.buffer.index()] += version.kind != VersionKind::kView;
   const auto size = [&](VersionId id) { return trace.buffer(trace.version(id).buffer).size; };
   Bytes now, peak;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc) now += trace.buffer(BufferId{step.id}).size;
-    if (step.kind == StepKind::kForget) now -= size(VersionId{step.id});
-    if (step.kind == StepKind::kFree && roots[step.id] == 1) now -= trace.buffer(BufferId{step.id}).size;
-    if (step.kind == StepKind::kRun)
-      for (const Use& use : trace.uses(OpId{step.id}))
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc) now += trace.buffer(BufferId{event.id}).size;
+    if (event.kind == EventKind::kForget) now -= size(VersionId{event.id});
+    if (event.kind == EventKind::kFree && roots[event.id] == 1) now -= trace.buffer(BufferId{event.id}).size;
+    if (event.kind == EventKind::kRun)
+      for (const Use& use : trace.uses(OpId{event.id}))
         if (use.access == Access::kReadWrite) now += size(use.out);
     peak = std::max(peak, now);
   }

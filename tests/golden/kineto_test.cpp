@@ -48,7 +48,7 @@ TEST_CASE("the memory of a real Kineto file adds up to its totals") {
   const auto path = shared_data("kineto/hta_df_index_resolver.json.gz");
   if (!path) return;
   const Trace trace = load_trace(*path);
-  CHECK(trace.steps().size() == 26770 + 22290);
+  CHECK(trace.events().size() == 26770 + 22290);
   CHECK(trace.buffers().size() == 13385 + 1);
   CHECK(trace.buffers()[0].size == Bytes{4096614400});  // before the first event
   CHECK(trace.ideal_peak() == Bytes{6629508096});       // the largest "Total Allocated"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/packing/pack.hpp"
+#include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "simulator/packing/lifetime_instance.hpp"
-#include "simulator/packing/pack.hpp"
+#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 #include "tests/shared_data.hpp"

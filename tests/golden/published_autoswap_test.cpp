@@ -1,6 +1,6 @@
 // The predictions that AutoSwap's authors published: a table to its three digits, and numbers of a script to the last
 // bit.
-#include "policies/planning/gaps/published_autoswap.hpp"
+#include "tests/golden/published_autoswap.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/lines.hpp"
+#include "traces/base/lines.hpp"
 
 namespace tidepool::published_autoswap_test {
 

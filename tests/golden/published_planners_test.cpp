@@ -1,9 +1,10 @@
 // The results of published planners for two bundled samples.
 #include <fmt/format.h>
 
-#include "simulator/machine/capacity.hpp"
+#include "simulator/engine/machine/capacity.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool::published_planners_test {
@@ -32,7 +33,7 @@ TEST_CASE("published planners give the recorded results for samples") {
   };
   for (const Line& line : lines) {
     INFO(fmt::format("{} {}", line.sample, line.policy));
-    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, line.sample));
+    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", paths::source_folder(), line.sample));
     const RunSpec spec{.policy = line.policy,
                        .capacity = parse_capacity("0.7x", trace.ideal_peak()),
                        .machine = find_machine("a100-pcie4")};

@@ -7,9 +7,9 @@
 #include <functional>
 #include <set>
 
-#include "simulator/audit/schedule_audit.hpp"
-#include "simulator/bounds/bound.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/studies/audit/schedule_audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -1,5 +1,5 @@
 // Eight ranks of a DLRM training step (TorchRec, V100), against counts made without this program.
-#include "simulator/ranks/job_run.hpp"
+#include "simulator/studies/ranks/job_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/job/job_import.hpp"

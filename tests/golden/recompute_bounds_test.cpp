@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "simulator/bounds/bound.hpp"
-#include "simulator/machine/capacity.hpp"
+#include "simulator/engine/machine/capacity.hpp"
 #include "simulator/run_spec.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -16,11 +16,11 @@ SmartPoolReport serve(const Trace& trace, SmartPoolFit fit) {
   SmartPool pool{fit};
   pool.start(trace, kNoLimit, device);
   std::vector<Block> places(trace.buffers().size());
-  for (const Step& step : trace.steps())
-    if (step.kind == StepKind::kAlloc)
-      places[step.id] = pool.place({trace.buffers()[step.id].size}).value();
-    else if (step.kind == StepKind::kFree)
-      pool.release(places[step.id]);
+  for (const Event& event : trace.events())
+    if (event.kind == EventKind::kAlloc)
+      places[event.id] = pool.place({trace.buffers()[event.id].size}).value();
+    else if (event.kind == EventKind::kFree)
+      pool.release(places[event.id]);
   return pool.report();
 }
 

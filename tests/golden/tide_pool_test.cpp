@@ -1,6 +1,6 @@
 // Heights of published instances with the default effort: least ones with their proof, and, of instances that no one
 // has solved, lower ones than published.
-#include "simulator/packing/pack.hpp"
+#include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"

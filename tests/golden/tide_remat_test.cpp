@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "simulator/machine/capacity.hpp"
+#include "simulator/engine/machine/capacity.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool::tide_remat_test {

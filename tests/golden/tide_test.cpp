@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "simulator/bounds/bound.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/paths.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
@@ -115,7 +116,7 @@ TEST_CASE("tide is within 2 % of the bound on swapping and recomputing on G10's 
 
 TEST_CASE("tide with addresses is near the bound on GPT-2 at half its peak, and no other policy is faster") {
   if (!optimised()) return;
-  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
+  const Trace trace = load_trace(paths::source_folder() + "/traces/samples/gpt2.tide");
   RunSpec spec{.pool = "best-fit", .policy = "tide(effort=60)", .capacity = trace.ideal_peak() / 2};
   spec.machine = find_machine("a100-pcie4");
   const Result placed = simulate(trace, spec);
@@ -139,7 +140,7 @@ TEST_CASE("if no addresses suit the best plan that counts bytes only, tide with 
   for (const Point& point : {Point{"vgg16", "v100-pcie3", 40}, Point{"vgg16", "a100-pcie4", 40}}) {
     if (!optimised()) return;
     INFO(point.trace << " on " << point.machine);
-    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, point.trace));
+    const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", paths::source_folder(), point.trace));
     RunSpec spec{.pool = "ideal", .policy = "tide(effort=100)", .capacity = trace.ideal_peak() * point.percent / 100};
     spec.machine = find_machine(point.machine);
     const Result counted = simulate(trace, spec);
@@ -165,7 +166,7 @@ TEST_CASE("when tide plans copies of optimizer state, it counts the time for whi
 }
 
 TEST_CASE("tide finds addresses for a step that fits its memory exactly") {
-  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
+  const Trace trace = load_trace(paths::source_folder() + "/traces/samples/gpt2.tide");
   const RunSpec spec{.pool = "best-fit", .policy = "tide(effort=20)", .capacity = trace.ideal_peak()};
   const Result result = simulate(trace, spec);
   CHECK(result.outcome == Outcome::kOk);
@@ -175,7 +176,7 @@ TEST_CASE("tide finds addresses for a step that fits its memory exactly") {
 TEST_CASE("tide's addresses are the same in every iteration of a U-Net at 0.4 of its peak") {
   // Addresses must suit all iterations. If they suit only those that the search runs, the next one takes 15 % longer or
   // more.
-  const Trace trace = load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide");
+  const Trace trace = load_trace(paths::source_folder() + "/traces/samples/unet.tide");
   const RunSpec spec{.pool = "best-fit",
                      .policy = "tide(effort=10)",
                      .capacity = trace.ideal_peak() / 5 * 2,

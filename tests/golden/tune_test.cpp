@@ -1,10 +1,10 @@
 // The memory that PyTorch's allocator reserved in real programs, and what other settings would have reserved.
-#include "simulator/audit/tune.hpp"
+#include "simulator/studies/audit/tune.hpp"
 
 #include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::tune_test {
 

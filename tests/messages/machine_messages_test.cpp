@@ -1,9 +1,9 @@
 // Messages about wrong links, and about wrong optional parts of a machine file, word for word.
 #include <string>
 
-#include "simulator/machine/machine_file.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "tests/catch.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool::machine_messages_test {
 
@@ -21,12 +21,14 @@ Machine with_link(const std::string& h2d, const std::string& more = "") {
 }  // namespace
 
 TEST_CASE("a link whose rate or latency is missing or has no unit is refused with the key") {
-  CHECK_THROWS_WITH(with_link(R"({"latency": "1us"})"),
-                    "box.json: key 'h2d.rate' is missing; expected every key that simulator/machine/MACHINES.md does "
-                    "not call optional");
-  CHECK_THROWS_WITH(with_link(R"({"rate": "1GB/s"})"),
-                    "box.json: key 'h2d.latency' is missing; expected every key that simulator/machine/MACHINES.md "
-                    "does not call optional");
+  CHECK_THROWS_WITH(
+      with_link(R"({"latency": "1us"})"),
+      "box.json: key 'h2d.rate' is missing; expected every key that simulator/engine/machine/MACHINES.md does "
+      "not call optional");
+  CHECK_THROWS_WITH(
+      with_link(R"({"rate": "1GB/s"})"),
+      "box.json: key 'h2d.latency' is missing; expected every key that simulator/engine/machine/MACHINES.md "
+      "does not call optional");
   CHECK_THROWS_WITH(with_link(R"({"rate": "12.5GB", "latency": "1us"})"),
                     "box.json: h2d.rate: '12.5GB' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s "
                     "or GiB/s, as in 12.5GB/s");
@@ -99,7 +101,7 @@ TEST_CASE("a wrong optional value of the host is refused with its key") {
                     "GiB, TiB, K, M, G or T, as in 512MiB");
   CHECK_THROWS_WITH(with(R"("host": {"pin": {"rate": "1GB/s"}})"),
                     "box.json: key 'host.pin.latency' is missing; expected every key that "
-                    "simulator/machine/MACHINES.md does not call optional");
+                    "simulator/engine/machine/MACHINES.md does not call optional");
   CHECK_THROWS_WITH(with(R"("host": "128GiB")"),
                     "box.json: host: not an object; expected an object with capacity, rounding, pin");
   CHECK_THROWS_WITH(with(R"("chunk": "0B")"), "box.json: chunk: '0B' is no size for a piece; expected at least 1B");
@@ -126,10 +128,11 @@ TEST_CASE("storage has a capacity and a rate each way; the message about a wrong
   CHECK(parse_machine(machine_file(machine), "copy.json") == machine);
   CHECK_THROWS_WITH(with_storage("{" + read + ", " + write + "}"),
                     "box.json: key 'storage.capacity' is missing; expected every key that "
-                    "simulator/machine/MACHINES.md does not call optional");
-  CHECK_THROWS_WITH(with_storage(R"({"capacity": "1GiB", )" + read + "}"),
-                    "box.json: key 'storage.write' is missing; expected every key that simulator/machine/MACHINES.md "
-                    "does not call optional");
+                    "simulator/engine/machine/MACHINES.md does not call optional");
+  CHECK_THROWS_WITH(
+      with_storage(R"({"capacity": "1GiB", )" + read + "}"),
+      "box.json: key 'storage.write' is missing; expected every key that simulator/engine/machine/MACHINES.md "
+      "does not call optional");
   CHECK_THROWS_WITH(
       with_storage(R"({"capacity": "1GiB", "write": {"rate": "3.2GB", "latency": "16us"}, )" + read + "}"),
       "box.json: storage.write.rate: '3.2GB' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or "

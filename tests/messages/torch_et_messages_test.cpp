@@ -1,8 +1,8 @@
 // Messages of the importer of PyTorch's execution traces, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "traces/base/input.hpp"
 #include "traces/import/importer.hpp"
-#include "traces/input.hpp"
 
 namespace tidepool::torch_et_messages_test {
 

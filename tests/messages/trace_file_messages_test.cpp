@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/columns.hpp"
 #include "traces/file/format.hpp"
 #include "traces/file/frame.hpp"

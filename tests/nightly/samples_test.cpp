@@ -1,8 +1,8 @@
 // The plans of all pools, policies, samples and capacities, executed on the host with concurrent lanes, and on the
-// stand-in device with another seed for each plan. This takes long: cmake --build build --target nightly runs it. One
+// fake device with another seed for each plan. This takes long: cmake --build build --target nightly runs it. One
 // sample alone: build/tidepool_nightly -c resnet50.
+#include "tests/fake_cuda.hpp"
 #include "tests/sample_runs.hpp"
-#include "tests/standin.hpp"
 #include "validator/cuda/backend.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
@@ -20,8 +20,8 @@ void check_sample(const std::string& name) {
     REQUIRE(host.outcome == ExecutionOutcome::kOk);
     const DeviceProgram program = make_program(
         trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .least_unit = 1_B, .aim = 512_KiB});
-    const tests::StandIn standin{fmt::format("seed={}", order++)};
-    const ExecutionReport device = cuda::run_program(standin.gpu(), trace, result.realised, program, {});
+    const tests::StandIn fake{fmt::format("seed={}", order++)};
+    const ExecutionReport device = cuda::run_program(fake.gpu(), trace, result.realised, program, {});
     INFO(device.message);
     REQUIRE(device.outcome == ExecutionOutcome::kOk);
     REQUIRE(device.read == host.read);

@@ -42,7 +42,7 @@ def model_of(name, scale):
 
 
 def one_sequence_in_a_row():
-    """Replaces the function of transformers that finds rows with several sequences by their position ids. On the stand-in
+    """Replaces the function of transformers that finds rows with several sequences by their position ids. On the fake
     for a GPU all ids are zero. Without compilation, that function would find such rows, and a mask would be made for
     them."""
     from transformers import masking_utils

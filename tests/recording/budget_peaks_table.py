@@ -3,7 +3,7 @@
 
 The measurements are allocators/ackaudit.csv of the published inputs ($TIDEPOOL_SHARED or ../shared/data): models
 compiled by aot_eager at several budgets, on a GTX 1650. Each measured run, a process with one budget after the other,
-is repeated on the stand-in for a GPU of the same compute capability. Prints a table of the measured numbers and of the
+is repeated on the fake of a GPU of the same compute capability. Prints a table of the measured numbers and of the
 differences of the dry ones from them; ends with 1 if a number differs. Needs a PyTorch for CUDA (the measured runs had
 2.14.0) and transformers; no GPU.
 
@@ -25,7 +25,7 @@ SHARED = pathlib.Path(os.environ.get("TIDEPOOL_SHARED", HERE.parents[2] / "share
 TABLE = "allocators/ackaudit.csv"
 LIMIT_S = 3600  # of a recording
 DEVICE = "t4"  # of compute capability 7.5 too, so that PyTorch takes the same kernels
-NEEDS_TRITON = "inductor"  # Triton finds no driver on a stand-in
+NEEDS_TRITON = "inductor"  # Triton finds no driver on a fake
 NUMBERS = ("n_items", "n_saved", "resident_before_bytes", "peak_rep1_bytes", "peak_reps2to5_bytes")
 
 

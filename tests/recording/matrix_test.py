@@ -1,4 +1,4 @@
-"""Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. Under the recorder and under a plan,
+"""Tests of real jobs under the recorder, on the fake of a GPU, and under a plan. Under the recorder and under a plan,
 a job computes the same bits as when it runs alone. In all cases it ends as when it runs alone, and its recording can be
 read. Tests name the exceptions, such as jobs that use torch.compile.
 
@@ -275,7 +275,7 @@ class Dry(Jobs):
 
     def test_a_plan_for_recorded_operators_is_carried_out_on_the_stand_in(self):
         trace, plan = self.file("gpu.tide"), self.file("gpu.plan")
-        job = [sys.executable, os.path.join(HERE, "../../tracer/gpu_day/unet.py"), "--small", "--device", "cuda"]
+        job = [sys.executable, os.path.join(HERE, "../../tests/gpu/unet.py"), "--small", "--device", "cuda"]
         for arguments in (
                 ["record", "--dry", "--torch", "--skip", "3", "-o", trace, "--", *job],
                 ["simulate", trace, "--first", "--policy", "tide", "--capacity", "0.8x", "--overhead-limit",

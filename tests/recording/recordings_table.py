@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
+"""Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the fake of a GPU.
 
 For each model of models.py, it prints buffers and ideal peak of one step, and the number of policies under which the
 recordings' overheads are at most one percentage point apart, or all three runs fail with the same outcome, at 0.6 and

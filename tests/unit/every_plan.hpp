@@ -9,8 +9,8 @@
 
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/timeline.hpp"
-#include "simulator/optimum/optimum.hpp"
 #include "simulator/run_spec.hpp"
+#include "simulator/solvers/optimum/optimum.hpp"
 
 namespace tidepool::tests {
 

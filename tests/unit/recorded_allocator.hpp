@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "simulator/engine/pools/caching_allocator.hpp"
 #include "simulator/engine/segment_device.hpp"
-#include "simulator/pools/caching_allocator.hpp"
 #include "traces/import/torch_snapshot.hpp"
 
 namespace tidepool::testing {

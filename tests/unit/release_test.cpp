@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 
 namespace tidepool::release_test {
 
@@ -15,7 +16,7 @@ namespace {
 /// Searches the file at `path` below the root for the first line that matches `pattern`, and returns what the pattern's
 /// only group matches there; "" if no line matches.
 std::string first_match(const std::string& path, const std::string& pattern) {
-  std::ifstream file{std::filesystem::path{TIDEPOOL_SOURCE_DIR} / path};
+  std::ifstream file{std::filesystem::path{paths::source_folder()} / path};
   const std::regex expression{pattern};
   std::smatch match;
   for (std::string line; std::getline(file, line);)

@@ -6,6 +6,7 @@
 
 #include "simulator/registry.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 
 namespace tidepool::systems_page_test {
 
@@ -14,7 +15,7 @@ namespace {
 /// The names in backticks in the second column of tables before "Systems that are not included".
 std::multiset<std::string> names_on_page() {
   std::multiset<std::string> names;
-  std::ifstream page{std::string{TIDEPOOL_SOURCE_DIR} + "/notebooks/guide/systems.md"};
+  std::ifstream page{paths::source_folder() + "/notebooks/guide/systems.md"};
   for (std::string line; std::getline(page, line) && line != "## Systems that are not included";) {
     if (!line.starts_with("| ")) continue;
     const std::size_t first = line.find(" | "), second = line.find(" |", first + 3);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "tracer/raw/reader.hpp"
-#include "traces/folder.hpp"
-#include "traces/input.hpp"
+#include "traces/base/folder.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,4 +1,4 @@
-// Memory of the stand-in device: its addresses and its capacity, backed by untouched pages of the host.
+// Memory of the dry device: its addresses and its capacity, backed by untouched pages of the host.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
-# The stand-in for a CUDA device, which a dry run preloads into a program. Its soname is that of the driver's library,
-# libcuda.so.1, so programs that open the driver by this name get the stand-in too. Besides the C library it needs only
+# The dry device, which a dry run preloads into a program. Its soname is that of the driver's library,
+# libcuda.so.1, so programs that open the driver by this name get the dry device too. Besides the C library it needs only
 # zstd, because it runs inside other programs.
-file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp ${CMAKE_CURRENT_LIST_DIR}/ranks/*.cpp)
-add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp ${CMAKE_CURRENT_LIST_DIR}/lz4_block.cpp
+file(GLOB device_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/device/*.cpp ${CMAKE_CURRENT_LIST_DIR}/ranks/*.cpp)
+add_library(tidepool_dry MODULE ${device_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp ${CMAKE_CURRENT_LIST_DIR}/lz4_block.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/first_fit.cpp
   ${CMAKE_CURRENT_LIST_DIR}/top_down.cpp
   ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/size_addition.cpp ${CMAKE_CURRENT_LIST_DIR}/size_reduction.cpp
@@ -10,8 +10,8 @@ add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cub
   ${CMAKE_SOURCE_DIR}/tracer/raw/writer.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/live_ranges.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/parameter_scan.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/tensor_maps.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp
-  ${CMAKE_SOURCE_DIR}/tracer/cupti/torch_kernels.cpp ${CMAKE_SOURCE_DIR}/traces/nearest.cpp
-  ${CMAKE_SOURCE_DIR}/traces/quantity.cpp)
+  ${CMAKE_SOURCE_DIR}/tracer/cupti/torch_kernels.cpp ${CMAKE_SOURCE_DIR}/traces/base/nearest.cpp
+  ${CMAKE_SOURCE_DIR}/traces/base/quantity.cpp)
 tidepool_unite(tidepool_dry)
 target_include_directories(tidepool_dry PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(tidepool_dry SYSTEM PRIVATE ${XXHASH_INCLUDE})

@@ -2,20 +2,20 @@
 
 #include <filesystem>
 
+#include "tracer/dry/device/device_count.hpp"
 #include "tracer/dry/preset.hpp"
-#include "tracer/dry/standin/device_count.hpp"
-#include "traces/child_process.hpp"
-#include "traces/error.hpp"
-#include "traces/quantity.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/child_process.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/quantity.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool::dry {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder of the stand-in libraries: beside the program, or where they are installed.
-std::string standin_folder() {
+/// The folder of the libraries of the dry device: beside the program, or where they are installed.
+std::string library_folder() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path(), above = here.parent_path();
   for (const fs::path& place :
        {here, above / "lib/tidepool", above / "lib64/tidepool", above / "lib/x86_64-linux-gnu/tidepool"})
@@ -49,7 +49,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
     refuse("--devices: {}; expected 1 to {}", run.devices, kMostDevices);
   if (run.placement != "lowest-first" && run.placement != "top-down")
     refuse("--placement: '{}'; expected lowest-first or top-down", run.placement);
-  const std::string folder = standin_folder();
+  const std::string folder = library_folder();
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
   const std::string libraries = folder + "/libtidepool_dry.so:" + folder + "/libtidepool_dry_nvml.so";
@@ -59,7 +59,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
       {"TIDEPOOL_DRY_CAPACITY", run.capacity},
       {"TIDEPOOL_DRY_PLACEMENT", run.placement},
       {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
-      // PyTorch has two interfaces to cuDNN; the stand-in answers the older one.
+      // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
       {"TORCH_CUDNN_V8_API_DISABLED", "1"},
       // Inductor fails because Triton finds no driver. If Inductor had compile processes, it would then wait for them.
       {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};

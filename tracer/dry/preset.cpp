@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "traces/error.hpp"
-#include "traces/nearest.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/nearest.hpp"
 
 namespace tidepool::dry {
 namespace {

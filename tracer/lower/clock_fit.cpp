@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "traces/refuse.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -10,9 +10,9 @@
 #include "tracer/lower/lower.hpp"
 #include "tracer/lower/rank_files.hpp"
 #include "tracer/raw/reader.hpp"
-#include "traces/error.hpp"
-#include "traces/folder.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/folder.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -17,11 +17,11 @@
 #include "tracer/lower/memory_events.hpp"
 #include "tracer/lower/process_log.hpp"
 #include "tracer/lower/ranges.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/buffer_kinds.hpp"
 #include "traces/iteration.hpp"
 #include "traces/names.hpp"
 #include "traces/op_names.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "traces/refuse.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 

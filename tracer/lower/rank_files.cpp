@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

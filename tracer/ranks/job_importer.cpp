@@ -9,7 +9,7 @@
 #include "tracer/lower/captures.hpp"
 #include "tracer/lower/rank_files.hpp"
 #include "tracer/ranks/recorded_job.hpp"
-#include "traces/folder.hpp"
+#include "traces/base/folder.hpp"
 #include "traces/job/job_reader.hpp"
 
 namespace tidepool {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "traces/error.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "tracer/raw/fields.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/nearest.hpp"
 #include "traces/jsonl/json_lines.hpp"
-#include "traces/nearest.hpp"
 
 namespace tidepool::raw {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "tracer/raw/log.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::raw {
 

@@ -11,7 +11,7 @@
 
 #include "tracer/raw/fields.hpp"
 #include "tracer/raw/json_lines.hpp"
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/names.hpp"
 
 namespace tidepool::raw {

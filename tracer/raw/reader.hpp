@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tracer/raw/log.hpp"
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::raw {
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "traces/command.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/import/importer.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

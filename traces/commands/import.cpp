@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "traces/command.hpp"
-#include "traces/error.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/output.hpp"
+#include "traces/base/say.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/job/job_import.hpp"
 #include "traces/job/job_output.hpp"
 #include "traces/job/job_reader.hpp"
-#include "traces/output.hpp"
 #include "traces/redact.hpp"
-#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {

@@ -6,14 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "traces/command.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
-#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
-#include "traces/refuse.hpp"
-#include "traces/say.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {

@@ -4,14 +4,14 @@
 #include <initializer_list>
 #include <memory>
 
-#include "traces/command.hpp"
-#include "traces/error.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/nearest.hpp"
+#include "traces/base/output.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
 #include "traces/file/writer.hpp"
-#include "traces/input.hpp"
-#include "traces/nearest.hpp"
-#include "traces/output.hpp"
-#include "traces/refuse.hpp"
-#include "traces/say.hpp"
 #include "traces/summary.hpp"
 #include "traces/synthetic/gpt.hpp"
 #include "traces/synthetic/resnet.hpp"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "traces/base/json_text.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {

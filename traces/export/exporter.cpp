@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "traces/error.hpp"
-#include "traces/input.hpp"
-#include "traces/nearest.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/nearest.hpp"
 
 namespace tidepool {
 namespace {

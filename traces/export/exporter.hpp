@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/input.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -12,11 +12,11 @@ namespace {
 /// step, step i happens at time i + 1, and buffers that outlive the trace end after its last step. So the largest load
 /// is the ideal peak.
 std::string to_interval_csv(const Trace& trace) {
-  const auto steps = trace.steps();
+  const auto steps = trace.events();
   std::vector<std::size_t> lower(trace.buffers().size(), 0), upper(trace.buffers().size(), steps.size() + 1);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].kind == StepKind::kAlloc) lower[steps[i].id] = i + 1;
-    if (steps[i].kind == StepKind::kFree) upper[steps[i].id] = i + 1;
+    if (steps[i].kind == EventKind::kAlloc) lower[steps[i].id] = i + 1;
+    if (steps[i].kind == EventKind::kFree) upper[steps[i].id] = i + 1;
   }
   fmt::memory_buffer out;
   fmt::format_to(std::back_inserter(out), "id,lower,upper,size\n");

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -32,9 +32,9 @@ class Recorder {
     for (const Buffer& buffer : data.buffers)
       if (buffer.born_before) recording_.existing.push_back(event(RecordedAction::kAlloc, buffer));
     std::size_t mark = 0;
-    for (std::size_t i = 0; i < data.steps.size(); ++i) {
-      for (; mark < data.marks.size() && data.marks[mark].step <= i; ++mark) pass(mark);
-      step(data.steps[i]);
+    for (std::size_t i = 0; i < data.events.size(); ++i) {
+      for (; mark < data.marks.size() && data.marks[mark].event <= i; ++mark) pass(mark);
+      step(data.events[i]);
     }
     for (; mark < data.marks.size(); ++mark) pass(mark);
     now_ += Nanos{1};
@@ -55,12 +55,12 @@ class Recorder {
             std::string{trace_.text(buffer.line)}};
   }
 
-  void step(const Step& step) {
-    if (step.kind == StepKind::kRun) return run(trace_.op(OpId{step.id}));
-    if (step.kind == StepKind::kForget) return;
+  void step(const Event& step) {
+    if (step.kind == EventKind::kRun) return run(trace_.op(OpId{step.id}));
+    if (step.kind == EventKind::kForget) return;
     now_ += Nanos{1};
     at_mark_ = false;
-    recording_.memory.push_back(event(step.kind == StepKind::kAlloc ? RecordedAction::kAlloc : RecordedAction::kFree,
+    recording_.memory.push_back(event(step.kind == EventKind::kAlloc ? RecordedAction::kAlloc : RecordedAction::kFree,
                                       trace_.buffer(BufferId{step.id})));
   }
 
@@ -110,7 +110,7 @@ class Recorder {
     const std::vector<Mark>& marks = trace_.data().marks;
     if (index + 1 == marks.size()) return false;
     const Mark &iteration = marks[index], &next = marks[index + 1];
-    return next.kind == MarkKind::kRangeBegin && next.step == iteration.step &&
+    return next.kind == MarkKind::kRangeBegin && next.event == iteration.event &&
            trace_.text(next.name) == iteration_name(std::string{trace_.text(iteration.name)});
   }
 

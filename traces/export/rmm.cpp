@@ -3,9 +3,9 @@
 
 #include <iterator>
 
+#include "traces/base/refuse.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

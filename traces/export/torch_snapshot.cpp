@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/lines.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/export/pickle_writer.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

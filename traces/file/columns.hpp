@@ -8,8 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool::file {
 

@@ -13,7 +13,7 @@ struct Counts {
 
   static Counts of(const TraceData& data) {
     return {data.strings.size(), data.streams.size(), data.buffers.size(), data.versions.size(), data.ops.size(),
-            data.uses.size(),    data.steps.size(),   data.marks.size(),   data.orders.size()};
+            data.uses.size(),    data.events.size(),  data.marks.size(),   data.orders.size()};
   }
   std::array<std::size_t, 9> all() const {
     return {strings, streams, buffers, versions, ops, uses, steps, marks, orders};

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/columns.hpp"
 #include "traces/file/sections.hpp"
 
@@ -80,7 +80,7 @@ void Decoder::reserve(const Counts& expected) {
   data_.versions.reserve(expected.versions);
   data_.ops.reserve(expected.ops);
   data_.uses.reserve(expected.uses);
-  data_.steps.reserve(expected.steps);
+  data_.events.reserve(expected.steps);
   data_.marks.reserve(expected.marks);
   data_.orders.reserve(expected.orders);
 }
@@ -109,7 +109,7 @@ void Decoder::take(Section section, std::size_t records, std::string_view raw) {
     case Section::kUses:
       return add(data_.uses, "use", [](auto& c, auto r) { code_uses(c, r); });
     case Section::kSteps:
-      return add(data_.steps, "step", [](auto& c, auto r) { code_steps(c, r); });
+      return add(data_.events, "step", [](auto& c, auto r) { code_steps(c, r); });
     case Section::kMarks:
       return add(data_.marks, "mark", [](auto& c, auto r) { code_marks(c, r); });
     case Section::kOrders:
@@ -171,9 +171,9 @@ void Decoder::derive() {
   }
   for (Buffer& buffer : data_.buffers) buffer.outlives = true;
   std::uint32_t next_op = 0;
-  for (Step& step : data_.steps) {
-    if (step.kind == StepKind::kRun) step.id = next_op++;
-    if (step.kind == StepKind::kFree && step.id < data_.buffers.size()) data_.buffers[step.id].outlives = false;
+  for (Event& event : data_.events) {
+    if (event.kind == EventKind::kRun) event.id = next_op++;
+    if (event.kind == EventKind::kFree && event.id < data_.buffers.size()) data_.buffers[event.id].outlives = false;
   }
   for (std::size_t i = 0; i + 1 < meta_.size(); i += 2) data_.meta.insert_or_assign(meta_[i], meta_[i + 1]);
 }
@@ -194,7 +194,7 @@ TraceData Decoder::recover(const std::string& why) {
   data_.versions.resize(chunk_.versions);
   data_.ops.resize(chunk_.ops);
   data_.uses.resize(chunk_.uses);
-  data_.steps.resize(chunk_.steps);
+  data_.events.resize(chunk_.steps);
   data_.marks.resize(chunk_.marks);
   data_.orders.resize(chunk_.orders);
   derive();

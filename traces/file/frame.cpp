@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool::file {
 namespace {

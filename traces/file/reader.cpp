@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/columns.hpp"
 #include "traces/file/decode.hpp"
 #include "traces/file/frame.hpp"

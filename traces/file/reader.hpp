@@ -1,7 +1,7 @@
 // Reader of trace files, complete or truncated.
 #pragma once
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -90,22 +90,22 @@ void code_uses(Code& code, Uses uses) {
 template <class Code, class Steps>
 void code_steps(Code& code, Steps steps) {
   code.small(
-      "kind", most(StepKind::kForget), steps, [](auto& step) -> auto& { return step.kind; });
+      "kind", most(EventKind::kForget), steps, [](auto& step) -> auto& { return step.kind; });
   code.delta_if(
-      "alloc", steps, [](auto& step) { return step.kind == StepKind::kAlloc; },
+      "alloc", steps, [](auto& step) { return step.kind == EventKind::kAlloc; },
       [](auto& step) -> auto& { return step.id; });
   code.delta_if(
-      "free", steps, [](auto& step) { return step.kind == StepKind::kFree; },
+      "free", steps, [](auto& step) { return step.kind == EventKind::kFree; },
       [](auto& step) -> auto& { return step.id; });
   code.delta_if(
-      "forget", steps, [](auto& step) { return step.kind == StepKind::kForget; },
+      "forget", steps, [](auto& step) { return step.kind == EventKind::kForget; },
       [](auto& step) -> auto& { return step.id; });
 }
 
 template <class Code, class Marks>
 void code_marks(Code& code, Marks marks) {
   code.delta(
-      "step", marks, [](auto& mark) -> auto& { return mark.step; });
+      "step", marks, [](auto& mark) -> auto& { return mark.event; });
   code.small(
       "kind", most(MarkKind::kRangeEnd), marks, [](auto& mark) -> auto& { return mark.kind; });
   code.delta(

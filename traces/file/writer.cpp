@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/file/columns.hpp"
 #include "traces/file/frame.hpp"
 #include "traces/file/sections.hpp"
@@ -32,9 +32,9 @@ class Cuts {
 
   Counts next() {
     const std::size_t end = std::min(all_.steps, upto_.steps + kChunkSteps);
-    for (; upto_.steps < end; ++upto_.steps) take(data_.steps[upto_.steps]);
+    for (; upto_.steps < end; ++upto_.steps) take(data_.events[upto_.steps]);
     const auto& marks = data_.marks;
-    while (upto_.marks < marks.size() && marks[upto_.marks].step < upto_.steps) need(marks[upto_.marks++].name);
+    while (upto_.marks < marks.size() && marks[upto_.marks].event < upto_.steps) need(marks[upto_.marks++].name);
     while (upto_.orders < data_.orders.size() && data_.orders[upto_.orders].after.index() < upto_.ops) ++upto_.orders;
     for (; seen_versions_ < upto_.versions; ++seen_versions_) need(data_.versions[seen_versions_].buffer);
     for (; seen_buffers_ < upto_.buffers; ++seen_buffers_) {
@@ -45,9 +45,9 @@ class Cuts {
   }
 
  private:
-  void take(Step step) {
-    if (step.kind == StepKind::kForget) return need(VersionId{step.id});
-    if (step.kind != StepKind::kRun) return need(BufferId{step.id});
+  void take(Event step) {
+    if (step.kind == EventKind::kForget) return need(VersionId{step.id});
+    if (step.kind != EventKind::kRun) return need(BufferId{step.id});
     const Op& op = data_.ops[step.id];
     need(op.name), need(op.module), need_line(op.line);
     ++upto_.ops;
@@ -140,7 +140,7 @@ void TraceFileWriter::chunk(const TraceData& data, const Counts& end) {
           [](auto& c, auto r) { file::code_versions(c, r); });
   section(Section::kOps, data.ops, done_.ops, end.ops, [](auto& c, auto r) { file::code_ops(c, r); });
   section(Section::kUses, data.uses, done_.uses, end.uses, [](auto& c, auto r) { file::code_uses(c, r); });
-  section(Section::kSteps, data.steps, done_.steps, end.steps, [](auto& c, auto r) { file::code_steps(c, r); });
+  section(Section::kSteps, data.events, done_.steps, end.steps, [](auto& c, auto r) { file::code_steps(c, r); });
   section(Section::kMarks, data.marks, done_.marks, end.marks, [](auto& c, auto r) { file::code_marks(c, r); });
   section(Section::kOrders, data.orders, done_.orders, end.orders, [](auto& c, auto r) { file::code_orders(c, r); });
   lines(Section::kBufferLines, data.buffers, done_.buffers, end.buffers);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "traces/lines.hpp"
+#include "traces/base/lines.hpp"
 
 namespace tidepool {
 namespace {

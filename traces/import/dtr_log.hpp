@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool {
 

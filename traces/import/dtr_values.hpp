@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "traces/base/lines.hpp"
 #include "traces/import/dtr_log.hpp"
-#include "traces/lines.hpp"
 
 namespace tidepool {
 

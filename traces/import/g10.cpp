@@ -15,12 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "traces/base/folder.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/builder.hpp"
-#include "traces/folder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/lines.hpp"
-#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {

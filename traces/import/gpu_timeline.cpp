@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "traces/base/refuse.hpp"
 #include "traces/import/blocks.hpp"
 #include "traces/import/forward_steps.hpp"
 #include "traces/import/issue_order.hpp"
@@ -16,7 +17,6 @@
 #include "traces/import/range_names.hpp"
 #include "traces/import/seen_memory.hpp"
 #include "traces/import/streams.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

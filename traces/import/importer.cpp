@@ -8,12 +8,12 @@
 #include <new>
 #include <utility>
 
+#include "traces/base/error.hpp"
+#include "traces/base/nearest.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/content.hpp"
-#include "traces/error.hpp"
 #include "traces/import/json_walk.hpp"
-#include "traces/nearest.hpp"
 #include "traces/one_device.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

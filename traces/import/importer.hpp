@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

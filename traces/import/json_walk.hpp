@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool {
 

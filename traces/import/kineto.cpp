@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/refuse.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
@@ -19,7 +20,6 @@
 #include "traces/import/kineto_waits.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

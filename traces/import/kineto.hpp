@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/input.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/quantity.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

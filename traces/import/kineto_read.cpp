@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "traces/base/lines.hpp"
 #include "traces/import/json_walk.hpp"
 #include "traces/import/kineto.hpp"
-#include "traces/lines.hpp"
 #include "traces/op_names.hpp"
 
 namespace tidepool {

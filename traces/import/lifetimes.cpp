@@ -6,8 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "traces/lines.hpp"
-#include "traces/utf8.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/utf8.hpp"
 
 namespace tidepool {
 namespace {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool {
 

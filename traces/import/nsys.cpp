@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/nsys_report.hpp"
 #include "traces/import/readers.hpp"

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "traces/base/lines.hpp"
 #include "traces/import/sqlite_tables.hpp"
-#include "traces/lines.hpp"
 #include "traces/op_names.hpp"
 
 namespace tidepool {

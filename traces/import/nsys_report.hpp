@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "traces/base/input.hpp"
 #include "traces/import/gpu_timeline.hpp"
-#include "traces/input.hpp"
 
 namespace tidepool {
 

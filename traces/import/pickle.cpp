@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

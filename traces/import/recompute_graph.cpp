@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/base/total.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
-#include "traces/total.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -13,13 +13,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "traces/base/lines.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/blocks.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
-#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

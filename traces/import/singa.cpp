@@ -14,12 +14,12 @@
 #include <string>
 #include <unordered_map>
 
+#include "traces/base/lines.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/lines.hpp"
-#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <vector>
 
-#include "traces/lines.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/error.hpp"
-#include "traces/input.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;

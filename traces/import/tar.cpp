@@ -3,8 +3,8 @@
 #include <charconv>
 #include <optional>
 
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

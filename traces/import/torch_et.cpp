@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "traces/base/refuse.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
@@ -15,7 +16,6 @@
 #include "traces/import/torch_et_profile.hpp"
 #include "traces/import/torch_et_program.hpp"
 #include "traces/import/torch_schema.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "traces/base/input.hpp"
 #include "traces/import/kineto.hpp"
-#include "traces/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "traces/base/refuse.hpp"
 #include "traces/import/kineto_contexts.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "traces/base/lines.hpp"
 #include "traces/import/json_walk.hpp"
 #include "traces/import/torch_et.hpp"
-#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

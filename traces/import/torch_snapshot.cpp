@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/lines.hpp"
 #include "traces/import/pickle.hpp"
 #include "traces/import/user_code.hpp"
-#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

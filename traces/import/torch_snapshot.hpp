@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

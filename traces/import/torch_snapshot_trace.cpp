@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "traces/base/error.hpp"
 #include "traces/builder.hpp"
-#include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
@@ -140,9 +140,9 @@ Bytes most_alive(const TraceData& data) {
   Bytes alive, most;
   for (const Buffer& buffer : data.buffers)
     if (buffer.born_before) most = alive += buffer.size;
-  for (const Step& step : data.steps) {
-    if (step.kind == StepKind::kAlloc) alive += data.buffers[step.id].size;
-    if (step.kind == StepKind::kFree) alive -= data.buffers[step.id].size;
+  for (const Event& event : data.events) {
+    if (event.kind == EventKind::kAlloc) alive += data.buffers[event.id].size;
+    if (event.kind == EventKind::kFree) alive -= data.buffers[event.id].size;
     most = std::max(most, alive);
   }
   return most;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/input.hpp"
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/input.hpp"
-#include "traces/quantity.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

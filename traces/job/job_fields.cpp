@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "traces/lines.hpp"
-#include "traces/nearest.hpp"
-#include "traces/refuse.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/nearest.hpp"
+#include "traces/base/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,13 +9,13 @@
 #include <set>
 #include <vector>
 
+#include "traces/base/error.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/content.hpp"
-#include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
 #include "traces/job/job_fields.hpp"
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -10,13 +10,13 @@
 #include <numeric>
 #include <utility>
 
-#include "traces/error.hpp"
-#include "traces/folder.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/folder.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/tar.hpp"
 #include "traces/import/torch_et_profile.hpp"
-#include "traces/lines.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,10 +9,10 @@
 #include <system_error>
 #include <vector>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/output.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/file/writer.hpp"
-#include "traces/output.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {

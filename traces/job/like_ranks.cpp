@@ -30,9 +30,9 @@ bool do_the_same(const Trace& a, const Trace& b) {
            one.kind == other.kind && one.born_before == other.born_before && one.outlives == other.outlives;
   };
   const auto same_mark = [&](const Mark& one, const Mark& other) {
-    return one.step == other.step && one.kind == other.kind && a.text(one.name) == b.text(other.name);
+    return one.event == other.event && one.kind == other.kind && a.text(one.name) == b.text(other.name);
   };
-  return x.streams.size() == y.streams.size() && x.steps == y.steps && x.uses == y.uses && x.versions == y.versions &&
+  return x.streams.size() == y.streams.size() && x.events == y.events && x.uses == y.uses && x.versions == y.versions &&
          x.orders == y.orders && x.outputs == y.outputs && lost_the_same(x.losses, y.losses) &&
          all_same(x.ops, y.ops, same_op) && all_same(x.buffers, y.buffers, same_buffer) &&
          all_same(x.marks, y.marks, same_mark);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

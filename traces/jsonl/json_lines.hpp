@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/names.hpp"
 
 namespace simdjson::dom {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "traces/input.hpp"
+#include "traces/base/input.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

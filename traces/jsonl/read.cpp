@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/error.hpp"
 #include "traces/builder.hpp"
-#include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/jsonl/json_lines.hpp"
 #include "traces/jsonl/jsonl.hpp"

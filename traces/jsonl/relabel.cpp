@@ -15,9 +15,9 @@ Trace relabel(const Trace& trace, const std::vector<std::uint32_t>& buffers,
     data.versions[versions[i]] = {buffer(old.buffer), old.kind, old.producer, version(old.parent), version(old.root)};
   }
   for (Use& use : data.uses) use.in = version(use.in), use.out = version(use.out);
-  for (Step& step : data.steps) {
-    if (step.kind == StepKind::kForget) step.id = versions[step.id];
-    if (step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) step.id = buffers[step.id];
+  for (Event& event : data.events) {
+    if (event.kind == EventKind::kForget) event.id = versions[event.id];
+    if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) event.id = buffers[event.id];
   }
   for (VersionId& output : data.outputs) output = version(output);
   return Trace{std::move(data)};

@@ -24,36 +24,36 @@ void visit_program(const Trace& trace, Visitor& visitor) {
       if (data.buffers[next_existing].born_before) visitor.existing(BufferId{next_existing});
   };
   const auto marks_until = [&](std::size_t step) {
-    for (; next_mark < data.marks.size() && data.marks[next_mark].step <= step; ++next_mark)
+    for (; next_mark < data.marks.size() && data.marks[next_mark].event <= step; ++next_mark)
       visitor.mark(data.marks[next_mark]);
   };
-  for (std::size_t i = 0; i < data.steps.size(); ++i) {
-    const Step step = data.steps[i];
-    if (step.kind == StepKind::kRun)
-      for (const Use& use : trace.uses(OpId{step.id}))
+  for (std::size_t i = 0; i < data.events.size(); ++i) {
+    const Event event = data.events[i];
+    if (event.kind == EventKind::kRun)
+      for (const Use& use : trace.uses(OpId{event.id}))
         existing_below(trace.version(use.in.valid() ? use.in : use.out).buffer.index() + 1);
-    else if (step.kind == StepKind::kForget)
-      existing_below(trace.version(VersionId{step.id}).buffer.index() + 1);
+    else if (event.kind == EventKind::kForget)
+      existing_below(trace.version(VersionId{event.id}).buffer.index() + 1);
     else
-      existing_below(step.id + std::size_t{1});
+      existing_below(event.id + std::size_t{1});
     marks_until(i);
-    switch (step.kind) {
-      case StepKind::kAlloc:
-        visitor.alloc(BufferId{step.id});
+    switch (event.kind) {
+      case EventKind::kAlloc:
+        visitor.alloc(BufferId{event.id});
         break;
-      case StepKind::kFree:
-        visitor.free(BufferId{step.id});
+      case EventKind::kFree:
+        visitor.free(BufferId{event.id});
         break;
-      case StepKind::kRun:
-        visitor.run(OpId{step.id});
+      case EventKind::kRun:
+        visitor.run(OpId{event.id});
         break;
-      case StepKind::kForget:
-        visitor.forget(VersionId{step.id});
+      case EventKind::kForget:
+        visitor.forget(VersionId{event.id});
         break;
     }
   }
   existing_below(data.buffers.size());
-  marks_until(data.steps.size());
+  marks_until(data.events.size());
 }
 
 /// The trace that the reader makes of the lines if these have no `makes` and no `initial`.
@@ -198,9 +198,9 @@ class Lines {
   /// Whether a line names a version, so that the line that makes it should show its number.
   bool names_versions() const {
     const auto is_view = [](const Version& version) { return version.kind == VersionKind::kView; };
-    const auto forgets = [](const Step& step) { return step.kind == StepKind::kForget; };
+    const auto forgets = [](const Event& step) { return step.kind == EventKind::kForget; };
     return std::any_of(data_.versions.begin(), data_.versions.end(), is_view) ||
-           std::any_of(data_.steps.begin(), data_.steps.end(), forgets);
+           std::any_of(data_.events.begin(), data_.events.end(), forgets);
   }
 
   void header(bool with_texts) {

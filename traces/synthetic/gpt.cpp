@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

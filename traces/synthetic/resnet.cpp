@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "traces/base/refuse.hpp"
 #include "traces/names.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 

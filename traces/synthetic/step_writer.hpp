@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/total.hpp"
 #include "traces/builder.hpp"
-#include "traces/total.hpp"
 
 namespace tidepool {
 

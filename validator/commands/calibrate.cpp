@@ -4,12 +4,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine/machine_file.hpp"
-#include "traces/command.hpp"
-#include "traces/error.hpp"
-#include "traces/input.hpp"
-#include "traces/json_text.hpp"
-#include "traces/output.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/output.hpp"
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 

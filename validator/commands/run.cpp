@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/packing/layout_file.hpp"
 #include "simulator/plan_file.hpp"
-#include "traces/child_process.hpp"
-#include "traces/command.hpp"
-#include "traces/error.hpp"
+#include "simulator/solvers/packing/layout_file.hpp"
+#include "traces/base/child_process.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
-#include "traces/input.hpp"
-#include "traces/json_text.hpp"
-#include "traces/say.hpp"
 #include "validator/live/live_program.hpp"
 
 namespace tidepool {

@@ -5,15 +5,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
-#include "simulator/text/counted.hpp"
-#include "traces/command.hpp"
-#include "traces/error.hpp"
+#include "simulator/studies/sweep/database.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/counted.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/refuse.hpp"
 #include "traces/import/importer.hpp"
-#include "traces/json_text.hpp"
-#include "traces/refuse.hpp"
 #include "validator/validation.hpp"
 
 namespace tidepool {

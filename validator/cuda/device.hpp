@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 #include "validator/cuda/driver.hpp"
 
 namespace tidepool::cuda {

@@ -18,7 +18,7 @@ __device__ Word now() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
   return time;
 #else
-  return global_timer();  // defined by the stand-in in tests/standin
+  return global_timer();  // defined by the stand-in in tests/fake_cuda
 #endif
 }
 

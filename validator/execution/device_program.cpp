@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "simulator/pools/hole_map.hpp"
-#include "traces/error.hpp"
+#include "simulator/engine/pools/hole_map.hpp"
+#include "traces/base/error.hpp"
 #include "validator/execution/places.hpp"
 #include "validator/execution/scale.hpp"
 #include "validator/execution/words.hpp"

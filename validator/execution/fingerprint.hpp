@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/mix.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "simulator/plan.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "validator/execution/words.hpp"
 
 namespace tidepool {

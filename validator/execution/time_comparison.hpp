@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/result.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/execution_report.hpp"

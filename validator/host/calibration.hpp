@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 
 namespace tidepool {
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
 #include "validator/execution/execute.hpp"
 #include "validator/execution/time_comparison.hpp"
 #include "validator/host/clock.hpp"

@@ -1,7 +1,7 @@
 // Measurement of a plan's time on a machine without a device: copies move real bytes, ops only take their time.
 #pragma once
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/execution_report.hpp"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 #include "validator/execution/places.hpp"
 
 namespace tidepool {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "traces/names.hpp"
 
 namespace tidepool {

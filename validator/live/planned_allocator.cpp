@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/packing/layout_places.hpp"
+#include "simulator/solvers/packing/layout_places.hpp"
 
 namespace tidepool {
 

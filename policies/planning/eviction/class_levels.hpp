@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "traces/base/quantity.hpp"
 #include "traces/ids.hpp"
-#include "traces/quantity.hpp"
 
 namespace tidepool {
 

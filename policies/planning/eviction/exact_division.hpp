@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policies/planning/eviction/tournament.hpp"
-#include "simulator/decisions/ranking.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 
 namespace tidepool {
 

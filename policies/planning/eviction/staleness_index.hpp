@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "simulator/decisions/ranking.hpp"
-#include "traces/quantity.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

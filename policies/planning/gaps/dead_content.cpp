@@ -18,10 +18,10 @@ std::vector<DeadContent> find_dead_content(const Trace& trace) {
   }
   std::vector<DeadContent> dead;
   std::uint32_t next_op = 0;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kRun) next_op = step.id + 1;
-    if (step.kind != StepKind::kFree) continue;
-    const DeadContent& each = last[step.id];
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kRun) next_op = event.id + 1;
+    if (event.kind != EventKind::kFree) continue;
+    const DeadContent& each = last[event.id];
     if (each.last_use != kUnused && each.last_use + 1 < next_op) dead.push_back(each);
   }
   std::sort(dead.begin(), dead.end(), [](const DeadContent& a, const DeadContent& b) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policies/planning/gaps/step_circle.hpp"
-#include "simulator/machine/machine.hpp"
+#include "simulator/machine.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 

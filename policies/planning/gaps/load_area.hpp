@@ -5,7 +5,7 @@
 
 #include "policies/planning/gaps/gap.hpp"
 #include "policies/planning/gaps/step_circle.hpp"
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

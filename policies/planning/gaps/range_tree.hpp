@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

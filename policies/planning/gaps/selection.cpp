@@ -9,8 +9,8 @@
 #include "policies/planning/gaps/excess_tree.hpp"
 #include "policies/planning/gaps/load_area.hpp"
 #include "policies/planning/gaps/schedule.hpp"
-#include "traces/error.hpp"
-#include "traces/nearest.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/nearest.hpp"
 
 namespace tidepool {
 namespace {

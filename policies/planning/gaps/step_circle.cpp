@@ -45,15 +45,15 @@ std::vector<Bytes> loads(const Trace& trace, SlotBegins begins, const std::vecto
     if (buffer.born_before) live += buffer.size;
   const auto at_begin = [&] { return begins == SlotBegins::kBeforeFrees ? live : Bytes{}; };
   Bytes most = at_begin();
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc)
-      most = std::max(most, live += trace.buffer(BufferId{step.id}).size);
-    else if (step.kind == StepKind::kFree)
-      live -= dropped[step.id] ? Bytes{} : trace.buffer(BufferId{step.id}).size;
-    if (step.kind != StepKind::kRun) continue;
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc)
+      most = std::max(most, live += trace.buffer(BufferId{event.id}).size);
+    else if (event.kind == EventKind::kFree)
+      live -= dropped[event.id] ? Bytes{} : trace.buffer(BufferId{event.id}).size;
+    if (event.kind != EventKind::kRun) continue;
     load.push_back(std::max(most, live));
     most = at_begin();
-    for (; next_dead != dead.end() && next_dead->last_use == step.id; ++next_dead) {
+    for (; next_dead != dead.end() && next_dead->last_use == event.id; ++next_dead) {
       live -= trace.size(next_dead->version);
       dropped[trace.version(next_dead->version).buffer.index()] = true;
     }

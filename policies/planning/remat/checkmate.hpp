@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/bounds/linear_program.hpp"
-#include "traces/quantity.hpp"
+#include "simulator/solvers/bounds/linear_program.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

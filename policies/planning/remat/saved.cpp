@@ -10,10 +10,10 @@ std::uint32_t first_backward_op(const Trace& trace) {
     if (trace.ops()[i].phase == Phase::kBackward) return static_cast<std::uint32_t>(i);
   Bytes live, peak;
   std::uint32_t at = 0;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size;
-    if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size;
-    if (step.kind == StepKind::kRun && live > peak) peak = live, at = step.id + 1;
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc) live += trace.buffers()[event.id].size;
+    if (event.kind == EventKind::kFree) live -= trace.buffers()[event.id].size;
+    if (event.kind == EventKind::kRun && live > peak) peak = live, at = event.id + 1;
   }
   return at;
 }
@@ -24,10 +24,10 @@ std::vector<Bytes> live_bytes(const Trace& trace) {
   Bytes live;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size;
-    if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size;
-    if (step.kind == StepKind::kRun) by_op.push_back(live);
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc) live += trace.buffers()[event.id].size;
+    if (event.kind == EventKind::kFree) live -= trace.buffers()[event.id].size;
+    if (event.kind == EventKind::kRun) by_op.push_back(live);
   }
   return by_op;
 }
@@ -39,11 +39,11 @@ std::vector<Bytes> live_bytes_before(const Trace& trace) {
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size;
   Bytes least = live;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size;
-    if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size;
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc) live += trace.buffers()[event.id].size;
+    if (event.kind == EventKind::kFree) live -= trace.buffers()[event.id].size;
     least = std::min(least, live);
-    if (step.kind == StepKind::kRun) by_op.push_back(std::exchange(least, live));
+    if (event.kind == EventKind::kRun) by_op.push_back(std::exchange(least, live));
   }
   return by_op;
 }
@@ -52,9 +52,9 @@ std::vector<std::uint32_t> ends_of_versions(const Trace& trace) {
   const auto ops = static_cast<std::uint32_t>(trace.ops().size());
   std::vector<std::uint32_t> end(trace.versions().size(), ops), freed(trace.buffers().size(), ops);
   std::uint32_t op = 0;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kRun) op = step.id + 1;
-    if (step.kind == StepKind::kFree) freed[step.id] = op;
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kRun) op = event.id + 1;
+    if (event.kind == EventKind::kFree) freed[event.id] = op;
   }
   for (std::size_t i = 0; i < end.size(); ++i) end[i] = freed[trace.versions()[i].buffer.index()];
   for (const Version& version : trace.versions())

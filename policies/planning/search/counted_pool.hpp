@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/engine/pools/hole_map.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/pools/hole_map.hpp"
 
 namespace tidepool {
 

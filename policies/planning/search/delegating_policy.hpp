@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/decisions/explainer.hpp"
+#include "simulator/engine/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 

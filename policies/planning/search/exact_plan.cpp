@@ -11,10 +11,10 @@
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/best_plan.hpp"
 #include "policies/planning/search/counted_pool.hpp"
-#include "simulator/optimum/optimum.hpp"
-#include "simulator/optimum/steady.hpp"
 #include "simulator/run.hpp"
-#include "traces/error.hpp"
+#include "simulator/solvers/optimum/optimum.hpp"
+#include "simulator/solvers/optimum/steady.hpp"
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {

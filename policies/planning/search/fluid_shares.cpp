@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "simulator/bounds/fluid.hpp"
+#include "simulator/solvers/bounds/fluid.hpp"
 
 namespace tidepool {
 namespace {

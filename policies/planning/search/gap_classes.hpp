@@ -6,7 +6,7 @@
 
 #include "policies/planning/gaps/gap.hpp"
 #include "policies/planning/gaps/step_circle.hpp"
-#include "simulator/structure/structure.hpp"
+#include "traces/step/structure.hpp"
 
 namespace tidepool {
 

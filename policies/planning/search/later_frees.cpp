@@ -17,8 +17,8 @@ class LaterFrees {
       : trace_{trace}, last_(trace.buffers().size()), freed_(trace.buffers().size(), kNever), until_(freed_) {
     for (std::size_t i = 0; i < trace.versions().size(); ++i)
       if (trace.versions()[i].kind != VersionKind::kView) last_[trace.versions()[i].buffer.index()] = VersionId{i};
-    for (std::uint32_t at = 0; at < trace.steps().size(); ++at)
-      if (trace.steps()[at].kind == StepKind::kFree) freed_[trace.steps()[at].id] = at;
+    for (std::uint32_t at = 0; at < trace.events().size(); ++at)
+      if (trace.events()[at].kind == EventKind::kFree) freed_[trace.events()[at].id] = at;
   }
 
   std::optional<Trace> find(Bytes least) {
@@ -69,20 +69,20 @@ class LaterFrees {
 
   Trace moved() const {
     TraceData data = trace_.data();
-    std::vector<std::vector<Step>> after(data.steps.size());
+    std::vector<std::vector<Event>> after(data.events.size());
     for (std::uint32_t b = 0; b < until_.size(); ++b)
-      if (until_[b] != kNever) after[until_[b]].push_back({StepKind::kFree, b});
-    std::vector<Step> steps;
+      if (until_[b] != kNever) after[until_[b]].push_back({EventKind::kFree, b});
+    std::vector<Event> steps;
     std::vector<std::uint32_t> place;  // by step: the number of new steps before it
-    for (std::size_t at = 0; at < data.steps.size(); ++at) {
-      const Step& step = data.steps[at];
+    for (std::size_t at = 0; at < data.events.size(); ++at) {
+      const Event& event = data.events[at];
       place.push_back(static_cast<std::uint32_t>(steps.size()));
-      if (step.kind != StepKind::kFree || until_[step.id] == kNever) steps.push_back(step);
+      if (event.kind != EventKind::kFree || until_[event.id] == kNever) steps.push_back(event);
       steps.insert(steps.end(), after[at].begin(), after[at].end());
     }
     place.push_back(static_cast<std::uint32_t>(steps.size()));
-    for (Mark& mark : data.marks) mark.step = place[mark.step];
-    data.steps = std::move(steps);
+    for (Mark& mark : data.marks) mark.event = place[mark.event];
+    data.events = std::move(steps);
     return Trace{std::move(data)};
   }
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

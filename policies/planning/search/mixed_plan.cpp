@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "policies/planning/gaps/excess_tree.hpp"
-#include "simulator/sweep/robustness.hpp"
+#include "simulator/solvers/robustness.hpp"
 
 namespace tidepool {
 namespace {

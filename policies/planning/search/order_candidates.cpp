@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "policies/planning/gaps/trials.hpp"
-#include "simulator/order/foreach.hpp"
-#include "simulator/order/search.hpp"
+#include "simulator/solvers/order/search.hpp"
+#include "traces/step/foreach.hpp"
 
 namespace tidepool {
 

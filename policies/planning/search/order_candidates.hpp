@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "simulator/order/ordered_step.hpp"
+#include "simulator/ordered_step.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "simulator/bounds/recompute_cut.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/bounds/recompute_cut.hpp"
 
 namespace tidepool {
 

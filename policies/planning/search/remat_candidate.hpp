@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "policies/planning/eviction/next_use_victims.hpp"
-#include "simulator/bounds/recompute_model.hpp"
 #include "simulator/policy.hpp"
+#include "simulator/solvers/bounds/recompute_model.hpp"
 
 namespace tidepool {
 

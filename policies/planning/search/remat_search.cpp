@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "policies/planning/search/pooled_policy.hpp"
-#include "simulator/bounds/min_cut.hpp"
 #include "simulator/engine/boundary.hpp"
-#include "simulator/packing/search/random_numbers.hpp"
 #include "simulator/run.hpp"
+#include "simulator/solvers/bounds/min_cut.hpp"
+#include "simulator/solvers/packing/search/random_numbers.hpp"
 
 namespace tidepool {
 namespace {

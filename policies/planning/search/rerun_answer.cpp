@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "policies/planning/search/rerun_schedule.hpp"
-#include "simulator/bounds/bound.hpp"
 #include "simulator/engine/plan_of_runs.hpp"
 #include "simulator/engine/rerun_rules.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "policies/planning/search/rerun_state.hpp"
-#include "simulator/packing/search/random_numbers.hpp"
+#include "simulator/solvers/packing/search/random_numbers.hpp"
 
 namespace tidepool {
 namespace {

@@ -39,10 +39,10 @@ class Reruns::Walk {
   }
 
   Effect run() {
-    for (const Step& step : trace_.steps()) {
-      if (step.kind == StepKind::kAlloc) begin(BufferId{step.id});
-      if (step.kind == StepKind::kFree) versions_[content_[step.id].index()].at = At::kNowhere;
-      if (step.kind == StepKind::kRun) run(OpId{step.id});
+    for (const Event& event : trace_.events()) {
+      if (event.kind == EventKind::kAlloc) begin(BufferId{event.id});
+      if (event.kind == EventKind::kFree) versions_[content_[event.id].index()].at = At::kNowhere;
+      if (event.kind == EventKind::kRun) run(OpId{event.id});
       if (!effect_.possible) break;
     }
     return std::move(effect_);

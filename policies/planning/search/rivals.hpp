@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "simulator/bounds/bound.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "simulator/sweep/robustness.hpp"
+#include "simulator/solvers/robustness.hpp"
 
 namespace tidepool {
 

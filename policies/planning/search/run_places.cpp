@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulator/packing/greedy.hpp"
-#include "simulator/packing/minimise.hpp"
-#include "simulator/packing/orders.hpp"
-#include "simulator/packing/sections.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
+#include "simulator/solvers/packing/minimise.hpp"
+#include "simulator/solvers/packing/orders.hpp"
+#include "simulator/solvers/packing/sections.hpp"
 
 namespace tidepool {
 

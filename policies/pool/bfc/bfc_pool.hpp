@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "simulator/engine/pools/free_index.hpp"
+#include "simulator/engine/pools/segment_blocks.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/pools/free_index.hpp"
-#include "simulator/pools/segment_blocks.hpp"
 
 namespace tidepool {
 

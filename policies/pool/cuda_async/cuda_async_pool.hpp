@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/engine/pools/free_index.hpp"
+#include "simulator/engine/pools/segment_blocks.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/pools/free_index.hpp"
-#include "simulator/pools/segment_blocks.hpp"
-#include "simulator/pools/stream_order.hpp"
+#include "traces/step/stream_order.hpp"
 
 namespace tidepool {
 

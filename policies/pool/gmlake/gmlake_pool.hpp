@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "simulator/engine/pools/caching_allocator.hpp"
+#include "simulator/engine/pools/pending_frees.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/pools/caching_allocator.hpp"
-#include "simulator/pools/pending_frees.hpp"
 
 namespace tidepool {
 

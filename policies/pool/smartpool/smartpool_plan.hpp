@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "traces/quantity.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 

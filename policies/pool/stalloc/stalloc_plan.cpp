@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/packing/heuristic.hpp"
+#include "simulator/solvers/packing/heuristic.hpp"
 
 namespace tidepool {
 namespace {

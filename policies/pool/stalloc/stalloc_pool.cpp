@@ -17,11 +17,11 @@ void StallocPool::start(const Trace& trace, Bytes capacity, Device& device) {
   rest_->start(trace, capacity, device);
   served_ = reused_ = cached_ = 0;
 
-  lives_.assign(trace.buffers().size(), {-1, static_cast<std::int64_t>(trace.steps().size())});
-  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
-    const Step& step = trace.steps()[i];
-    if (step.kind == StepKind::kAlloc) lives_[step.id].lower = static_cast<std::int64_t>(i);
-    if (step.kind == StepKind::kFree) lives_[step.id].upper = static_cast<std::int64_t>(i);
+  lives_.assign(trace.buffers().size(), {-1, static_cast<std::int64_t>(trace.events().size())});
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    const Event& event = trace.events()[i];
+    if (event.kind == EventKind::kAlloc) lives_[event.id].lower = static_cast<std::int64_t>(i);
+    if (event.kind == EventKind::kFree) lives_[event.id].upper = static_cast<std::int64_t>(i);
   }
   by_address_.clear();
   for (std::size_t i = 0; i < lives_.size(); ++i) {
@@ -81,7 +81,7 @@ std::optional<Bytes> StallocPool::place_idle(const Request& request, Bytes size)
 }
 
 Interval StallocPool::life_from(const Request& request) const {
-  const std::size_t now = request.before.valid() ? trace_->position(request.before) : trace_->steps().size();
+  const std::size_t now = request.before.valid() ? trace_->position(request.before) : trace_->events().size();
   const auto begin = static_cast<std::int64_t>(now);
   const bool known = request.version.valid();
   return {begin, std::max(begin + 1, known ? lives_[trace_->version(request.version).buffer.index()].upper : 0)};

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "policies/pool/stalloc/stalloc_plan.hpp"
+#include "simulator/engine/planned_pool.hpp"
+#include "simulator/engine/pools/caching_pool.hpp"
+#include "simulator/engine/pools/hole_map.hpp"
+#include "simulator/instance.hpp"
 #include "simulator/options.hpp"
-#include "simulator/packing/instance.hpp"
-#include "simulator/packing/planned_pool.hpp"
-#include "simulator/pools/caching_pool.hpp"
-#include "simulator/pools/hole_map.hpp"
 
 namespace tidepool {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tracer/dry/standin/device_count.hpp"
+#include "tracer/dry/device/device_count.hpp"
 
 namespace {
 

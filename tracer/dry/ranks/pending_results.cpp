@@ -79,7 +79,7 @@ void PendingResults::drop(std::uint64_t address, std::uint64_t bytes) {
 }
 
 PendingResults& pending_results() {
-  static PendingResults* const results = new PendingResults;  // never destroyed, like the stand-in itself
+  static PendingResults* const results = new PendingResults;  // never destroyed, like the dry device itself
   return *results;
 }
 

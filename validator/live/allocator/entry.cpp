@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "traces/error.hpp"
+#include "traces/base/error.hpp"
 #include "validator/live/allocator/device_memory.hpp"
 
 using namespace tidepool;

@@ -1,0 +1,89 @@
+#include "simulator/solvers/bounds/bound.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "simulator/ordered_step.hpp"
+#include "traces/step/foreach.hpp"
+
+namespace tidepool {
+namespace {
+
+std::vector<BoundInfo>& registry() {
+  static std::vector<BoundInfo> all;
+  return all;
+}
+
+/// Whether `b` is a better bound than `a`.
+bool worse(const Bound& a, const Bound& b) {
+  if (a.feasible != b.feasible) return a.feasible;
+  if (!a.feasible) return a.name < b.name;  // "working-set", the simplest proof, has the last name
+  if (a.makespan != b.makespan) return a.makespan < b.makespan;
+  return a.name > b.name;
+}
+
+}  // namespace
+
+RegisterBound::RegisterBound(BoundInfo info) { registry().push_back(std::move(info)); }
+
+std::vector<const BoundInfo*> all_bounds() {
+  std::vector<const BoundInfo*> all;
+  for (const BoundInfo& info : registry()) all.push_back(&info);
+  std::sort(all.begin(), all.end(), [](const BoundInfo* a, const BoundInfo* b) { return a->name < b->name; });
+  return all;
+}
+
+namespace {
+
+std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort) {
+  std::vector<Bound> found;
+  for (const BoundInfo* info : all_bounds()) {
+    if (query.order && !info->order) continue;
+    if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
+    if (query.steady && !info->steady) continue;
+    if (!info->quick && effort == BoundEffort::kQuick) continue;
+    std::optional<Bound> bound = info->compute(query);
+    if (!bound) continue;
+    bound->name = info->name;
+    if (!bound->feasible) bound->limited_by = Resource::kMemory;
+    if (bound->with.empty()) bound->with = with_text(info->swap, info->remat);
+    if (query.order) bound->with = bound->with.empty() ? "order" : "order," + bound->with;
+    found.push_back(std::move(*bound));
+  }
+  std::sort(found.begin(), found.end(), worse);
+  return found;
+}
+
+}  // namespace
+
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
+  if (!query.order) return bounds_of(query, effort);
+  const bool reorders = can_be_reordered(query.trace) && query.assume.name.empty();
+  const Trace divided = reorders ? split_foreach(query.trace) : query.trace;
+  return bounds_of({.trace = divided,
+                    .machine = query.machine,
+                    .capacity = query.capacity,
+                    .swap = query.swap,
+                    .remat = query.remat,
+                    .assume = query.assume,
+                    .iterations = query.iterations,
+                    .steady = query.steady,
+                    .order = reorders},
+                   effort);
+}
+
+std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort) {
+  std::vector<Bound> found = compute_bounds(query, effort);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.back());
+}
+
+std::string with_text(bool swap, bool remat, bool order) {
+  std::string text = order ? "order" : "";
+  for (const auto& [may, word] : {std::pair{swap, "swap"}, std::pair{remat, "remat"}})
+    if (may) text += (text.empty() ? "" : ",") + std::string{word};
+  return text;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,109 @@
+#include "simulator/studies/advise/step_uses.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "traces/step/module_calls.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Whether an op runs in steps [begin, end).
+bool runs_between(const Trace& trace, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (trace.events()[i].kind == EventKind::kRun) return true;
+  return false;
+}
+
+}  // namespace
+
+bool counts(std::span<const Use> uses, const Use& use) {
+  return use.evidence != Evidence::kParameter ||
+         std::none_of(uses.begin(), uses.end(), [](const Use& other) { return other.evidence == Evidence::kSchema; });
+}
+
+BufferId buffer_of(const Trace& trace, const Use& use) {
+  return trace.version(use.in.valid() ? use.in : use.out).buffer;
+}
+
+bool stays(BufferKind kind) {
+  return kind == BufferKind::kParameter || kind == BufferKind::kGradient || kind == BufferKind::kOptimizerState;
+}
+
+std::size_t next_op(const Trace& trace, std::size_t position) {
+  while (trace.events()[position].kind != EventKind::kRun) ++position;
+  return position;
+}
+
+StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}) {
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    const Event& event = trace.events()[i];
+    if (event.kind == EventKind::kAlloc) lives_[event.id].alloc = i;
+    if (event.kind == EventKind::kFree) lives_[event.id].free = i;
+    if (event.kind != EventKind::kRun) continue;
+    const std::span uses = trace.uses(OpId{event.id});
+    for (const Use& use : uses) {
+      if (!counts(uses, use)) continue;
+      std::vector<At>& at = lives_[buffer_of(trace, use).index()].uses;
+      const bool guessed = use.evidence == Evidence::kParameter || use.evidence == Evidence::kInferred;
+      const bool writes = use.out.valid() && use.access != Access::kView && !guessed;
+      if (at.empty() || at.back().position != i) at.push_back({i, writes});
+      at.back().writes = at.back().writes || writes;
+    }
+  }
+  find_casts(trace);
+}
+
+void StepUses::find_casts(const Trace& trace) {
+  is_cast_.resize(lives_.size());
+  std::size_t end = 0;  // latest known position at which autocast ends
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    const Event& event = trace.events()[i];
+    if (event.kind == EventKind::kFree && is_cast_[event.id]) {
+      const std::size_t last = lives_[event.id].uses.back().position;
+      const Op& user = trace.op(OpId{trace.events()[last].id});
+      // Backward frees its casts one by one. Other casts that outlive the module's call were held by autocast.
+      if (user.phase == Phase::kForward && runs_between(trace, behind_call(trace, trace.text(user.module), last), i))
+        end = i;
+    }
+    if (event.kind != EventKind::kRun) continue;
+    const Op& op = trace.op(OpId{event.id});
+    if (op.phase == Phase::kBackward && end > 0) autocast_ends_.push_back(std::exchange(end, 0));
+    if (op.phase != Phase::kForward) continue;
+    const Buffer* read = nullptr;
+    BufferId made;
+    std::size_t reads = 0;
+    for (const Use& use : trace.uses(OpId{event.id})) {
+      const BufferId buffer = buffer_of(trace, use);
+      const Life& life = of(buffer);
+      if (!counts(trace.uses(OpId{event.id}), use) || use.access == Access::kView) continue;
+      if (life.alloc != kNowhere && life.alloc < i && next_op(trace, life.alloc) == i)
+        made = buffer;
+      else
+        read = &trace.buffer(buffer), ++reads;
+    }
+    if (made.valid() && reads == 1 && read->kind == BufferKind::kParameter && trace.buffer(made).size <= read->size)
+      is_cast_[made.index()] = true;
+  }
+}
+
+std::size_t StepUses::released(const Trace& trace, BufferId buffer, std::size_t position) const {
+  const auto module_at = [&](std::size_t at) { return trace.text(trace.op(OpId{trace.events()[at].id}).module); };
+  if (of(buffer).alloc == kNowhere) return position;
+  if (is_cast_[buffer.index()]) {
+    const auto end = std::lower_bound(autocast_ends_.begin(), autocast_ends_.end(), position);
+    if (end != autocast_ends_.end()) return *end;
+  }
+  std::string_view outermost = module_at(position);
+  const std::string_view maker = module_at(next_op(trace, of(buffer).alloc));
+  if (outermost.empty() || lies_in(maker, outermost)) return position;
+  for (std::size_t dot = outermost.rfind('.'); dot != std::string_view::npos; dot = outermost.rfind('.', dot - 1)) {
+    if (lies_in(maker, outermost.substr(0, dot))) break;
+    outermost = outermost.substr(0, dot);
+    if (dot == 0) break;
+  }
+  return behind_call(trace, outermost, position) - 1;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,82 @@
+#include "simulator/studies/commands/fit_advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "simulator/studies/fit/dry_recording.hpp"
+#include "simulator/studies/launch/process.hpp"
+#include "traces/base/error.hpp"
+
+namespace tidepool {
+
+namespace {
+
+bool is_plain(const std::string& word) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_./=:,@%+-", c) != nullptr; };
+  return !word.empty() && std::all_of(word.begin(), word.end(), plain);
+}
+
+/// The command that records the job on a simulated device of the same kind that never runs out of memory. The kind
+/// matters: the kernels and the number of temporary tensors of a job depend on its device.
+std::string recording_of(const FitSource& source, const DeviceBudget& device) {
+  std::string command;
+  for (const std::string& word : source.command)
+    command += (command.empty() ? "" : " ") + (is_plain(word) ? word : shell_word(word));
+  return fmt::format("tidepool record --dry --torch --device {} --capacity {} -o run.tide -- {}", device.name,
+                     kEndlessMemory, command.empty() ? "COMMAND" : command);
+}
+
+}  // namespace
+
+std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const FitSource& source) {
+  const Bytes capacity = fit.peak.live - (fit.predicted - fit.device->total);
+  if (fit.fits || capacity <= Bytes{}) return {};
+  FitAdvice advice{.capacity = capacity, .commands = {}};
+  if (source.snapshot) {
+    advice.missing = "a snapshot has no operators and modules";
+  } else {
+    try {
+      RunSpec spec;
+      spec.capacity = capacity;
+      spec.machine = find_machine("a100-pcie4");
+      const AdvisedStep step = step_to_advise(trace);
+      for (const Change& change :
+           advise(step, {source.file, spec.machine.name}, spec, {kinds_of_changes(), {}}).changes) {
+        const auto same = [&](const Change& other) { return other.kind == change.kind; };
+        if (std::none_of(advice.changes.begin(), advice.changes.end(), same)) advice.changes.push_back(change);
+      }
+    } catch (const InputError& error) {
+      advice.missing = error.what();
+    }
+  }
+  std::string file = shell_word(source.file);
+  if (source.file.empty() || !advice.missing.empty()) {
+    file = "run.tide";
+    advice.commands.push_back(recording_of(source, *fit.device));
+  }
+  // A snapshot needs a new verdict first: the peak of a job that failed is not the peak of its step.
+  advice.commands.push_back(source.snapshot ? fmt::format("tidepool fit run.tide {}", options_of(*fit.device))
+                                            : fmt::format("tidepool advise {} --capacity {}B", file, capacity.count()));
+  return advice;
+}
+
+std::string text_of(const FitAdvice& advice) {
+  std::string text = fmt::format("\nwhat to do: {} are left for the step's tensors\n", to_text(advice.capacity));
+  if (!advice.missing.empty()) text += fmt::format("  no advice yet: {}\n", advice.missing);
+  for (const Change& change : advice.changes) {
+    const std::size_t modules = change.modules.size();
+    text += fmt::format("  {:<21}{}{}{} alive at the peak, time {:+.1f} %{}\n", change.kind,
+                        modules == 0 ? "" : fmt::format("{} module{}: ", modules, modules == 1 ? "" : "s"),
+                        change.peak_is_least ? "at least " : "", to_text(change.peak),
+                        (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
+  }
+  text +=
+      advice.changes.empty() ? "  commands that lead to advice:\n" : "  commands that print these changes as code:\n";
+  for (const std::string& command : advice.commands) text += fmt::format("    {}\n", command);
+  return text;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,149 @@
+#include "simulator/studies/commands/fit_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "simulator/studies/fit/fit.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/say.hpp"
+#include "traces/job/job.hpp"
+
+namespace tidepool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double in_gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
+
+struct RankFit {
+  Fit fit;
+  /// Time since the job's start at which live bytes first exceed the device's free memory; if they never do, the time
+  /// of the peak.
+  Nanos at;
+};
+
+/// The recorded start of each op or, without one, its launch. No op starts before the op that precedes it.
+std::vector<Nanos> starts(const Trace& trace) {
+  std::vector<Nanos> times;
+  for (const Op& op : trace.ops())
+    times.push_back(std::max(std::max(op.start, op.launch), times.empty() ? Nanos{} : times.back()));
+  return times;
+}
+
+/// The op before which live bytes first exceed `room`; none if they never do.
+OpId first_beyond(const Trace& trace, Bytes room) {
+  Bytes live;
+  bool beyond = false;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.born_before) live += buffer.size;
+  for (const Event& event : trace.events()) {
+    if (event.kind == EventKind::kAlloc) live += trace.buffer(BufferId{event.id}).size;
+    if (event.kind == EventKind::kFree) live -= trace.buffer(BufferId{event.id}).size;
+    beyond = beyond || live > room;
+    if (beyond && event.kind == EventKind::kRun) return OpId{event.id};
+  }
+  return {};
+}
+
+std::vector<RankFit> fits_of(const LoadedJob& job, const std::string& path, const DeviceBudget& device,
+                             const std::string& pool) {
+  std::vector<RankFit> fits;
+  for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
+    const Trace& trace = job.traces[rank];
+    try {
+      RankFit found{predict_fit(trace, device, pool), job.job.ranks[rank].start};
+      OpId at = first_beyond(trace, device.total - found.fit.context.expected - found.fit.workspace);
+      if (!at.valid()) at = found.fit.peak.op;
+      if (at.valid()) found.at += starts(trace)[at.index()];
+      fits.push_back(std::move(found));
+    } catch (const InputError& error) {
+      throw error.at(fmt::format("{}: rank {}", path, rank));
+    }
+  }
+  return fits;
+}
+
+/// The rank that runs out of memory first; if all ranks fit, the rank that takes the most memory.
+std::size_t first_rank(const std::vector<RankFit>& fits) {
+  const auto first = std::min_element(fits.begin(), fits.end(), [](const RankFit& a, const RankFit& b) {
+    if (a.fit.fits != b.fit.fits) return !a.fit.fits;
+    return a.fit.fits ? a.fit.predicted > b.fit.predicted : a.at < b.at;
+  });
+  return static_cast<std::size_t>(first - fits.begin());
+}
+
+/// Whether a verdict is impossible: the recorded part of every rank fits, but some recordings have no training step.
+bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
+  return fits[first_rank(fits)].fit.fits && std::any_of(job.traces.begin(), job.traces.end(), lacks_training);
+}
+
+void print(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
+  const std::size_t first = first_rank(fits);
+  const Fit& fit = fits[first].fit;
+  const Bytes total = fit.device->total;
+  const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", in_gib(fit.predicted), in_gib(total));
+  if (cannot_tell(job, fits))
+    fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
+  else if (fit.fits)
+    fmt::print("all ranks fit; rank {} takes most: {}, margin {}\n", first, sizes, to_text(total - fit.predicted));
+  else
+    fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much\n", first,
+               to_text(fits[first].at), sizes, to_text(fit.predicted - total));
+  fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, text_of(*fit.device), "rank",
+             "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
+  for (std::size_t rank = 0; rank < fits.size(); ++rank) {
+    const Fit& each = fits[rank].fit;
+    const Trace& trace = job.traces[rank];
+    const OpId at = each.peak.op;
+    fmt::print("{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", rank, each.fits ? "yes" : "no",
+               to_text(each.predicted), to_text(each.low), to_text(each.high), to_text(each.reserved),
+               to_text(each.peak.live),
+               at.valid() ? fmt::format("op {}, {}", at.index(), trace.text(trace.op(at).name)) : "the end");
+  }
+}
+
+Json to_json(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
+  Json ranks = Json::array();
+  for (const RankFit& each : fits)
+    ranks.push_back({{"fits", each.fit.fits},
+                     {"certain", each.fit.certain},
+                     {"predicted_bytes", each.fit.predicted.count()},
+                     {"low_bytes", each.fit.low.count()},
+                     {"high_bytes", each.fit.high.count()},
+                     {"reserved_bytes", each.fit.reserved.count()},
+                     {"live_bytes", each.fit.peak.live.count()},
+                     {"at_ns", each.at.count()}});
+  const std::size_t first = first_rank(fits);
+  return {{"job", path},
+          {"device", fits.front().fit.device->name},
+          {"fits", cannot_tell(job, fits) ? Json(nullptr) : Json(fits[first].fit.fits)},
+          {"capacity_bytes", fits.front().fit.device->total.count()},
+          {"first_rank", first},
+          {"ranks", std::move(ranks)}};
+}
+
+}  // namespace
+
+int judge_ranks(const std::string& path, const DeviceBudget& device, const std::string& pool, bool json) {
+  const LoadedJob job = load_job(path);
+  const std::vector<RankFit> fits = fits_of(job, path, device, pool);
+  if (json)
+    fmt::print("{}\n", json_text(to_json(job, path, fits)));
+  else
+    print(job, path, fits);
+  std::set<std::string> notes;
+  for (const RankFit& each : fits) notes.insert(each.fit.notes.begin(), each.fit.notes.end());
+  for (const Trace& trace : job.traces)
+    if (const std::string failure = failure_of(trace); !failure.empty())
+      notes.insert(fmt::format("the job failed: {}; what it did until then is judged", failure));
+  for (const std::string& note : notes) say("{}: {}\n", path, note);
+  return cannot_tell(job, fits) ? 1 : 0;
+}
+
+}  // namespace tidepool

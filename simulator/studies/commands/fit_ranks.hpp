@@ -1,0 +1,16 @@
+// Verdicts on the ranks of a job: whether each rank fits a device, and which rank runs out of memory first.
+#pragma once
+
+#include <string>
+
+#include "simulator/studies/fit/device_budget.hpp"
+
+namespace tidepool {
+
+/// Prints a verdict, and a row for each rank.
+/// @param pool  the allocator's setting: pytorch or pytorch-expandable
+/// @return      the exit code: 1 if all ranks fit but some recording ends before a training step, else 0
+/// @throws InputError  as load_job() and predict_fit(), "job.json: rank 3: ..."
+int judge_ranks(const std::string& path, const DeviceBudget& device, const std::string& pool, bool json);
+
+}  // namespace tidepool

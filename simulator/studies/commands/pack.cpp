@@ -1,0 +1,217 @@
+// tidepool pack: the memory that the lifetimes of a trace take under a pool.
+#include "simulator/solvers/packing/pack.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/repeat.hpp"
+#include "simulator/studies/audit/cnmem_audit.hpp"
+#include "simulator/studies/commands/pack_periodic.hpp"
+#include "simulator/studies/sweep/grid.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/counted.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/numbers.hpp"
+#include "traces/base/output.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/import/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+struct PackArguments {
+  std::vector<std::string> traces;
+  std::string pools = "best-fit";
+  std::string capacities = "none";
+  std::string time_limit;
+  std::string layout_out;
+  std::string segments;
+  int iterations = 0;
+  bool periodic = false;
+  bool json = false;
+};
+
+/// The input to pack: a trace, a table of lifetimes, or a table that was also read as a trace.
+struct PackedJob {
+  std::optional<Trace> trace;
+  std::optional<LifetimeTable> table;
+  Bytes load;
+};
+
+PackedJob load_instance(const std::string& path, int iterations) {
+  PackedJob job;
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    job.trace = load_trace(path);
+  } else {
+    const Input input = read_trace_input(path);
+    if (find_importer(input, "auto").name == "csv" && iterations == 0) {
+      job.table = read_lifetimes(input, LifetimeColumns::kAll);
+      const Instance instance = instance_of(*job.table, 1_B);
+      naming(path, [&] { check(instance); });
+      job.load = load_of(instance);
+      if (job.table->constrained) return job;
+    }
+    job.trace = load_trace(input);
+  }
+  if (iterations > 0) job.trace = repeat_lifetimes(*job.trace, iterations);
+  if (!job.table) job.load = job.trace->ideal_peak();
+  return job;
+}
+
+/// Packs a job. Planners get a table as a table, even if it was also read as a trace: only the table has the lengths of
+/// the lifetimes. If a layout is wanted, they get the trace, since only its packing has layouts.
+Packing pack_job(const PackedJob& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
+                 std::span<const Bytes> segments, bool want_layout) {
+  const bool as_table = job.table && info.plan && !(want_layout && job.trace);
+  if (!as_table && !job.trace)
+    throw InputError{
+        fmt::format("pool '{}' decides as requests come and knows no gaps, alignments and offsets beforehand; expected "
+                    "an offline planner for such a table (tidepool policies lists them)",
+                    info.name)};
+  if (!as_table) return pack(*job.trace, info, options, limits, segments);
+  const Bytes alignment = options.bytes("alignment");
+  return pack(instance_of(*job.table, alignment == Bytes{} ? 1_B : alignment), info, options, limits);
+}
+
+void print_json(const std::string& path, const Packing& packing, const std::string& pool, Bytes capacity) {
+  nlohmann::ordered_json object{{"trace", path},
+                                {"buffers", packing.buffers},
+                                {"load_bytes", packing.load.count()},
+                                {"height_bytes", packing.height.count()},
+                                {"lower_bound_bytes", packing.lower_bound.count()},
+                                {"gap", packing.gap()},
+                                {"optimal", packing.optimal()},
+                                {"proof", packing.proof},
+                                {"outcome", to_text(packing.outcome)},
+                                {"wall_ns", packing.wall.count()},
+                                {"pool", pool},
+                                {"addresses", packing.addresses}};
+  if (packing.outcome != Outcome::kOk) {
+    object.erase("height_bytes");
+    object.erase("gap");
+    object["message"] = packing.message;
+  }
+  if (capacity != kNoLimit) object["capacity_bytes"] = capacity.count();
+  for (const Count& count : packing.count_sums()) object["counts"][std::string{count.name}] = count.value;
+  fmt::print("{}\n", json_text(object));
+}
+
+void print_text(const Packing& packing, const std::string& pool) {
+  const double seconds = static_cast<double>(packing.wall.count()) / 1e9;
+  const std::string rate =
+      seconds > 0 ? fmt::format(", {}/s", short_number(static_cast<double>(packing.events) / seconds)) : "";
+  const std::string place =
+      packing.outcome == Outcome::kOk && !packing.addresses
+          ? fmt::format("the load, {}: it counts bytes and gives no addresses", to_text(packing.height))
+      : packing.outcome == Outcome::kOk
+          ? fmt::format("height {}, {:+.3f} % above the lower bound ({}){}", to_text(packing.height),
+                        packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")
+          : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
+  fmt::print("{:<20}  {}; {} in {}{}\n", pool, place, counted(packing.events, "event"), to_text(packing.wall), rate);
+  for (const Count& count : packing.count_sums()) fmt::print("{:<20}  {} {}\n", "", grouped(count.value), count.name);
+}
+
+void write_layout(const std::string& path, const Packing& packing, const std::string& pool) {
+  if (packing.layouts.size() != 1)
+    throw InputError{fmt::format("--layout-out: {} made {} layouts; expected a planner and one device", pool,
+                                 packing.layouts.size())};
+  write_file(path, layout_text(packing.layouts.front()));
+}
+
+void pack_file(const std::string& path, const PackArguments& arguments, const std::vector<std::string>& pools,
+               std::span<const Bytes> segments) {
+  const PackedJob job = load_instance(path, arguments.iterations);
+  bool first = true;
+  for (const std::string& capacity_text : parse_capacities(arguments.capacities))
+    for (const std::string& pool : pools) {
+      const Spec spec{pool};
+      const PoolInfo& info = find_pool(spec.name);
+      const Bytes capacity = parse_capacity(capacity_text, job.load);
+      PackingLimits limits{.capacity = capacity};
+      if (!arguments.time_limit.empty()) limits.time = parse_nanos(arguments.time_limit);
+      const Packing packing =
+          pack_job(job, info, Options{info.name, info.options, spec.options}, limits,
+                   info.name == "cnmem" ? segments : std::span<const Bytes>{}, !arguments.layout_out.empty());
+      if (!arguments.layout_out.empty()) write_layout(arguments.layout_out, packing, pool);
+      if (arguments.json) {
+        print_json(path, packing, pool, capacity);
+        continue;
+      }
+      if (std::exchange(first, false))
+        fmt::print("{}: {}, load {}\n", path, counted(packing.buffers, "buffer"), to_text(packing.load));
+      print_text(packing, pool);
+    }
+}
+
+int run_pack(const PackArguments& arguments) {
+  if (arguments.periodic && arguments.capacities != "none")
+    refuse("--capacity: expected it without --periodic, which finds what the loop needs");
+  if (arguments.periodic && !arguments.layout_out.empty())
+    refuse("--layout-out: expected it without --periodic: a layout has the places of one step");
+  require_writable(arguments.layout_out);
+  std::vector<std::string> pools = split_list(arguments.pools);
+  if (arguments.pools == "all") {
+    pools.clear();
+    for (const PoolInfo* info : all_pools()) pools.push_back(info->name);
+  }
+  std::vector<Bytes> segments;
+  if (!arguments.segments.empty())
+    for (const LoggedSegment& segment : parse_segments(arguments.segments, read_input(arguments.segments).bytes()))
+      segments.push_back(segment.address);
+  if (arguments.periodic) {
+    PeriodicArguments periodic{arguments.traces, pools, {}, arguments.iterations, segments, arguments.json};
+    if (!arguments.time_limit.empty()) periodic.limits.time = parse_nanos(arguments.time_limit);
+    return pack_periodic(periodic);
+  }
+  for (const std::string& path : arguments.traces) pack_file(path, arguments, pools, segments);
+  return 0;
+}
+
+const RegisterCommand kPack{
+    {.name = "pack",
+     .summary = "place the lifetimes of a trace and nothing else",
+     .declare = [](const CommandLine& app) {
+       const auto arguments = std::make_shared<PackArguments>();
+       app.add_option("trace", arguments->traces,
+                      "traces in any form that import reads, or tables with the columns id,lower,upper,size and, for "
+                      "planners, alignment, offset (fixed), gaps (3-5 8-9) and hint (ignored)")
+           .required();
+       app.add_option("--pool", arguments->pools, "pools, as in best-fit,cnmem(init=1MiB), or all")
+           .capture_default_str();
+       app.add_option("--capacity", arguments->capacities, "16GiB, 1.1x (of the load) or none; lists and ranges too")
+           .capture_default_str();
+       app.add_option("--time-limit", arguments->time_limit,
+                      "30s: how long a planner may search; without it, the planner's option effort limits the search");
+       app.add_option(
+           "--layout-out", arguments->layout_out,
+           "writes the planner's layout; with several planners, that of the last one; --pool may name planners only. "
+           "--pool 'layout(file=...)' serves another step by it");
+       app.add_option(
+              "--iterations", arguments->iterations,
+              "packs the lifetimes of this many iterations of the step; buffers that exist both before and after the "
+              "step stay")
+           .positive();
+       app.add_flag("--periodic", arguments->periodic,
+                    "finds the loop in a recording of several iterations; planners place one iteration on a circle, so "
+                    "that the places serve all; pools serve the whole recording");
+       app.add_option("--segments", arguments->segments,
+                      "a file with the address and the MiB of each segment that the device handed out to cnmem, where "
+                      "they are known");
+       app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
+       return std::function<int()>{[arguments] { return run_pack(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

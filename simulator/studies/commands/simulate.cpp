@@ -1,0 +1,269 @@
+// tidepool simulate: one run with all details, or several runs one after the other.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "simulator/engine/decisions/decision_text.hpp"
+#include "simulator/engine/decisions/explained_run.hpp"
+#include "simulator/engine/iteration_watch.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/studies/commands/grid_options.hpp"
+#include "simulator/studies/commands/simulate_job.hpp"
+#include "simulator/studies/sweep/or_error.hpp"
+#include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/text/at_once.hpp"
+#include "simulator/studies/text/interruptible.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/counted.hpp"
+#include "traces/base/error.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/numbers.hpp"
+#include "traces/base/output.hpp"
+#include "traces/base/say.hpp"
+#include "traces/import/importer.hpp"
+#include "traces/summary.hpp"
+
+namespace tidepool {
+namespace {
+
+struct SimulateArguments {
+  std::string trace, plan_out;
+  GridText grid;
+  JobText job;
+  bool explain = false, json = false;
+};
+
+std::string capacity_text(const RunSpec& spec, Bytes ideal_peak) {
+  if (spec.capacity == kNoLimit) return "no limit";
+  if (ideal_peak == Bytes{}) return to_text(spec.capacity);
+  return fmt::format("{} ({:.3g}x the peak)", to_text(spec.capacity),
+                     static_cast<double>(spec.capacity.count()) / static_cast<double>(ideal_peak.count()));
+}
+
+void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result) {
+  const Totals& totals = result.totals;
+  if (std::get<bool>(at(row, "addresses"))) {
+    const auto* fragmentation = std::get_if<double>(&at(row, "fragmentation"));
+    fmt::print("memory      peak {}, footprint {}, fragmentation {:.1f} %\n", to_text(totals.peak),
+               to_text(totals.footprint), fragmentation ? *fragmentation * 100 : 0.0);
+  } else {
+    fmt::print("memory      peak {}; this pool counts bytes and knows no addresses\n", to_text(totals.peak));
+  }
+  if (result.evicting_allocations > 0 && spec.capacity >= ideal_peak)
+    fmt::print("            the live bytes would fit, but {} found no place {}: memory was freed on demand\n",
+               text_at(row, "pool"), counted(result.evicting_allocations, "time"));
+}
+
+/// Prints the iterations over which the numbers are means, and the state in which the run began.
+void print_iterations(const Row& row, const Cycle& cycle) {
+  const std::string began =
+      cycle.start_on_host == Bytes{}
+          ? "with nothing on the host only"
+          : fmt::format("with {} of its state on the host only; the copies that put it there are not counted",
+                        to_text(cycle.start_on_host));
+  if (!std::get<bool>(at(row, "steady"))) {
+    fmt::print("step        one step alone, which began {}\n", began);
+    return;
+  }
+  if (std::holds_alternative<std::monostate>(at(row, "cycle_iterations"))) {
+    fmt::print("iteration   the one in which it ended, after {}; the first began {}\n", counted(cycle.lead_in, "other"),
+               began);
+    return;
+  }
+  fmt::print("iteration   the mean of {}{}; the first took {} and began {}\n",
+             cycle.settled ? fmt::format("a cycle of {}", cycle.iterations)
+                           : fmt::format("the last {}, which do not repeat", cycle.iterations),
+             cycle.lead_in == 0 ? "" : fmt::format(" after {}", counted(cycle.lead_in, "iteration")),
+             to_text(cycle.first_iteration), began);
+}
+
+void print_costs(const Row& row, const Result& result) {
+  const Totals& totals = result.totals;
+  const auto* overhead = std::get_if<double>(&at(row, "overhead_ratio"));
+  const Nanos search = result.search.value_or(Nanos{});
+  fmt::print("time        {}{}, {} without policy and limit", result.outcome == Outcome::kOk ? "" : "ended after ",
+             to_text(totals.makespan + search), to_text(result.baseline));
+  if (overhead && result.outcome == Outcome::kOk) fmt::print(": {:+.2f} %", (*overhead - 1) * 100);
+  if (result.search) fmt::print("; {} of it the policies' own, measured", to_text(search));
+  fmt::print("\n");
+  print_iterations(row, result.cycle);
+  fmt::print("evicted     {}", counted(totals.eviction_count, "version"));
+  if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
+    fmt::print("; {:.1f} % of the memory was free, in the mean, after a request that needed an eviction", *share * 100);
+  fmt::print("\n");
+  fmt::print("recomputed  {} in {}\n", to_text(totals.recompute), counted(totals.recompute_count, "run"));
+  fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));
+  const Stall& stall = totals.stall;
+  fmt::print("stalls      compute waited {}: {} for copies in, {} for places still in use, {} for other ops\n",
+             to_text(stall.compute), to_text(stall.h2d), to_text(stall.d2h),
+             to_text(stall.compute - stall.h2d - stall.d2h));
+  if (stall.memory > Nanos{})
+    fmt::print("            all waited {} for the device's allocator\n", to_text(stall.memory));
+}
+
+/// Prints a bound on all plans with the same kinds of action as this run.
+void print_bound(const Row& row, const Bound& bound) {
+  const std::string_view what = std::get<bool>(at(row, "steady")) ? "repeats the step in less" : "is faster";
+  const std::string plan = bound.with.empty() ? "that keeps everything" : fmt::format("with {}", bound.with);
+  if (!bound.feasible) {
+    fmt::print("bound       no plan {} exists ({}: {})\n", plan, bound.name, bound.proof);
+    return;
+  }
+  const auto* gap = std::get_if<double>(&at(row, "gap"));
+  fmt::print("bound       {}: no plan {} {} ({}, limited by {}){}\n", to_text(bound.makespan), plan, what, bound.name,
+             to_text(bound.limited_by), gap ? fmt::format("; this one takes {:+.2f} %", *gap * 100) : "");
+}
+
+void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result,
+               const std::optional<Bound>& bound) {
+  const std::string& options = text_at(row, "options");
+  fmt::print("{}: {} on {}{}{}, {}, {}\n", text_at(row, "trace"), text_at(row, "policy"), text_at(row, "pool"),
+             options.empty() ? "" : ", ", options, spec.machine.name, capacity_text(spec, ideal_peak));
+  fmt::print("outcome     {}{}{}\n", to_text(result.outcome), result.message.empty() ? "" : ": ", result.message);
+  if (result.outcome == Outcome::kError) return;
+  if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
+  print_memory(row, spec, ideal_peak, result);
+  print_costs(row, result);
+  if (bound && !std::holds_alternative<std::monostate>(at(row, "bound_kind"))) print_bound(row, *bound);
+  const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
+  fmt::print("{} in {}{}\n", counted(result.totals.actions, "action"), to_text(result.plan_time),
+             rate ? fmt::format(", {}/s", short_number(*rate)) : "");
+}
+
+/// Writes the plan of a run that ended well. @return  false if the run has none
+bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& spec, Result result) {
+  if (result.outcome != Outcome::kOk) {
+    say("{}: not written; the run ended with {}, and only a run with outcome ok has a plan\n", path,
+        to_text(result.outcome));
+    return false;
+  }
+  write_plan(path, {trace.hash(), spec, result.totals, std::move(result.realised)});
+  return true;
+}
+
+/// Shows the progress of a run of many iterations, on a terminal, about five times a second.
+class IterationProgress {
+ public:
+  void show(int done) {
+    done_ = done;
+    const Clock::time_point now = Clock::now();
+    if (!terminal_ || now - shown_ < std::chrono::milliseconds{200}) return;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    say("\r\x1b[K{} iterations, none began as an earlier one did; {}/s", grouped(done), short_number(done / seconds));
+    shown_ = now;
+  }
+  /// Removes the line from the terminal and starts again for the next run. @return  the number of iterations done
+  int clear() {
+    if (shown_ != begin_) say("\r\x1b[K");
+    begin_ = shown_ = Clock::now();
+    return std::exchange(done_, 0);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  Clock::time_point begin_ = Clock::now(), shown_ = begin_;
+  int done_ = 0;
+};
+
+/// Decisions of a run: printed as they are made, or kept for the run's JSON object.
+class Explanations {
+ public:
+  Explanations(const Trace& trace, const RunSpec& spec, bool keep)
+      : trace_{trace}, policies_{deciding_policies(spec)}, keep_{keep} {}
+
+  void tell(const Decision& decision) {
+    if (keep_)
+      kept_.push_back(to_json(decision, trace_, policies_));
+    else
+      fmt::print("{}\n", to_text(decision, trace_, policies_));
+  }
+  nlohmann::ordered_json take() { return std::move(kept_); }
+
+ private:
+  const Trace& trace_;
+  std::vector<std::string> policies_;
+  bool keep_;
+  nlohmann::ordered_json kept_ = nlohmann::ordered_json::array();
+};
+
+int run_simulate(const SimulateArguments& arguments) {
+  if (is_job_file(arguments.trace)) {
+    if (arguments.explain) throw InputError{"--explain: expected the trace of one rank, not a job"};
+    if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
+    return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
+  }
+  refuse_job_options(arguments.job, arguments.trace);
+  require_writable(arguments.plan_out);
+  const NamedTrace trace{arguments.trace, load_for_runs(arguments.trace)};
+  if (has_cpu_times(trace.trace)) say("{}: {}\n", arguments.trace, kCpuTimes);
+  const Grid grid{with_defaults(arguments.grid), trace.trace};
+  const bool keep_plan = !arguments.plan_out.empty();
+  if (keep_plan && grid.size() != 1)
+    throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
+  bool failed = false;
+  BoundCache bounds;
+  const Interruptible interruptible;
+  IterationProgress progress;
+  const IterationWatch watch{[&](int done) { return progress.show(done), !Interruptible::asked(); }};
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const RunSpec spec = grid.at(i);
+    Explanations explanations{trace.trace, spec, arguments.json};
+    OnDecision tell;
+    if (arguments.explain) tell = [&](const Decision& decision) { explanations.tell(decision); };
+    Result result = or_error([&] {
+      const EndsAtOnce ends{spec.policy.text + ": interrupted before the run had a result"};
+      return simulate_explained(trace.trace, spec, keep_plan, tell);
+    });
+    const int done = progress.clear();
+    if (Interruptible::asked()) {
+      say("{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
+      return Interruptible::code();
+    }
+    std::optional<Bound> bound;
+    if (result.outcome != Outcome::kError) bound = bounds.find(trace.trace, spec);
+    const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
+    failed |= result.outcome == Outcome::kError;
+    if (arguments.json) {
+      nlohmann::ordered_json object = to_json_object(row);
+      if (arguments.explain) object["decisions"] = explanations.take();
+      fmt::print("{}\n", json_text(object));
+    } else {
+      if (i > 0) fmt::print("\n");
+      print_run(row, spec, grid.ideal_peak(), result, bound);
+    }
+    if (!result.cycle.settled)
+      say("{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n", spec.policy.text,
+          result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
+    if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
+  }
+  return failed ? 1 : 0;
+}
+
+const RegisterCommand kSimulate{
+    {.name = "simulate",
+     .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
+     .declare = [](const CommandLine& app) {
+       const auto arguments = std::make_shared<SimulateArguments>();
+       app.add_option("trace", arguments->trace,
+                      "a trace, in any form that import reads, or the job file of several ranks")
+           .required();
+       declare_grid_options(app, arguments->grid);
+       forget_defaults(arguments->grid);
+       declare_job_options(app, arguments->job);
+       app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
+           .type_name("FILE");
+       app.add_flag("--explain", arguments->explain,
+                    "print a line for each decision: the request, who answered, the candidates with their scores, the "
+                    "choice; with --json the key \"decisions\"");
+       app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
+       return std::function<int()>{[arguments] { return run_simulate(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

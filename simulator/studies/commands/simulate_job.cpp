@@ -1,0 +1,150 @@
+#include "simulator/studies/commands/simulate_job.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "simulator/options.hpp"
+#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/studies/commands/sweep_run.hpp"
+#include "simulator/studies/ranks/job_plans.hpp"
+#include "simulator/studies/ranks/job_run.hpp"
+#include "traces/base/lines.hpp"
+#include "traces/base/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+const std::string kNotGiven(1, '\0');  // the text of an option that is not on the command line
+
+std::vector<std::size_t> parse_ranks(const std::optional<std::string>& text) {
+  std::vector<std::size_t> ranks;
+  if (!text) return ranks;
+  for (const std::string& each : split_list(*text)) {
+    const std::optional<std::int64_t> rank = parse_whole(each);
+    if (!rank || *rank < 0) refuse("--rank: '{}' is no rank; expected whole numbers, as in 0,3", excerpt(each));
+    ranks.push_back(static_cast<std::size_t>(*rank));
+  }
+  if (ranks.empty()) refuse("--rank: no rank; expected whole numbers, as in 0,3");
+  return ranks;
+}
+
+double parse_scale(const std::optional<std::string>& text) {
+  if (!text) return 1;
+  constexpr double kMost = 1000;
+  char* end = nullptr;
+  const double factor = std::strtod(text->c_str(), &end);
+  if (text->empty() || *end != '\0' || !(factor >= 0) || factor > kMost)
+    refuse("--scale: '{}' is no factor; expected a number from 0 to {}, as in 0.5", excerpt(*text), kMost);
+  return factor;
+}
+
+OwnTime parse_own_time(const std::optional<std::string>& text) {
+  if (!text || text == "all") return OwnTime::kAll;
+  if (text == "ops") return OwnTime::kOps;
+  if (text == "host") return OwnTime::kHost;
+  refuse("--of: '{}'; expected all, ops or host", excerpt(*text));
+}
+
+/// Whether an option of a run was given, so that the ranks run policies.
+bool asks_for_plans(const GridText& grid) {
+  bool given = grid.first;
+  for_each_text(grid, [&](const char*, const std::string& text) { given = given || text != kNotGiven; });
+  return given;
+}
+
+void refuse_repeated(const GridText& grid) {
+  const auto refuse_option = [](const char* name) {
+    refuse("--{}: the ranks of a job run one step alone; expected the trace of one rank", name);
+  };
+  if (grid.assume != kNotGiven) refuse_option("assume");
+  if (grid.iterations != kNotGiven) refuse_option("iterations");
+  if (grid.count_search) refuse_option("count-search");
+}
+
+int run_plans(const LoadedJob& job, const std::string& path, const JobChange& change, GridText grid,
+              std::size_t threads, bool json) {
+  grid.first = true;
+  const auto spec_of = [&](const Trace& trace) {
+    const Grid runs{grid, trace};
+    if (runs.size() != 1) refuse("the lists ask for {} runs; expected one run of the job", runs.size());
+    return runs.at(0);
+  };
+  const RunSpec first = spec_of(job.traces.front());  // refuses wrong options before any plan is made
+  if (allowed_by(first.policy).find("order") != std::string::npos)
+    refuse("--policy: '{}' puts ops into another order; the ranks of a job keep theirs", first.policy.text);
+  const JobPlans plans = plan_job(job, path, change, spec_of, threads);
+  if (json)
+    fmt::print("{}\n", plans_json(path, plans));
+  else
+    print_plans(job, path, plans);
+  return 0;
+}
+
+}  // namespace
+
+void forget_defaults(GridText& grid) {
+  for_each_text(grid, [](const char*, std::string& text) { text = kNotGiven; });
+}
+
+GridText with_defaults(GridText grid) {
+  std::vector<std::string> usual;
+  const GridText defaults;
+  for_each_text(defaults, [&](const char*, const std::string& text) { usual.push_back(text); });
+  auto next = usual.begin();
+  for_each_text(grid, [&](const char*, std::string& text) {
+    if (text == kNotGiven) text = *next;
+    ++next;
+  });
+  return grid;
+}
+
+void declare_job_options(const CommandLine& app, JobText& text) {
+  app.add_option("--scale", text.scale,
+                 "of a job: multiply the ranks' own time by this factor, but not the time that they wait");
+  app.add_option("--rank", text.ranks, "of a job: the ranks that --scale applies to, as in 0,3 (default: all)");
+  app.add_option("--of", text.of, "of a job: the times that --scale applies to: all (default), ops or host");
+  app.add_option("--collectives", text.collectives,
+                 "of a job: take the times of all-reduces from a table of measured times, FILE.csv or FILE.csv:DEVICE")
+      .type_name("TABLE");
+  app.add_option("-j,--threads", text.threads,
+                 "of a job: ranks that run at the same time (default: one for each processor)");
+}
+
+void refuse_job_options(const JobText& text, const std::string& trace) {
+  for (const auto& [name, value] : {std::pair{"--scale", &text.scale},
+                                    {"--rank", &text.ranks},
+                                    {"--of", &text.of},
+                                    {"--collectives", &text.collectives},
+                                    {"-j", &text.threads}})
+    if (*value) refuse("{}: {} is no job file; this option needs one", name, trace);
+}
+
+JobChange change_of(const JobText& text) {
+  JobChange change{.ranks = parse_ranks(text.ranks),
+                   .factor = parse_scale(text.scale),
+                   .what = parse_own_time(text.of),
+                   .table = text.collectives.value_or("")};
+  for (const auto& [name, value] : {std::pair{"--rank", &text.ranks}, {"--of", &text.of}})
+    if (*value && !text.scale) refuse("{}: applies to --scale, which is not given; expected both", name);
+  if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
+  return change;
+}
+
+int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
+  refuse_repeated(grid);
+  const bool plans = asks_for_plans(grid);
+  const JobChange change = change_of(text);
+  const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
+  const LoadedJob job = load_job(path);
+  if (plans) return run_plans(job, path, change, with_defaults(grid), threads, json);
+  const JobResult result = run_job(job, path, change, threads);
+  if (json)
+    fmt::print("{}\n", job_json(job, path, result));
+  else
+    print_job(job, path, result);
+  return 0;
+}
+
+}  // namespace tidepool

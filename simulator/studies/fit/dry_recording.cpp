@@ -1,0 +1,138 @@
+#include "simulator/studies/fit/dry_recording.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "simulator/studies/launch/process.hpp"
+#include "simulator/studies/text/interruptible.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/import/importer.hpp"
+#include "traces/job/job.hpp"
+
+namespace tidepool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPatience = 10;  // seconds until a job that ignores SIGTERM is killed
+constexpr int kStopped = 124;  // exit status of the program `timeout` if it stopped the job
+constexpr std::size_t kLinesSaid = 40;
+constexpr int kTries = 50;  // attempts to remove a folder while an ending job still writes to it
+constexpr std::chrono::milliseconds kPause{100};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "tidepool-fit-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) refuse("{}: no folder for a recording can be made here", name);
+    path_ = name;
+  }
+  /// Removes the folder. A job that was told to end may still write to it, so removal is tried several times.
+  ~TemporaryFolder() {
+    std::error_code error;
+    for (int i = 0; i < kTries && fs::remove_all(path_, error) != 0 && error; ++i) std::this_thread::sleep_for(kPause);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);)
+    if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
+  return lines;
+}
+
+std::string last_lines(const std::string& text) {
+  const std::vector<std::string> lines = lines_of(text);
+  std::string last;
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLinesSaid); i < lines.size(); ++i)
+    last += lines[i] + "\n";
+  return last;
+}
+
+/// The line before the recorder's line about the end of the job; the last line if the recorder printed none.
+std::string failure_in(const std::string& said) {
+  const std::string recorder = "tidepool: ", ending = recorder + "the job ";
+  const std::vector<std::string> lines = lines_of(said);
+  for (std::size_t i = lines.size(); i-- > 0;)
+    if (lines[i].starts_with(ending)) return i > 0 ? lines[i - 1] : lines[i].substr(ending.size());
+  if (lines.empty()) return "it said nothing";
+  return lines.back().starts_with(recorder) ? lines.back().substr(recorder.size()) : lines.back();
+}
+
+/// The recorder's sentence about the zeros of a dry run, which is taken out of `said`; "" if it printed none.
+std::string take_hint(std::string& said) {
+  const std::string recorder = "tidepool: ", begin = "\n" + recorder + "in a dry run, ";
+  const std::size_t at = said.rfind(begin);
+  if (at == std::string::npos) return "";
+  const std::size_t end = std::min(said.find('\n', at + 1), said.size());
+  std::string hint = said.substr(at + 1 + recorder.size(), end - at - 1 - recorder.size());
+  said.erase(at, end - at);
+  return hint;
+}
+
+}  // namespace
+
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
+                                       int seconds) {
+  const Interruptible interruptible;
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "run.tide").string();
+  std::vector<std::string> arguments{fs::read_symlink("/proc/self/exe").string(),
+                                     "record",
+                                     "--dry",
+                                     "--torch",
+                                     "--kernels",
+                                     "--device",
+                                     std::string{device.name},
+                                     "--capacity",
+                                     kEndlessMemory,
+                                     "-o",
+                                     path,
+                                     "--",
+                                     "timeout",
+                                     "-k",
+                                     std::to_string(kPatience),
+                                     std::to_string(seconds)};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  const auto begin = std::chrono::steady_clock::now();
+  ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
+  const bool took_all = std::chrono::steady_clock::now() - begin >= std::chrono::seconds{seconds};
+  if (Interruptible::asked()) return {};
+  const bool stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL);
+  if (!fs::exists(path) && stopped)
+    throw StoppedUnrecorded{fmt::format(
+        "the job was stopped after {} s, before it used the device; --seconds gives it more time", seconds)};
+  if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
+  if (is_job_file(path)) {
+    const std::string job = fmt::format("{}", fmt::join(command, " "));
+    refuse(
+        "{}: a job of several ranks; expected one process. `tidepool record --dry --torch --kernels --device {} "
+        "--capacity {} -o job.json -- {}` records all ranks, and `tidepool fit job.json {}` judges them",
+        job, device.name, kEndlessMemory, job, options_of(device));
+  }
+  DryRecording recording{.trace = load_trace(path), .stopped = stopped, .failure = "", .hint = "", .said = ""};
+  if (ran.code != 0 && !stopped) {
+    recording.hint = take_hint(ran.said);
+    recording.failure = failure_in(ran.said);
+    recording.said = last_lines(ran.said);
+  }
+  if (Interruptible::asked()) return {};
+  return recording;
+}
+
+}  // namespace tidepool

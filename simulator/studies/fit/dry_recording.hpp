@@ -1,0 +1,42 @@
+// Recording of a job without a GPU, to see how much memory it takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/studies/fit/device_budget.hpp"
+#include "traces/base/error.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+constexpr const char* kEndlessMemory = "4096GiB";  ///< memory that no job fills, as `record --capacity` takes it
+
+/// A recorded job, and how its recording ended.
+struct DryRecording {
+  Trace trace;
+  bool stopped = false;  ///< the job ran out of its wall time
+  std::string failure;   ///< the job's last line of output if the job or the recorder failed (never empty); else ""
+  std::string hint;      ///< what the recorder said about a dry run's zeros, as a possible reason; "" if nothing
+  std::string said;      ///< the last lines of output if the job or the recorder failed; else ""
+};
+
+/// A job ran out of its wall time before it used the device, so that there is no trace of it.
+class StoppedUnrecorded : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name whose memory never runs out, and
+/// keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the trace
+/// ends there.
+/// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
+/// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
+/// @throws InputError  "torchrun train.py: a job of several ranks; expected one process. ...", with commands for them
+/// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device; --seconds gives it more
+///                            time"
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
+                                       int seconds);
+
+}  // namespace tidepool

@@ -1,0 +1,59 @@
+// Prediction of the device memory that a process takes, from a trace, and the verdict on whether the job fits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/studies/fit/device_budget.hpp"
+#include "traces/step/holders.hpp"
+#include "traces/step/instant.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The bytes that PyTorch's allocator reserves under one setting, and whether they fit.
+struct AllocatorFit {
+  std::string pool;   ///< pytorch or pytorch-expandable
+  Bytes unlimited;    ///< most bytes reserved at once on a device without limit
+  Bytes needs;        ///< to compare settings: bytes reserved here if both fit, else the least capacity without failure
+  bool fits = false;  ///< the reserved bytes fit together with context and workspaces
+};
+
+/// The verdict on whether a job fits a device. Predicted bytes are reserved + context + workspace.
+struct Fit {
+  const DeviceBudget* device = nullptr;
+  bool fits = false;
+  bool certain = false;  ///< the verdict is the same at `low` and at `high`
+  Bytes predicted;
+  Bytes low, high;       ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
+  Bytes reserved;        ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
+  ContextRange context;  ///< includes cuDNN's kernels if the trace has convolutions
+  Bytes workspace;       ///< cuBLAS's workspaces and convolution_workspace
+  Bytes convolution_workspace;       ///< the largest estimate for a convolution; 0: no convolutions, or recorded
+  bool workspaces_recorded = false;  ///< cuBLAS's workspaces are buffers of the trace, and not in `workspace`
+  AllocatorFit allocator;            ///< with the job's own setting
+  AllocatorFit other;                ///< with the other setting of expandable segments
+  Instant peak;
+  std::vector<Holder> holders;     ///< at the peak
+  std::vector<std::string> notes;  ///< facts that the prediction does not know, a sentence each
+};
+
+/// The reason why the recorded job failed, from the trace: "ValueError: no data"; "" if the job did not fail.
+std::string failure_of(const Trace& trace);
+
+/// Whether a recording ends before a training step, so that it does not show the job's memory: it has no backward op
+/// and no optimizer's op, although its ops have phases or its job failed.
+bool lacks_training(const Trace& trace);
+
+/// Whether a backward op or an optimizer's op is recorded.
+bool has_training(const Trace& trace);
+
+/// Replays the allocator of a trace. Compares the most bytes that it reserves with the bytes that the device has
+/// besides context and workspaces. Near the limit, the allocator gives cached segments back. A trace of one step with
+/// buffers from before the step is repeated, until the cache is as in later steps of training.
+/// @param pool      the allocator's setting: pytorch or pytorch-expandable
+/// @param recorded  bytes that the allocator is known to have reserved under this setting; 0: not known
+/// @throws InputError  "the trace is of 2 devices; expected one, as `fit` judges one"
+Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded = {});
+
+}  // namespace tidepool

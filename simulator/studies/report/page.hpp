@@ -1,0 +1,49 @@
+// Page of a report: one HTML file that loads no other file.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/studies/advise/advise.hpp"
+#include "simulator/studies/report/autopsy.hpp"
+#include "simulator/studies/report/history.hpp"
+#include "simulator/studies/report/job_lanes.hpp"
+#include "simulator/studies/report/kept_decisions.hpp"
+#include "simulator/studies/sweep/frontier.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
+
+namespace tidepool {
+
+/// A run that is shown in full.
+struct ReportedRun {
+  RunSpec spec;
+  Row row;  ///< as `simulate --json` prints it
+  std::optional<Bound> bound;
+  std::optional<History> history;  ///< none: the run failed
+  std::optional<Autopsy> autopsy;  ///< for a run that was out of memory
+  KeptDecisions decisions;         ///< decisions of the iterations that are shown
+};
+
+/// Advice on the trace's step, for a capacity.
+struct ReportedAdvice {
+  Bytes capacity;
+  Advice advice;
+};
+
+struct ReportContent {
+  std::string command;                ///< the command that made the report
+  const NamedTrace* trace = nullptr;  ///< none: the report has only frontiers
+  Bytes ideal_peak;                   ///< ideal peak of the trace under the assumptions of the runs
+  std::vector<ReportedRun> runs;
+  std::vector<Frontier> frontiers;
+  std::optional<ReportedAdvice> advice = {};
+  std::optional<ReportedJob> job = {};
+};
+
+/// The page. Equal content gives an equal page.
+std::string report_page(const ReportContent& content);
+
+}  // namespace tidepool

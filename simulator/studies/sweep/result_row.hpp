@@ -1,0 +1,83 @@
+// One run as a row, with the same names for JSON keys and database columns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
+
+namespace tidepool {
+
+enum class ColumnType : std::uint8_t { kText, kInteger, kReal, kFlag };
+
+/// The role of a column.
+enum class ColumnRole : std::uint8_t {
+  kIdentity,   ///< a setting of the run; together, the columns of this role determine the result
+  kLabel,      ///< a name that a user gave
+  kResult,     ///< follows from the settings; the same on every host and every time
+  kWallClock,  ///< time that the host took: differs from run to run
+};
+std::string_view to_text(ColumnRole role);
+
+/// `name` is a JSON key, "outer.inner" for a key of a nested object; a database column is called "outer_inner".
+struct Column {
+  std::string_view name;
+  ColumnType type = ColumnType::kInteger;
+  ColumnRole role = ColumnRole::kResult;
+};
+
+/// Every column in the order of a row.
+std::span<const Column> result_columns();
+
+/// A value of a row; std::monostate if it has no meaning for the run.
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+
+/// One value for each of result_columns().
+using Row = std::vector<Value>;
+
+/// The value of a column that exists.
+const Value& at(const Row& row, std::string_view column);
+const std::string& text_at(const Row& row, std::string_view column);
+
+/// The columns of role result in which two rows differ, in the order of a row. Two rows of one key must not differ in
+/// any. With count_search, times contain wall time and are left out.
+std::vector<std::string_view> moved_results(const Row& a, const Row& b);
+
+/// "12", "0.5", "text", "none": a value for people and CSV.
+std::string value_text(const Value& value);
+
+/// A trace with the name that the user gave.
+struct NamedTrace {
+  std::string name;  ///< as on the command line
+  Trace trace;
+};
+
+/// 32 hexadecimal digits over a text.
+std::string content_key(std::string_view text);
+
+/// A hash of all values of a machine file, except the sources of its numbers.
+std::string machine_hash(Machine machine);
+
+/// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
+/// options, the content of files that options name, the machine's name and numbers, capacity, seed, assumptions,
+/// overhead limit, iterations, whether the steady state is asked for, whether the time of decisions is counted, and the
+/// version of the program. @throws InputError  if a file that an option names cannot be read
+std::string run_key(const Trace& trace, const RunSpec& spec);
+
+/// The row of a run. If the run ended early, times and counts are those up to its end; if it failed, there are none.
+/// @param bound  a bound on the run, if one is known; a bound that proves that no plan exists gives a kind and no time.
+///               Left out if it is above the time of a run that did not settle
+Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
+             const std::optional<Bound>& bound);
+
+/// simulate() for a run whose failure must not end other runs: any exception becomes Outcome::kError with its message.
+Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
+
+}  // namespace tidepool

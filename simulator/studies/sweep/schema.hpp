@@ -1,0 +1,27 @@
+// The SQL of a database of results: tables, views and names of columns. DATABASE.md describes them for users.
+#pragma once
+
+#include <string>
+
+#include "simulator/studies/sweep/result_row.hpp"
+
+namespace tidepool::schema {
+
+inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
+inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
+
+/// The table of claims: runs in progress, each with the sweep that does it. The first sweep creates it; it is not part
+/// of the results.
+inline constexpr const char* kCreateClaims =
+    "CREATE TABLE IF NOT EXISTS claims (run_key TEXT NOT NULL PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID";
+
+/// The database's name of a column: "stall_ns_h2d" for "stall_ns.h2d".
+std::string column_name(const Column& column);
+
+/// The names of all columns of the table `runs` but run_key, with commas between them.
+std::string column_names();
+
+/// Makes every table and view.
+std::string create();
+
+}  // namespace tidepool::schema

@@ -1,0 +1,44 @@
+#include "traces/base/utf8.hpp"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace tidepool {
+
+bool is_utf8(const std::string& text) {
+  const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  return std::all_of(text.begin(), text.end(), ascii) || simdjson::validate_utf8(text.data(), text.size());
+}
+
+namespace {
+
+/// The length of the control character at the front of a text in UTF-8, and its escape; 0: another character is there.
+std::pair<std::size_t, std::string> control_at(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return {1, fmt::format("\\x{:02x}", byte(0))};
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return {2, fmt::format("\\x{:02x}", byte(1))};
+  if (byte(0) != 0xe2 || (byte(1) != 0x80 && byte(1) != 0x81)) return {0, ""};
+  const unsigned point = 0x2000 + ((byte(1) & 0x3fu) << 6) + (byte(2) & 0x3fu);
+  const bool turns = point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+                     (point >= 0x2066 && point <= 0x2069);
+  return turns ? std::pair{std::size_t{3}, fmt::format("\\u{:04x}", point)} : std::pair{std::size_t{0}, std::string{}};
+}
+
+}  // namespace
+
+std::string printable(std::string text) {
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7f; };
+  if (std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto [length, escape] = control_at(std::string_view{text}.substr(i));
+    shown += length > 0 ? escape : text.substr(i, 1);
+    i += std::max<std::size_t>(length, 1);
+  }
+  return shown;
+}
+
+}  // namespace tidepool
