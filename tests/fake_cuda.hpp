@@ -14,9 +14,9 @@ namespace tidepool::tests {
 inline std::string fake_cuda_folder() { return std::filesystem::path{paths::program()}.replace_filename("fake_cuda"); }
 
 /// One fake device, with settings as tests/fake_cuda/driver.cpp lists them.
-class StandIn {
+class FakeDriver {
  public:
-  explicit StandIn(const std::string& settings) : gpu_{driver(), configured(settings)} {}
+  explicit FakeDriver(const std::string& settings) : gpu_{driver(), configured(settings)} {}
   const cuda::Gpu& gpu() const { return gpu_; }
 
  private:

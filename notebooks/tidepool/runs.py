@@ -78,7 +78,7 @@ def sweep(traces: Traces, output: str | os.PathLike | None = None, threads: int 
           **run) -> pandas.DataFrame:
     """Runs every combination of the options for every trace, on all cores. `output` is the database of results: runs in
     it are not repeated. An interrupted sweep is continued by the same call or, if no policy in Python is registered, by
-    `tidepool resume`. Returns read_results(output).
+    `tidepool sweep DATABASE`. Returns read_results(output).
     """
     if threads is not None and not 1 <= threads <= 1024:
         raise ValueError(f"threads={threads!r}; expected 1 to 1024, or None for all cores")

@@ -12,11 +12,15 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "simulator/registry.hpp"
 #include "simulator/studies/sweep/version.hpp"
 #include "traces/base/command.hpp"
+#include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/nearest.hpp"
@@ -26,6 +30,74 @@ namespace {
 
 int word_count = 0;  // of the command line
 char** words = nullptr;
+
+/// Commands in the order of a person's questions. All others are listed behind these.
+const std::vector<std::pair<const char*, std::vector<std::string>>> kDaily{
+    {"What does the job do", {"record", "import", "info"}},
+    {"Does it fit, and what holds the memory", {"fit", "explain", "advise"}},
+    {"What would another policy cost", {"simulate", "sweep", "report"}},
+    {"Is that true on real memory", {"validate", "run"}}};
+
+/// A command or an option of a command that has another name since this release. The old one goes with the next.
+struct Renamed {
+  std::string command, option;  ///< option: "" for a command
+  std::vector<std::string> now;
+};
+const std::vector<Renamed> kRenamed{{"merge", "", {"sweep"}},
+                                    {"resume", "", {"sweep"}},
+                                    {"structure", "", {"info", "--structure"}},
+                                    {"simulate", "--explain", {"--decisions"}}};
+
+/// Puts new names in the place of old ones, and says so.
+std::vector<std::string> with_new_names(std::vector<std::string> words) {
+  if (words.size() < 2) return words;
+  for (const Renamed& each : kRenamed) {
+    if (words[1] != each.command) continue;
+    const auto end = std::find(words.begin(), words.end(), "--");
+    const auto old = each.option.empty() ? words.begin() + 1 : std::find(words.begin(), end, each.option);
+    if (old == end) continue;
+    tidepool::say("tidepool: '{}' is '{}' now; the old name goes with the next release\n", *old,
+                  fmt::join(each.now, " "));
+    words.insert(words.erase(old), each.now.begin(), each.now.end());
+    break;
+  }
+  return words;
+}
+
+/// Takes --help-all out of the words of a command line, in the place of --help. @return whether it was there
+bool take_help_all(std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--"), found = std::find(words.begin(), end, "--help-all");
+  if (found == end) return false;
+  *found = "--help";
+  return true;
+}
+
+/// All commands, those of kDaily first, each with its group in the help.
+std::vector<std::pair<const tidepool::Command*, std::string>> grouped_commands() {
+  std::vector<std::pair<const tidepool::Command*, std::string>> sorted;
+  std::vector<const tidepool::Command*> more;
+  for (const tidepool::Command& command : tidepool::all_commands()) more.push_back(&command);
+  for (const auto& [question, names] : kDaily)
+    for (const std::string& name : names) {
+      const auto found = std::find_if(more.begin(), more.end(), [&](const auto* each) { return each->name == name; });
+      if (found == more.end()) continue;
+      sorted.emplace_back(*found, question);
+      more.erase(found);
+    }
+  for (const tidepool::Command* command : more) sorted.emplace_back(command, "More");
+  return sorted;
+}
+
+/// Adds a command to the program; the options that are seldom used are hidden unless `all` are to be listed.
+std::function<int()> add_command(CLI::App& sub, const tidepool::Command& command, std::size_t behind_dashes, bool all) {
+  sub.fallthrough();  // options of the program may also stand behind the subcommand
+  std::function<int()> run = command.declare(tidepool::CommandLine{sub, behind_dashes});
+  if (all || command.seldom.empty()) return run;
+  for (const std::string& name : command.seldom) sub.get_option(name)->group("");
+  sub.footer(fmt::format("{} more: tidepool {} --help-all",
+                         tidepool::counted(static_cast<std::int64_t>(command.seldom.size()), "option"), command.name));
+  return run;
+}
 
 /// Loads the plug-ins named in the environment, then those of the command line.
 void load_plugins(const std::vector<std::string>& given) {
@@ -51,6 +123,9 @@ void limit_input(const std::string& most) {
 void require_command(const char* word) {
   std::vector<std::string> known;
   for (const tidepool::Command& command : tidepool::all_commands()) known.push_back(command.name);
+  if (word == std::string_view{"autoswap"})
+    throw tidepool::InputError{
+        "no command named 'autoswap' any more; expected simulate --policy 'autoswap(score=doa)'"};
   if (*word != '-' && std::find(known.begin(), known.end(), word) == known.end())
     throw tidepool::InputError{tidepool::unknown_name("command", word, known)};
 }
@@ -159,15 +234,17 @@ int run_command(int argc, char** argv) {
                  fmt::format("most bytes of a compressed input after decompression ({} unless given; also: {})",
                              to_text(tidepool::kMostDecompressed), tidepool::kMaxInputVariable));
   std::function<int()> chosen;
+  std::vector<std::string> given = with_new_names({argv, argv + argc});
+  const bool all = take_help_all(given);
   const std::size_t behind_dashes = words_behind_dashes(argc, argv);
-  for (const tidepool::Command& command : tidepool::all_commands()) {
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->fallthrough();  // options of the program may also stand behind the subcommand
-    sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub, behind_dashes})] { chosen = run; });
+  for (const auto& [command, group] : grouped_commands()) {
+    CLI::App* sub = app.add_subcommand(command->name, command->summary);
+    sub->group(group);
+    sub->callback([&chosen, run = add_command(*sub, *command, behind_dashes, all)] { chosen = run; });
   }
   try {
-    if (argc > 1) require_command(argv[1]);
-    app.parse(argc, argv);
+    if (given.size() > 1) require_command(given[1].c_str());
+    app.parse(std::vector<std::string>{given.rbegin(), given.rend() - 1});  // the parser takes words from the end
   } catch (const CLI::ExtrasError& error) {
     const std::string unknown = unknown_option(app, argc, argv);
     throw tidepool::InputError{unknown.empty() ? refusal_of(app, error) : unknown};

@@ -323,7 +323,7 @@ class Report(unittest.TestCase):
 
     def test_lists_the_decisions_and_filters_them(self):
         self.box("#decisions")
-        explained = [json.loads(line) for line in tidepool("simulate", SAMPLE, *GRID, "--explain", "--json").splitlines()]
+        explained = [json.loads(line) for line in tidepool("simulate", SAMPLE, *GRID, "--decisions", "--json").splitlines()]
         run = next(each for each in explained if each["policy"] == "dtr-eq")
         shown = [each for each in run["decisions"] if each["iteration"] >= run.get("lead_in_iterations", 0)]
         self.page.run("settled().then(() => true)")

@@ -92,7 +92,7 @@ TEST_CASE("calibrate finds the numbers that a device has") {
 TEST_CASE("a device that has no memory left to map is calibrated all the same") {
   // This device has 20 MiB. The copies need 12 MiB, and the measurement of cudaMalloc needs 4 MiB more. Mapping needs
   // 32 MiB more, for 16 pages.
-  const tests::StandIn device{"memory=20971520"};
+  const tests::FakeDriver device{"memory=20971520"};
   const Bytes free = device.gpu().free_memory();
   const Calibration calibration = cuda::calibrate(device.gpu(), {.largest = 4_MiB, .samples = 1});
   const Machine& machine = calibration.machine;

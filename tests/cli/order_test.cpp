@@ -89,7 +89,7 @@ TEST_CASE("tidepool view shows a run in another order, and simulate --explain re
   std::vector<std::string> view{"view"}, explain{"simulate"};
   view.insert(view.end(), run.begin(), run.end());
   explain.insert(explain.end(), run.begin(), run.end());
-  explain.emplace_back("--explain");
+  explain.emplace_back("--decisions");
   CHECK(run_program(view).code == 0);
   const ProgramResult explained = run_program(explain);
   CHECK(explained.code == 1);

@@ -158,15 +158,14 @@ TEST_CASE("a text that is no unsigned number of 64 bits is refused where one is 
 
 TEST_CASE("an option with an empty value is refused, and not taken as no option") {
   const ScratchFolder scratch;
-  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide", none = scratch.file("none.sqlite");
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide";
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"simulate", trace, "--plan-out"},
                                              {"simulate", trace, "--iterations"},
                                              {"sweep", trace, "--shard"},
                                              {"sweep", trace, "--find"},
                                              {"sweep", trace, "-j"},
-                                             {"order", trace, "-o"},
-                                             {"merge", none, "-o"}}) {
+                                             {"order", trace, "-o"}}) {
     std::vector<std::string> all = words;
     all.emplace_back();
     const ProgramResult result = run_program(all);
@@ -182,11 +181,36 @@ TEST_CASE("an option with an empty value is refused, and not taken as no option"
   const std::string no_name = "tidepool: the name of the database is empty; expected one, as in results.sqlite\n";
   CHECK(message({"sweep", trace, "-o", ""}) == no_name);
   CHECK(message({"query", ""}) == no_name);
-  CHECK(message({"resume", ""}) == no_name);
   CHECK(message({"sweep", trace, "-o", "-"}) ==
         "tidepool: '-' is no database, nor the standard output; expected a name (./- for a database of this name)\n");
   CHECK(message({"report", trace, "-o", ""}) ==
         "tidepool: -o: the name of the page is empty; expected one, as in report.html\n");
+}
+
+TEST_CASE("names of before still work, and name the new ones") {
+  const std::string trace = paths::source_folder() + "/traces/samples/unet.tide";
+  const ProgramResult old = run_program({"structure", trace}), now = run_program({"info", "--structure", trace});
+  CHECK(old.code == 0);
+  CHECK(old.out == now.out);
+  CHECK(old.err.starts_with(
+      "tidepool: 'structure' is 'info --structure' now; the old name goes with the next release\n"));
+  const std::vector<std::string> run{"simulate", trace, "--policy", "dtr-eq", "--capacity", "0.6x"};
+  std::vector<std::string> before = run, after = run;
+  before.emplace_back("--explain");
+  after.emplace_back("--decisions");
+  CHECK(run_program(before).out == run_program(after).out);
+  CHECK(run_program({"autoswap", "a", "b"}).err ==
+        "tidepool: no command named 'autoswap' any more; expected simulate --policy 'autoswap(score=doa)'\n");
+}
+
+TEST_CASE("--help lists what most people need, and --help-all every option") {
+  const std::string most = run_program({"sweep", "--help"}).out, all = run_program({"sweep", "--help-all"}).out;
+  CHECK(most.find("--slurm") == std::string::npos);
+  CHECK(most.find("11 options more: tidepool sweep --help-all\n") != std::string::npos);
+  CHECK(all.find("--slurm") != std::string::npos);
+  const std::string commands = run_program({"--help"}).out;
+  CHECK(commands.find("record") < commands.find("fit"));
+  CHECK(commands.find("  run ") < commands.find("More:"));
 }
 
 TEST_CASE("an unknown option is refused with the nearest known one") {

@@ -59,7 +59,7 @@ class FileLimit {
 
 }  // namespace
 
-TEST_CASE("shards, merge and resume end with the result set of one sweep") {
+TEST_CASE("shards, merged and gone on with, end with the result set of one sweep") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     one = scratch.file("1.sqlite"), two = scratch.file("2.sqlite"), all = scratch.file("all.sqlite");
@@ -69,17 +69,17 @@ TEST_CASE("shards, merge and resume end with the result set of one sweep") {
     add(arguments, {"--shard", shard == one ? "1/2" : "2/2"});
     REQUIRE(run_program(arguments).code == 0);
   }
-  CHECK(run_program({"merge", one, "-o", all}).code == 0);
+  CHECK(run_program({"sweep", one, "-o", all}).code == 0);
   CHECK(results(all) != results(whole));
-  const ProgramResult merged = run_program({"merge", one, two, "-o", all});
+  const ProgramResult merged = run_program({"sweep", one, two, "-o", all});
   CHECK(merged.code == 0);
   CHECK(merged.err.ends_with("; 21 runs in " + all + "\n"));
   CHECK(results(all) == results(whole));
 
-  const ProgramResult nothing_left = run_program({"resume", all, "--no-plot"});
+  const ProgramResult nothing_left = run_program({"sweep", all, "--no-plot"});
   CHECK(nothing_left.code == 0);
   CHECK(nothing_left.err.starts_with("0 runs in "));
-  const ProgramResult resumed = run_program({"resume", one, "--no-plot"});
+  const ProgramResult resumed = run_program({"sweep", one, "--no-plot"});
   CHECK(resumed.code == 0);
   CHECK(results(one) != results(whole));  // resume does only the runs of the shard
 }
@@ -93,7 +93,7 @@ TEST_CASE("merge refuses a damaged database before it takes anything from anothe
   REQUIRE(bytes.size() > 3 * 4096);
   std::fill(bytes.begin() + 4096, bytes.end(), '\xff');  // all pages but the first, which identifies the file
   std::ofstream{damaged, std::ios::binary} << bytes;
-  const ProgramResult result = run_program({"merge", whole, damaged, "-o", all});
+  const ProgramResult result = run_program({"sweep", whole, damaged, "-o", all});
   CHECK(result.code == 2);
   CHECK(result.err.starts_with("tidepool: " + damaged + ": damaged: "));
   CHECK(result.err.ends_with("; expected a whole database of sweep results\n"));
@@ -113,9 +113,9 @@ TEST_CASE("resume does the rest of a sweep from any folder, and refuses another 
     REQUIRE(run_program(arguments).code == 0);
     std::filesystem::current_path(before);
   }
-  CHECK(run_program({"resume", half, "--no-plot"}).code == 0);
+  CHECK(run_program({"sweep", half, "--no-plot"}).code == 0);
   std::ofstream{trace} << to_jsonl(tests::random_trace(2, 60));
-  const ProgramResult changed = run_program({"resume", half});
+  const ProgramResult changed = run_program({"sweep", half});
   CHECK(changed.code == 2);
   CHECK(changed.err.starts_with("tidepool: random-1.jsonl: content "));
   CHECK(changed.err.find("; the sweep was over ") != std::string::npos);
@@ -129,12 +129,12 @@ TEST_CASE("resume refuses a machine file that has changed") {
   std::vector<std::string> arguments = sweep_of(write_random_trace(scratch, 1, 60), database);
   add(arguments, {"--machine", "g10-a100," + machine, "--shard", "1/2"});
   REQUIRE(run_program(arguments).code == 0);
-  REQUIRE(run_program({"resume", database, "--no-plot"}).code == 0);
+  REQUIRE(run_program({"sweep", database, "--no-plot"}).code == 0);
   Json changed = Json::parse(numbers);
   const std::string name = changed["name"];
   changed["capacity"] = "7GiB";
   std::ofstream{machine} << changed;
-  const ProgramResult refused = run_program({"resume", database});
+  const ProgramResult refused = run_program({"sweep", database});
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, StartsWith("tidepool: machine " + name + ": numbers "));
   CHECK(refused.err.find("; the sweep was over ") != std::string::npos);
@@ -148,10 +148,10 @@ TEST_CASE("resume refuses a file of an option that has changed") {
   REQUIRE(run_program({"sweep", trace, "--pool", "layout(file=" + layout + "),best-fit", "--policy", "none",
                        "--capacity", "2x,3x", "--no-plot", "-o", database})
               .code == 0);
-  REQUIRE(run_program({"resume", database, "--no-plot"}).code == 0);
+  REQUIRE(run_program({"sweep", database, "--no-plot"}).code == 0);
   const std::string other = write_random_trace(scratch, 2, 60);
   REQUIRE(run_program({"pack", other, "--pool", "tide-pool", "--layout-out", layout}).code == 0);
-  const ProgramResult refused = run_program({"resume", database});
+  const ProgramResult refused = run_program({"sweep", database});
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, StartsWith("tidepool: " + layout + ": content "));
   CHECK(refused.err.find("; the sweep was over ") != std::string::npos);
@@ -233,7 +233,7 @@ TEST_CASE("sweep --find prints the least memory of each policy, and resume goes 
   CHECK(answers[0].at("capacity_bytes") == answers[0].at("ideal_peak_bytes"));
   CHECK(answers[0].at("capacities") == 146);
   CHECK(answers[0].at("fails_above_bytes").empty());
-  const ProgramResult resumed = run_program({"resume", database});
+  const ProgramResult resumed = run_program({"sweep", database});
   CHECK(resumed.out == result.out);
 }
 
@@ -277,12 +277,15 @@ TEST_CASE("bad arguments of the commands about results are refused") {
           "--find: 'overhead<1' is no objective; expected overhead<1%, gap<2% (or <=) or outcome=ok");
   refused({"sweep", trace, "--find", "outcome=ok", "--slurm", "-o", none},
           "--find: expected no --slurm; few runs are needed");
-  refused({"merge", database, "-o", ":memory:"},
+  refused({"sweep", database, "-o", ":memory:"},
           "-o: ':memory:' ends with the command; expected the name of a file, as in results.sqlite");
-  refused({"merge", none, "-o", database}, none + ": no such file; expected a database that sweep wrote");
-  refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
+  refused({"sweep", database, trace, "-o", none}, "traces: some are databases; expected traces, or databases alone");
   CHECK_FALSE(std::filesystem::exists(none));
-  refused({"resume", empty}, empty + ": is empty; expected a database that sweep wrote");
+  refused({"sweep", database, "--policy", "lru"},
+          "--policy: " + database + " has the options of its sweep; expected --threads, --json, --no-plot only");
+  refused({"sweep", database, "-o", none, "--policy", "lru"},
+          "--policy: " + database + " is merged with others; expected --output, --any-version only");
+  refused({"sweep", trace, "--any-version"}, "--any-version: expected databases to merge");
   refused(
       {"query", database, "nonsense"},
       "no table or view named 'nonsense'; known: best_policy, claims, failures, frontier, gap_to_bound, measurements, "

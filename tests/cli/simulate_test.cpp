@@ -412,7 +412,7 @@ TEST_CASE("tidepool simulate --explain prints a line for each decision") {
   const ScratchFolder scratch;
   const std::string trace = small_trace(scratch);
   const std::vector<std::string> run{"simulate",   trace,    "--policy", "none+lru",
-                                     "--capacity", "150MiB", "--first",  "--explain"};
+                                     "--capacity", "150MiB", "--first",  "--decisions"};
   const ProgramResult result = run_program(run);
   CHECK(result.code == 0);
   CHECK_THAT(result.out,

@@ -181,7 +181,7 @@ TEST_CASE("names that are not UTF-8 are refused where they would be kept, and re
   CHECK(swept.code == 2);
   CHECK(swept.err == "tidepool: " + odd + ": its name is not UTF-8; expected a name that a database can keep\n");
   CHECK_FALSE(std::filesystem::exists(database));
-  for (const char* command : {"structure", "info", "simulate"}) {
+  for (const char* command : {"info", "simulate"}) {
     const ProgramResult shown = run_program({command, odd, "--json"});
     CHECK(shown.code == 0);
     CHECK(nlohmann::json::accept(shown.out));

@@ -60,13 +60,13 @@ struct Files {
 };
 
 /// Makes programs find the fake in the place of NVIDIA's driver, as long as the object exists.
-class WithStandIn {
+class WithFakeDriver {
  public:
-  explicit WithStandIn(const std::string& settings) {
+  explicit WithFakeDriver(const std::string& settings) {
     setenv("LD_LIBRARY_PATH", tests::fake_cuda_folder().c_str(), 1);
     setenv("TIDEPOOL_FAKE", settings.c_str(), 1);
   }
-  ~WithStandIn() { unsetenv("LD_LIBRARY_PATH"); }
+  ~WithFakeDriver() { unsetenv("LD_LIBRARY_PATH"); }
 };
 
 }  // namespace
@@ -216,7 +216,7 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
   file.spec.machine.h2d = file.spec.machine.d2h = {BytesPerSecond{12'000'000'000}, 10_us};
   file.predicted = replay(files.trace, file.spec, file.plan);
   files.write(file);
-  const WithStandIn device{"seed=2"};
+  const WithFakeDriver device{"seed=2"};
   const ProgramResult result = files.validate({"--backend", "cuda", "--json", "--detail", "--repeat", "3"});
   INFO(result.err);
   REQUIRE(result.code == 0);
@@ -257,7 +257,7 @@ nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::st
   const ProgramResult planned = run_program(simulate);
   INFO(planned.out << planned.err);
   REQUIRE(planned.code == 0);
-  const WithStandIn device{"seed=3,gap=1500,submit=2500,upload=2000000,launch=20000" + more};
+  const WithFakeDriver device{"seed=3,gap=1500,submit=2500,upload=2000000,launch=20000" + more};
   std::vector<std::string> validate{"validate", plan, "--trace", path, "--backend", "cuda", "--json"};
   if (graph) validate.push_back("--graph");
   validate.insert(validate.end(), options.begin(), options.end());
@@ -386,14 +386,14 @@ TEST_CASE("validate reports wrong bytes on a device, and resources that it lacks
   const Files files;
   files.write(files.plan(2048_B));
   {
-    const WithStandIn device{"seed=1"};
+    const WithFakeDriver device{"seed=1"};
     const ProgramResult corrupt = files.validate({"--backend", "cuda", "--json"});
     CHECK(corrupt.code == 1);
     CHECK(nlohmann::json::parse(corrupt.out)["corrupt_bytes"] == 2048 + 2048 + 4096);
   }
   files.write(files.plan(8192_B));
   {
-    const WithStandIn device{"memory=10000"};
+    const WithFakeDriver device{"memory=10000"};
     const ProgramResult full = files.validate({"--backend", "cuda"});
     CHECK(full.code == 1);
     CHECK_THAT(full.out,
@@ -402,12 +402,12 @@ TEST_CASE("validate reports wrong bytes on a device, and resources that it lacks
                                  "CUDA_ERROR_OUT_OF_MEMORY (out of memory)\n"));
   }
   {
-    const WithStandIn device{"die=12"};
+    const WithFakeDriver device{"die=12"};
     const ProgramResult lost = files.validate({"--backend", "cuda"});
     CHECK(lost.code == 1);
     CHECK_THAT(lost.out, ContainsSubstring("outcome         device_error\nbecause         after "));
   }
-  const WithStandIn device{"devices=0"};
+  const WithFakeDriver device{"devices=0"};
   const ProgramResult none = files.validate({"--backend", "cuda"});
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");

@@ -50,7 +50,7 @@ COMMANDS = (
     Command("record", ("record", "--torch", "--no-gpu", "--iterations", "1", "-o", "out.tide", "--", "sh", "job.sh"), "out.tide"),
     Command("record-failed", ("record", "--torch", "--no-gpu", "-o", "out.tide", "--", "sh", "fails.sh"), "out.tide", code=3),
     Command("sweep", ("sweep", "trace.tide", *SWEEP, "-o", "out.sqlite"), "out.sqlite"),
-    Command("merge", ("merge", "1.sqlite", "2.sqlite", "-o", "out.sqlite"), "out.sqlite",
+    Command("merge", ("sweep", "1.sqlite", "2.sqlite", "-o", "out.sqlite"), "out.sqlite",
             before=(("sweep", "trace.tide", *SWEEP, "--shard", "1/2", "-o", "1.sqlite"),
                     ("sweep", "trace.tide", *SWEEP, "--shard", "2/2", "-o", "2.sqlite"))),
     Command("report", ("report", "results.sqlite", "-o", "out.html"), "out.html",

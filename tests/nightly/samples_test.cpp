@@ -20,7 +20,7 @@ void check_sample(const std::string& name) {
     REQUIRE(host.outcome == ExecutionOutcome::kOk);
     const DeviceProgram program = make_program(
         trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .least_unit = 1_B, .aim = 512_KiB});
-    const tests::StandIn fake{fmt::format("seed={}", order++)};
+    const tests::FakeDriver fake{fmt::format("seed={}", order++)};
     const ExecutionReport device = cuda::run_program(fake.gpu(), trace, result.realised, program, {});
     INFO(device.message);
     REQUIRE(device.outcome == ExecutionOutcome::kOk);

@@ -99,7 +99,7 @@ class Package(unittest.TestCase):
             with contextlib.closing(sqlite3.connect(path)) as database, database:
                 database.execute("DELETE FROM runs WHERE capacity_bytes < (SELECT avg(capacity_bytes) FROM runs)")
             self.assertLess(len(tidepool.read_results(path)), 6)
-            self.assertIn("overhead in %", tidepool.program("resume", path, json_lines=False))
+            self.assertIn("overhead in %", tidepool.program("sweep", path, json_lines=False))
             rows = tidepool.read_results(path).query("policy == 'lru-swap'")
             self.assertEqual(sorted(rows["makespan_ns"]), sorted(whole["makespan_ns"]))
 

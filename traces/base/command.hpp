@@ -14,6 +14,7 @@ namespace tidepool {
 struct Command {
   std::string name;
   std::string summary;
+  std::vector<std::string> seldom = {};  ///< options that only --help-all lists
   std::function<std::function<int()>(const CommandLine&)> declare;
 };
 

@@ -140,6 +140,13 @@ CommandOption CommandLine::add_flag(const std::string& names, bool& variable, co
   return CommandOption{app_->add_flag(names, variable, meaning)};
 }
 
+std::vector<std::string> CommandLine::given() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options())
+    if (option->count() > 0 && !option->get_lnames().empty()) names.push_back("--" + option->get_lnames()[0]);
+  return names;
+}
+
 std::size_t CommandLine::count(const std::string& name) const { return app_->count(name); }
 
 }  // namespace tidepool

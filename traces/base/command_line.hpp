@@ -63,6 +63,8 @@ class CommandLine {
   CommandOption add_flag(const std::string& names, bool& variable, const std::string& meaning) const;
   /// How often the option of this name was given.
   std::size_t count(const std::string& name) const;
+  /// The long names of all options that were given, as in "--pool".
+  std::vector<std::string> given() const;
   /// The number of words behind the first --. They are the last of the arguments without a name.
   std::size_t behind_dashes() const { return behind_dashes_; }
 

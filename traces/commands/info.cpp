@@ -10,6 +10,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/commands/show_structure.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
 #include "traces/names.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct InfoArguments {
   std::string input, format = "auto";
   std::size_t largest = 0;
-  bool json = false;
+  bool structure = false, json = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -168,13 +169,18 @@ int inform_of_job(const InfoArguments& arguments) {
 
 int inform(const InfoArguments& arguments) {
   if (arguments.format == "auto" && is_job_file(arguments.input)) {
-    if (arguments.largest > 0)
-      refuse("--largest: {} is a job; expected the trace of one of its ranks", arguments.input);
+    if (arguments.largest > 0 || arguments.structure)
+      refuse("--{}: {} is a job; expected the trace of one of its ranks", arguments.structure ? "structure" : "largest",
+             arguments.input);
     return inform_of_job(arguments);
   }
   const auto start = std::chrono::steady_clock::now();
   const Trace trace = load_trace(arguments.input, arguments.format);
   const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
+  if (arguments.structure) {
+    show_structure(arguments.input, trace, arguments.json);
+    return 0;
+  }
   if (arguments.json) {
     Json object = to_json(trace);
     if (arguments.largest > 0) object["largest"] = largest_json(trace, arguments.largest);
@@ -199,6 +205,8 @@ const RegisterCommand kInfo{
        app.add_option("--format", arguments->format, "as for import").capture_default_str();
        app.add_option("--largest", arguments->largest, "also the N largest buffers, as the program names them")
            .type_name("N");
+       app.add_flag("--structure", arguments->structure,
+                    "the repeated parts of the step instead: micro-batches, layers, blocks");
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return inform(*arguments); };
      }}};

@@ -74,6 +74,8 @@ int run_make(const MakeArguments& arguments) {
 const RegisterCommand kMake{
     {.name = "make",
      .summary = "make a synthetic training step of a GPT- or ResNet-like model of any depth",
+     .seldom = {"--heads", "--sequence", "--vocabulary", "--micro-batches", "--width", "--image", "--teraflops",
+                "--memory-rate"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<MakeArguments>();
        GptShape& gpt = arguments->gpt;

@@ -90,6 +90,7 @@ int run_calibrate(const CalibrateArguments& arguments) {
 const RegisterCommand kCalibrate{
     {.name = "calibrate",
      .summary = "measure this machine's links, allocator and launch costs, and write a machine file",
+     .seldom = {"--name", "--samples", "--largest", "--device"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<CalibrateArguments>();
        app.add_option("-o,--output", arguments->output, "the machine file, for --machine").required();

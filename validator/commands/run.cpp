@@ -251,6 +251,7 @@ int run_run(const RunArguments& arguments) {
 const RegisterCommand kRun{
     {.name = "run",
      .summary = "execute a plan or a layout in a live PyTorch job, and compare with the prediction",
+     .seldom = {"--layout", "--fallback", "--program-out"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<RunArguments>();
        app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out");

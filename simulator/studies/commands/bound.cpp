@@ -118,6 +118,7 @@ int run_bound(const BoundArguments& arguments) {
 const RegisterCommand kBound{
     {.name = "bound",
      .summary = "certified lower bounds: times that no plan can beat, and capacities that no plan can run in",
+     .seldom = {"--assume", "--iterations"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<BoundArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();

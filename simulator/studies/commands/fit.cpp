@@ -468,6 +468,7 @@ int run_fit(FitArguments& arguments) try {
 const RegisterCommand kFit{
     {.name = "fit",
      .summary = "whether a job fits a device: how much memory it takes there, and what holds it",
+     .seldom = {"--pool", "--seconds", "--show"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<FitArguments>();
        arguments->behind_dashes = app.behind_dashes();

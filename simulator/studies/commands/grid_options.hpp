@@ -1,6 +1,9 @@
 // Options that simulate, sweep and other commands share.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "simulator/studies/sweep/grid.hpp"
 #include "traces/base/command_line.hpp"
 
@@ -9,5 +12,8 @@ namespace tidepool {
 /// Declares --pool, --policy, --capacity, --machine, --seed, --assume, --overhead-limit, --iterations, --first and
 /// --count-search. `text` must live until the command line is parsed.
 void declare_grid_options(const CommandLine& app, GridText& text);
+
+/// Those of these options, and with `jobs` of declare_job_options(), that only --help-all lists.
+std::vector<std::string> seldom_grid_options(bool jobs);
 
 }  // namespace tidepool

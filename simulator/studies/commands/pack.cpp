@@ -182,6 +182,7 @@ int run_pack(const PackArguments& arguments) {
 const RegisterCommand kPack{
     {.name = "pack",
      .summary = "place the lifetimes of a trace and nothing else",
+     .seldom = {"--iterations", "--periodic", "--segments"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<PackArguments>();
        app.add_option("trace", arguments->traces,

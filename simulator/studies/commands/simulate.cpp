@@ -35,7 +35,7 @@ struct SimulateArguments {
   std::string trace, plan_out;
   GridText grid;
   JobText job;
-  bool explain = false, json = false;
+  bool decisions = false, json = false;
 };
 
 std::string capacity_text(const RunSpec& spec, Bytes ideal_peak) {
@@ -194,7 +194,7 @@ class Explanations {
 
 int run_simulate(const SimulateArguments& arguments) {
   if (is_job_file(arguments.trace)) {
-    if (arguments.explain) throw InputError{"--explain: expected the trace of one rank, not a job"};
+    if (arguments.decisions) throw InputError{"--decisions: expected the trace of one rank, not a job"};
     if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
     return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
   }
@@ -215,7 +215,7 @@ int run_simulate(const SimulateArguments& arguments) {
     const RunSpec spec = grid.at(i);
     Explanations explanations{trace.trace, spec, arguments.json};
     OnDecision tell;
-    if (arguments.explain) tell = [&](const Decision& decision) { explanations.tell(decision); };
+    if (arguments.decisions) tell = [&](const Decision& decision) { explanations.tell(decision); };
     Result result = or_error([&] {
       const EndsAtOnce ends{spec.policy.text + ": interrupted before the run had a result"};
       return simulate_explained(trace.trace, spec, keep_plan, tell);
@@ -231,7 +231,7 @@ int run_simulate(const SimulateArguments& arguments) {
     failed |= result.outcome == Outcome::kError;
     if (arguments.json) {
       nlohmann::ordered_json object = to_json_object(row);
-      if (arguments.explain) object["decisions"] = explanations.take();
+      if (arguments.decisions) object["decisions"] = explanations.take();
       fmt::print("{}\n", json_text(object));
     } else {
       if (i > 0) fmt::print("\n");
@@ -248,6 +248,7 @@ int run_simulate(const SimulateArguments& arguments) {
 const RegisterCommand kSimulate{
     {.name = "simulate",
      .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
+     .seldom = seldom_grid_options(true),
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<SimulateArguments>();
        app.add_option("trace", arguments->trace,
@@ -258,7 +259,7 @@ const RegisterCommand kSimulate{
        declare_job_options(app, arguments->job);
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
            .type_name("FILE");
-       app.add_flag("--explain", arguments->explain,
+       app.add_flag("--decisions", arguments->decisions,
                     "print a line for each decision: the request, who answered, the candidates with their scores, the "
                     "choice; with --json the key \"decisions\"");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");

@@ -9,6 +9,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/studies/commands/grid_options.hpp"
+#include "simulator/studies/commands/sweep_databases.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"
 #include "simulator/studies/commands/sweep_validate.hpp"
 #include "simulator/studies/launch/farm.hpp"
@@ -34,7 +35,7 @@ struct SweepArguments {
   std::string threads, shard, find;
   bool capacity_given = false;
   std::string output = ":memory:";
-  bool slurm = false;
+  bool any_version = false, slurm = false;
   std::string slurm_options, hosts;
   int shards = 0;  // 0: usual_shards()
   std::string validate;
@@ -147,18 +148,40 @@ int run_sweep(const SweepArguments& arguments) {
   return std::max(code, validate_runs(parts, validated, arguments.execution.backend, *executor, database));
 }
 
+/// Merges databases, or goes on with the only one. @param given  all options of the command line
+int run_databases(const SweepArguments& arguments, const std::vector<std::string>& given) {
+  const bool merges = arguments.traces.size() > 1 || std::find(given.begin(), given.end(), "--output") != given.end();
+  const std::vector<std::string> known = merges ? std::vector<std::string>{"--output", "--any-version"}
+                                                : std::vector<std::string>{"--threads", "--json", "--no-plot"};
+  for (const std::string& name : given)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InputError{fmt::format("{}: {} {}; expected {} only", name, arguments.traces[0],
+                                   merges ? "is merged with others" : "has the options of its sweep",
+                                   fmt::join(known, ", "))};
+  if (!merges) return resume_sweep(arguments.traces[0], parse_threads(arguments.threads), arguments.show);
+  return merge_databases(arguments.traces, arguments.output, arguments.any_version);
+}
+
 const RegisterCommand kSweep{
     {.name = "sweep",
      .summary =
          "every combination of pools, policies, capacities, machines and seeds; resumes where it was interrupted",
+     .seldom = {"--shard", "--any-version", "--slurm", "--slurm-options", "--hosts", "--shards", "--backend", "--move",
+                "--assume", "--iterations", "--count-search"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<SweepArguments>();
-       app.add_option("traces", arguments->traces, "traces, in any form that import reads").required();
+       app.add_option("traces", arguments->traces,
+                      "traces, in any form that import reads; or what sweep -o wrote: "
+                      "one database to go on with, or several to merge into -o")
+           .required();
        declare_grid_options(app, arguments->grid);
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
        app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results").type_name("FILE");
-       app.add_option("--shard", arguments->shard,
-                      "do only one of several shares of the runs, as in 2/8; merge puts the databases together");
+       app.add_option(
+           "--shard", arguments->shard,
+           "do only one of several shares of the runs, as in 2/8; sweep 1.sqlite 2.sqlite -o ALL.sqlite merges them");
+       app.add_flag("--any-version", arguments->any_version,
+                    "merge runs of different versions of tidepool; these are different runs");
        app.add_option(
            "--find", arguments->find,
            "least capacity, of those given (default: every 1 % of the peak up to 1.5x), that reaches "
@@ -182,6 +205,11 @@ const RegisterCommand kSweep{
        declare_show_options(app, arguments->show);
        return std::function<int()>{[arguments, app] {
          arguments->capacity_given = app.count("--capacity") > 0;
+         const std::vector<std::string>& inputs = arguments->traces;
+         const auto databases = std::count_if(inputs.begin(), inputs.end(), is_sweep_database);
+         if (databases == static_cast<std::ptrdiff_t>(inputs.size())) return run_databases(*arguments, app.given());
+         if (databases > 0) throw InputError{"traces: some are databases; expected traces, or databases alone"};
+         if (arguments->any_version) throw InputError{"--any-version: expected databases to merge"};
          return run_sweep(*arguments);
        }};
      }}};

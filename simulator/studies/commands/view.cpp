@@ -83,6 +83,7 @@ const RegisterCommand kView{
     {.name = "view",
      .summary =
          "a run in the terminal: memory over time or by address, what the peak is made of, how busy the lanes are",
+     .seldom = seldom_grid_options(false),
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ViewArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();

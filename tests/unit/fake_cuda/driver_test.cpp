@@ -14,7 +14,7 @@
 namespace tidepool::driver_test {
 
 using namespace tidepool::cuda;
-using tests::StandIn;
+using tests::FakeDriver;
 
 namespace {
 
@@ -32,7 +32,7 @@ Status wait(const Driver& driver, Stream stream) {
 }  // namespace
 
 TEST_CASE("the fake accepts handles only until they are released") {
-  const StandIn device{"seed=1"};
+  const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   Event event = nullptr;
   Stream stream = nullptr;
@@ -54,7 +54,7 @@ TEST_CASE("the fake accepts handles only until they are released") {
 }
 
 TEST_CASE("the fake serves only threads that have made its context current") {
-  const StandIn device{"seed=1"};
+  const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   std::thread{[&] {
     Event event = nullptr;
@@ -69,7 +69,7 @@ TEST_CASE("the fake serves only threads that have made its context current") {
 }
 
 TEST_CASE("the fake copies only within allocations, and the host cannot access device memory") {
-  const StandIn device{"seed=1"};
+  const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   const Owned<Stream> stream = make_stream(device.gpu());
   const Owned<Address> memory = allocate(device.gpu(), 4096_B, "a test");
@@ -93,7 +93,7 @@ TEST_CASE("the fake copies only within allocations, and the host cannot access d
 
 TEST_CASE("the fake stops a kernel that accesses other memory, and then the device fails") {
   for (const std::uint64_t words : {512U, 513U}) {
-    const StandIn device{"seed=1"};
+    const FakeDriver device{"seed=1"};
     const Driver& driver = device.gpu().driver();
     const Owned<Stream> stream = make_stream(device.gpu());
     const Owned<Address> memory = allocate(device.gpu(), 4096_B, "a test");
@@ -110,7 +110,7 @@ TEST_CASE("the fake stops a kernel that accesses other memory, and then the devi
 }
 
 TEST_CASE("the fake keeps the rules of captures") {
-  const StandIn device{"seed=1"};
+  const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   const Owned<Stream> first = make_stream(device.gpu()), second = make_stream(device.gpu());
   const Owned<Event> before = make_event(device.gpu(), true), within = make_event(device.gpu(), true);

@@ -7,7 +7,7 @@
 namespace tidepool::run_memory_test {
 
 TEST_CASE("a run that needs no more memory than the one before uses its memory, and a larger one replaces it") {
-  const tests::StandIn device{"memory=1048576,pinned=1048576"};
+  const tests::FakeDriver device{"memory=1048576,pinned=1048576"};
   const Bytes free = device.gpu().free_memory();
   cuda::RunMemory memory{device.gpu()};
   const cuda::Address arena = memory.arena(600'000_B);

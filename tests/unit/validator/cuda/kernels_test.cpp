@@ -75,7 +75,7 @@ class Bench {
   }
 
   const std::size_t count_, covered_;
-  const tests::StandIn device_{"seed=1"};
+  const tests::FakeDriver device_{"seed=1"};
   const cuda::Owned<cuda::Address> places_, spans_, work_, found_, stamp_;
   const cuda::Owned<cuda::Stream> stream_;
 };

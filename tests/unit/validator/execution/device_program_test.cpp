@@ -21,8 +21,8 @@
 
 namespace tidepool::device_program_test {
 
+using tests::FakeDriver;
 using tests::PlanWriter;
-using tests::StandIn;
 
 namespace {
 
@@ -34,7 +34,7 @@ struct SmallStep : tests::ThreeOps {
 
 ExecutionReport execute_on(const std::string& settings, const Trace& trace, const Plan& plan,
                            const DeviceProgram& program, const cuda::RunOptions& options = {}) {
-  const StandIn device{settings};
+  const FakeDriver device{settings};
   return cuda::run_program(device.gpu(), trace, plan, program, options);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("the plans of every registered policy are right in any order of the de
 TEST_CASE("a device without memory for a graph is used again afterwards") {
   const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.least_unit = 1_B});
-  const StandIn device{"seed=1,graphs=0"};
+  const FakeDriver device{"seed=1,graphs=0"};
   const Bytes free = device.gpu().free_memory();
   const auto run = [&](bool graph) {
     return cuda::run_program(device.gpu(), step.trace, step.swapped(), program, {.graph = graph});
@@ -188,7 +188,7 @@ TEST_CASE("a device that refuses or fails ends the execution with an outcome and
   CHECK(stuck.outcome == ExecutionOutcome::kStuck);
   CHECK_THAT(stuck.message, ContainsSubstring("still at work"));
   CHECK_THAT(stuck.message, ContainsSubstring("d2h"));
-  CHECK_THROWS_WITH(StandIn{"devices=0"}, "there is no device 0; the driver knows 0");
+  CHECK_THROWS_WITH(FakeDriver{"devices=0"}, "there is no device 0; the driver knows 0");
 }
 
 TEST_CASE("a program that accesses addresses outside of its memory is refused before it is executed") {

@@ -59,7 +59,7 @@ struct FourOps {
 /// The message of the first check that fails in one of eight orders of a device, or "".
 std::string found_on_device(const Trace& trace, const Plan& plan, const DeviceProgram& program) {
   for (int order = 0; order < 8; ++order) {
-    const tests::StandIn device{fmt::format("seed={}", order)};
+    const tests::FakeDriver device{fmt::format("seed={}", order)};
     const ExecutionReport run = cuda::run_program(device.gpu(), trace, plan, program, {});
     if (run.outcome != ExecutionOutcome::kOk) return run.message;
   }

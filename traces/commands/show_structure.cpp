@@ -1,25 +1,17 @@
-// tidepool structure: the repeated parts of a step.
-#include "traces/step/structure.hpp"
+#include "traces/commands/show_structure.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/say.hpp"
-#include "traces/import/importer.hpp"
+#include "traces/step/structure.hpp"
 
 namespace tidepool {
 namespace {
-
-struct StructureArguments {
-  std::string input;
-  bool json = false;
-};
 
 std::string module_of(const Trace& trace, std::uint32_t op) {
   const std::string_view module = trace.text(trace.ops()[op].module);
@@ -57,25 +49,14 @@ void print_json(const std::string& path, const Trace& trace, const Structure& st
   fmt::print("{}\n", json_text(object));
 }
 
-int run_structure(const StructureArguments& arguments) {
-  const Trace trace = load_trace(arguments.input);
+}  // namespace
+
+void show_structure(const std::string& path, const Trace& trace, bool json) {
   const auto begin = std::chrono::steady_clock::now();
   const Structure structure = find_structure(trace);
   const Nanos wall{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
-  arguments.json ? print_json(arguments.input, trace, structure, wall) : print_text(trace, structure);
+  json ? print_json(path, trace, structure, wall) : print_text(trace, structure);
   say("{} in {}\n", counted(number_of_ops(trace), "op"), to_text(wall));
-  return 0;
 }
 
-const RegisterCommand kStructure{
-    {.name = "structure",
-     .summary = "find the repeated parts of a step: micro-batches, layers, blocks",
-     .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<StructureArguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();
-       app.add_flag("--json", arguments->json, "one JSON object");
-       return [arguments] { return run_structure(*arguments); };
-     }}};
-
-}  // namespace
 }  // namespace tidepool
