@@ -49,24 +49,24 @@ const std::vector<Renamed> kRenamed{{"merge", "", {"sweep"}},
                                     {"simulate", "--explain", {"--decisions"}}};
 
 /// Puts new names in the place of old ones, and says so.
-std::vector<std::string> with_new_names(std::vector<std::string> words) {
-  if (words.size() < 2) return words;
+std::vector<std::string> with_new_names(std::vector<std::string> line) {
+  if (line.size() < 2) return line;
   for (const Renamed& each : kRenamed) {
-    if (words[1] != each.command) continue;
-    const auto end = std::find(words.begin(), words.end(), "--");
-    const auto old = each.option.empty() ? words.begin() + 1 : std::find(words.begin(), end, each.option);
+    if (line[1] != each.command) continue;
+    const auto end = std::find(line.begin(), line.end(), "--");
+    const auto old = each.option.empty() ? line.begin() + 1 : std::find(line.begin(), end, each.option);
     if (old == end) continue;
     tidepool::say("tidepool: '{}' is '{}' now; the old name goes with the next release\n", *old,
                   fmt::join(each.now, " "));
-    words.insert(words.erase(old), each.now.begin(), each.now.end());
+    line.insert(line.erase(old), each.now.begin(), each.now.end());
     break;
   }
-  return words;
+  return line;
 }
 
 /// Takes --help-all out of the words of a command line, in the place of --help. @return whether it was there
-bool take_help_all(std::vector<std::string>& words) {
-  const auto end = std::find(words.begin(), words.end(), "--"), found = std::find(words.begin(), end, "--help-all");
+bool take_help_all(std::vector<std::string>& line) {
+  const auto end = std::find(line.begin(), line.end(), "--"), found = std::find(line.begin(), end, "--help-all");
   if (found == end) return false;
   *found = "--help";
   return true;

@@ -35,7 +35,7 @@ pid_t start_program(std::vector<std::string> arguments, const std::string& err) 
   argv.push_back(nullptr);
   dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
-  execv(paths::program(), argv.data());
+  execv(paths::program().c_str(), argv.data());
   _exit(127);
 }
 

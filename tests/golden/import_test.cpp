@@ -114,7 +114,7 @@ TEST_CASE("SINGA logs have the iterations that their authors found") {
     const Trace trace = load_trace(*path);
     const std::vector<Mark>& marks = trace.data().marks;
     REQUIRE(marks.size() == iterations);
-    CHECK(marks[1].step - marks[0].step == length);
+    CHECK(marks[1].event - marks[0].event == length);
   }
 }
 

@@ -190,10 +190,11 @@ int run_audit(const AuditArguments& arguments) {
 }
 
 const RegisterCommand kAudit{
-    {"audit",
-     "replay an allocator's log and compare every recorded address, or replay published schedules and compare cost "
-     "and peak",
-     [](const CommandLine& app) {
+    {.name = "audit",
+     .summary =
+         "replay an allocator's log and compare every recorded address, or replay published schedules and compare cost "
+         "and peak",
+     .declare = [](const CommandLine& app) {
        auto arguments = std::make_shared<AuditArguments>();
        app.add_option(
               "log", arguments->path,

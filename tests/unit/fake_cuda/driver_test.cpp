@@ -34,12 +34,12 @@ Status wait(const Driver& driver, Stream stream) {
 TEST_CASE("the fake accepts handles only until they are released") {
   const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
-  Event event = nullptr;
+  cuda::Event event = nullptr;
   Stream stream = nullptr;
   driver(driver.event_create, &event, 0U);
   driver(driver.stream_create, &stream, kStreamNonBlocking);
   CHECK(driver.event_record.status(event, stream) == kSuccess);
-  CHECK(driver.event_record.status(reinterpret_cast<Event>(stream), stream) == kInvalidHandle);
+  CHECK(driver.event_record.status(reinterpret_cast<cuda::Event>(stream), stream) == kInvalidHandle);
   CHECK(driver.event_record.status(event, nullptr) == kInvalidHandle);
   CHECK(driver.event_destroy.status(event) == kSuccess);
   CHECK(driver.event_destroy.status(event) == kInvalidHandle);
@@ -57,7 +57,7 @@ TEST_CASE("the fake serves only threads that have made its context current") {
   const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   std::thread{[&] {
-    Event event = nullptr;
+    cuda::Event event = nullptr;
     CHECK(driver.event_create.status(&event, 0U) == kInvalidContext);
     Context context = nullptr;
     driver(driver.context_retain, &context, 0);
@@ -103,7 +103,7 @@ TEST_CASE("the fake stops a kernel that accesses other memory, and then the devi
     launch(device.gpu(), device.gpu().kernel("tidepool_clear"), 1, 32, stream.get(), spans.get(), 0U);
     CHECK(wait(driver, stream.get()) == (words == 512 ? kSuccess : kIllegalAddress));
     if (words == 512) continue;
-    Event event = nullptr;
+    cuda::Event event = nullptr;
     CHECK(driver.event_create.status(&event, 0U) == kIllegalAddress);
     device.gpu().abandon();
   }
@@ -113,7 +113,7 @@ TEST_CASE("the fake keeps the rules of captures") {
   const FakeDriver device{"seed=1"};
   const Driver& driver = device.gpu().driver();
   const Owned<Stream> first = make_stream(device.gpu()), second = make_stream(device.gpu());
-  const Owned<Event> before = make_event(device.gpu(), true), within = make_event(device.gpu(), true);
+  const Owned<cuda::Event> before = make_event(device.gpu(), true), within = make_event(device.gpu(), true);
   const Owned<Address> memory = allocate(device.gpu(), 4096_B, "a test");
   Graph graph = nullptr;
   CHECK(driver.event_record_with.status(before.get(), first.get(), kEventRecordExternal) == kInvalid);  // no capture

@@ -85,7 +85,7 @@ TEST_CASE("the properties that a trace guarantees to its readers are checked") {
           "op 0: launch is 2305843009213693953; expected 0 to 2305843009213693952, or -1 if not recorded");
   refused([](TraceData& d) { d.ops[0].duration = Nanos{(std::int64_t{1} << 62) + 1}; },
           "op 0: duration is 4611686018427387905; all durations together exceed 146 years");
-  refused([](TraceData& d) { d.marks[0].step = 1, d.marks[1].step = 0; }, "mark 1: not sorted by step");
+  refused([](TraceData& d) { d.marks[0].event = 1, d.marks[1].event = 0; }, "mark 1: not sorted by step");
   refused([](TraceData& d) { d.losses.unmatched_frees = -1; }, "losses: unmatched_frees is -1; expected at least 0");
   refused([](TraceData& d) { d.versions[1].kind = VersionKind::kWrite; },
           "op 0 makes version 1 of another kind than its use says");

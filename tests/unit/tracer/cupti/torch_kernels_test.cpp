@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-namespace tidepool::torch_kernels_test {
+namespace tidepool::cupti::torch_kernels_test {
 namespace {
 
 FoundPointer at(std::uint32_t offset, std::uint32_t parameter = 0) { return {0x1000, parameter, offset}; }
@@ -84,4 +84,4 @@ TEST_CASE("element-wise kernels write their first address and read the others") 
 }
 
 }  // namespace
-}  // namespace tidepool::torch_kernels_test
+}  // namespace tidepool::cupti::torch_kernels_test

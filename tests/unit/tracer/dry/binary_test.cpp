@@ -6,7 +6,7 @@
 #include "tracer/dry/occupancy.hpp"
 #include "traces/base/error.hpp"
 
-namespace tidepool::binary_test {
+namespace tidepool::dry::binary_test {
 namespace {
 
 using test::CudaKernel;
@@ -150,4 +150,4 @@ TEST_CASE("unknown devices are refused with the nearest one") {
 }
 
 }  // namespace
-}  // namespace tidepool::binary_test
+}  // namespace tidepool::dry::binary_test

@@ -10,7 +10,7 @@
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/top_down.hpp"
 
-namespace tidepool::memory_test {
+namespace tidepool::dry::memory_test {
 namespace {
 
 constexpr std::uint64_t kPages = 8;
@@ -172,4 +172,4 @@ TEST_CASE("a copy to the device keeps only pages with bytes other than 0, and a 
 }
 
 }  // namespace
-}  // namespace tidepool::memory_test
+}  // namespace tidepool::dry::memory_test

@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 
-namespace tidepool::size_addition_test {
+namespace tidepool::dry::size_addition_test {
 namespace {
 
 using Operands = SizeAddition::Operands;
@@ -53,4 +53,4 @@ TEST_CASE("sizes are added to a number, to other sizes, and in place") {
 }
 
 }  // namespace
-}  // namespace tidepool::size_addition_test
+}  // namespace tidepool::dry::size_addition_test

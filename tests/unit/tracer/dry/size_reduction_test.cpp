@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-namespace tidepool::size_reduction_test {
+namespace tidepool::dry::size_reduction_test {
 namespace {
 
 using Operator = SizeReduction::Operator;
@@ -76,4 +76,4 @@ TEST_CASE("reductions are not computed if they have several results, many number
 }
 
 }  // namespace
-}  // namespace tidepool::size_reduction_test
+}  // namespace tidepool::dry::size_reduction_test

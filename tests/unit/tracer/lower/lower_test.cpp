@@ -312,7 +312,7 @@ TEST_CASE("in a training job without marks, the steps are found, not the repetit
   for (int layer = 0; layer < 20; ++layer) run("conv"), run("norm_infer"), run("relu");
   const Trace trace = lowered(lines);
   std::vector<std::string> begins;
-  for (const Mark& mark : trace.data().marks) begins.push_back(fmt::format("{} {}", mark.step, trace.text(mark.name)));
+  for (const Mark& mark : trace.data().marks) begins.push_back(fmt::format("{} {}", mark.event, trace.text(mark.name)));
   CHECK(begins == Lines{"60 0", "288 1", "436 2", "584 after 2"});
 }
 

@@ -243,7 +243,7 @@ TEST_CASE("an op at the time 0 behind the mark of an iteration keeps its time wh
 TEST_CASE("a trace with ranges has the same marks however often it is exported as a database and imported again") {
   const auto marks = [](const Trace& trace) {
     std::vector<std::tuple<std::uint32_t, MarkKind, std::string>> found;
-    for (const Mark& mark : trace.data().marks) found.emplace_back(mark.step, mark.kind, trace.text(mark.name));
+    for (const Mark& mark : trace.data().marks) found.emplace_back(mark.event, mark.kind, trace.text(mark.name));
     return found;
   };
   TraceBuilder build;

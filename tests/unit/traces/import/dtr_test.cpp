@@ -200,7 +200,7 @@ TEST_CASE("a DTR log begins after its first START, and BACKWARD begins the backw
   CHECK(trace.op(OpId{0}).phase == Phase::kForward);
   CHECK(trace.op(OpId{1}).phase == Phase::kBackward);
   REQUIRE(trace.data().marks.size() == 2);
-  CHECK(trace.data().marks[1].step == 2);
+  CHECK(trace.data().marks[1].event == 2);
 }
 
 TEST_CASE("numbers in a DTR log may be JSON numbers") {

@@ -292,7 +292,7 @@ TEST_CASE("ProfilerStep marks iterations, other annotations mark ranges") {
            "," + kernel("c", 30, 31, 3));
   Names marks;
   for (const Mark& mark : trace.data().marks)
-    marks.push_back(fmt::format("{} {} {}", mark.step, static_cast<int>(mark.kind), trace.text(mark.name)));
+    marks.push_back(fmt::format("{} {} {}", mark.event, static_cast<int>(mark.kind), trace.text(mark.name)));
   CHECK(marks == Names{"0 0 5", "1 0 6", "1 2 all2all", "2 3 all2all"});
   CHECK(ops(one_iteration(trace, 1)) == Names{"b", "c"});
 }

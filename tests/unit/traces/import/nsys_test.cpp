@@ -31,7 +31,7 @@ std::vector<std::string> marks(const Trace& trace) {
   constexpr std::array<const char*, 4> kKinds{"iteration", "phase", "begin", "end"};
   for (const Mark& mark : trace.data().marks)
     found.push_back(
-        fmt::format("{} {} {}", mark.step, kKinds[static_cast<std::size_t>(mark.kind)], trace.text(mark.name)));
+        fmt::format("{} {} {}", mark.event, kKinds[static_cast<std::size_t>(mark.kind)], trace.text(mark.name)));
   return found;
 }
 

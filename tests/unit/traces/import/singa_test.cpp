@@ -93,8 +93,8 @@ TEST_CASE("iterations of a SINGA log are marked") {
   for (int i = 0; i < 4; ++i) text += "Malloc 0x1 10\nMalloc 0x2 20\nFree 0x1\nMalloc 0x3 30\nFree 0x2\nFree 0x3\n";
   const Trace trace = read(text);
   REQUIRE(trace.data().marks.size() == 4);
-  CHECK(trace.data().marks[0].step == 1);
-  CHECK(trace.data().marks[3].step == 19);
+  CHECK(trace.data().marks[0].event == 1);
+  CHECK(trace.data().marks[3].event == 19);
 }
 
 }  // namespace tidepool::singa_test

@@ -146,11 +146,11 @@ TEST_CASE("in a real report, the steps found by names alone are those of its ran
   std::vector<std::size_t> ranges;
   std::size_t mark = 0;
   const auto& marks = trace.data().marks;
-  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
-    for (; mark < marks.size() && marks[mark].step <= i; ++mark)
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    for (; mark < marks.size() && marks[mark].event <= i; ++mark)
       if (marks[mark].kind == MarkKind::kIteration) ranges.push_back(names.size());
-    if (trace.steps()[i].kind != EventKind::kRun) continue;
-    const std::string_view name = trace.text(trace.op(OpId{trace.steps()[i].id}).name);
+    if (trace.events()[i].kind != EventKind::kRun) continue;
+    const std::string_view name = trace.text(trace.op(OpId{trace.events()[i].id}).name);
     names.push_back(ids.try_emplace(name, static_cast<std::uint32_t>(ids.size())).first->second);
   }
   REQUIRE(ranges.size() == 6);  // five steps, and the ops after them

@@ -45,7 +45,7 @@ TEST_CASE("ranks that differ in a size, a kernel's time or a name have their own
 TEST_CASE("ranks that have lost records, or whose iterations begin at other steps, have their own traces") {
   TraceData lossy = rank(8_B, 10_us, 2_us, 0).data(), marked = lossy, other_clock = lossy;
   lossy.losses.dropped_records = 1;
-  marked.marks.push_back({.step = 1, .kind = MarkKind::kIteration, .name = StringId{0}});
+  marked.marks.push_back({.event = 1, .kind = MarkKind::kIteration, .name = StringId{0}});
   for (const TraceData& data : {lossy, marked}) {
     LoadedJob job = job_with(Trace{data});
     CHECK(share_traces(job) == std::vector<std::size_t>{0, 0, 2});

@@ -8,7 +8,7 @@
 #include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 
-namespace tidepool::trace_file_test {
+namespace tidepool::file_test {
 
 using tests::random_trace;
 
@@ -181,4 +181,4 @@ TEST_CASE("the hash depends on the content, not on the way it is stored") {
   CHECK(Trace{data}.hash() != hash);
 }
 
-}  // namespace tidepool::trace_file_test
+}  // namespace tidepool::file_test

@@ -15,7 +15,7 @@
 #include "tracer/dry/ranks/pending_results.hpp"
 #include "tracer/dry/ranks/reduction.hpp"
 
-namespace tidepool::dry_ranks_test {
+namespace tidepool::dry::ranks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ TEST_CASE("a result is fetched before numbers that it is computed from are overw
 }
 
 }  // namespace
-}  // namespace tidepool::dry_ranks_test
+}  // namespace tidepool::dry::ranks_test
