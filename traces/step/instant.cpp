@@ -78,8 +78,8 @@ std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t
   std::size_t first = 0, last = trace.events().size();
   for (const Mark& mark : trace.data().marks) {
     if (mark.kind != MarkKind::kIteration) continue;
-    if (mark.step <= step) first = mark.step;
-    if (mark.step > step) last = std::min<std::size_t>(last, mark.step);
+    if (mark.event <= step) first = mark.event;
+    if (mark.event > step) last = std::min<std::size_t>(last, mark.event);
   }
   return {first, last};
 }
