@@ -206,7 +206,7 @@ Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection
   while (DeviceLifetimes* device = oldest(devices)) {
     seen.time_us.push_back(device->next()->time_us);
     device->step(builder);
-    seen.of_record.resize(builder.so_far().steps.size(), seen.events++);
+    seen.of_record.resize(builder.so_far().events.size(), seen.events++);
   }
   if (history != nullptr) *history = std::move(seen);
   builder.losses().dropped_records += snapshot.unknown_actions;
