@@ -8,9 +8,9 @@ namespace tidepool::paths {
 std::string source_folder();  ///< the root of the tree
 std::string program();        ///< build/tidepool
 std::string dry_job();        ///< a CUDA program for the dry device
-std::string
-recorder_library();      ///< libtidepool_inject.so; "" if the recorder for GPUs was not built, and the same below
-std::string fake_job();  ///< a job for the fake libraries of CUDA
+// These are "" if the recorder for GPUs was not built.
+std::string recorder_library();  ///< libtidepool_inject.so
+std::string fake_job();          ///< a job for the fake libraries of CUDA
 std::string fake_cupti();
 std::string real_cupti_job();  ///< a program that asks NVIDIA's libcupti
 std::string real_cuda_job();   ///< a program that asks NVIDIA's libcuda

@@ -151,7 +151,7 @@ TEST_CASE("the trace of a dry run has the requested iterations, or fewer if the 
     std::filesystem::remove_all(folder.file("run.raw"));
     std::vector<std::string> words{"record", "--dry", "--capacity", "1GiB", "-o", trace};
     words.insert(words.end(), options.begin(), options.end());
-    for (const char* const word : {"--", paths::dry_job()}) words.emplace_back(word);
+    words.insert(words.end(), {"--", paths::dry_job()});
     return run_program(words);
   };
   // The job multiplies matrices twice, and launches other kernels before that.
@@ -182,7 +182,7 @@ TEST_CASE("options that ask for all iterations of a dry run leave nothing out") 
   const auto kernels = [&](const std::vector<std::string>& options) {
     std::vector<std::string> words{"record", "--dry", "--capacity", "1GiB", "-o", folder.file("run.tide")};
     words.insert(words.end(), options.begin(), options.end());
-    for (const char* const word : {"--", paths::dry_job()}) words.emplace_back(word);
+    words.insert(words.end(), {"--", paths::dry_job()});
     const ProgramResult result = run_program(words);
     INFO(result.err);
     CHECK(result.code == 0);
