@@ -83,8 +83,8 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-/// A machine by its fixed name (tidepool machines lists them) or from a JSON file, as simulator/engine/machine/MACHINES.md
-/// describes.
+/// A machine by its fixed name (tidepool machines lists them) or from a JSON file, as
+/// simulator/engine/machine/MACHINES.md describes.
 /// @throws InputError  for an unknown name (with the nearest known one) or a file that does not parse
 Machine find_machine(const std::string& name_or_path);
 

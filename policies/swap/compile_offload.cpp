@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/remat/partition_ops.hpp"
 #include "policies/planning/remat/saved.hpp"
-#include "policies/remat/min_cut/partition_ops.hpp"
 #include "simulator/registry.hpp"
 #include "traces/base/error.hpp"
 

@@ -159,7 +159,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   }
   for (const auto& [name, times] : compared) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
-    // order-swap may have no close run with few seeds; tests/unit/simulator/ordered_plan_test.cpp has a case for this bound.
+    // order-swap may have no close run with few seeds; tests/unit/simulator/ordered_plan_test.cpp has a case for it.
     if (kOptimised && name != "critical-path" && name != "order-swap") CHECK(close[name] > 3);
   }
   CHECK(compared.size() == 14);

@@ -1,4 +1,4 @@
-// A program that uses the CUDA runtime like other programs, to run against the dry device. If a check fails, the program
+// A program that uses the CUDA runtime like other programs, to run against the dry device. If a check fails, it
 // prints the line of the check and exits with 3. With "fork" as its argument, it only forks while it launches. With
 // "no-device", it expects to see no device.
 #include <dlfcn.h>

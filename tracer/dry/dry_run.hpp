@@ -16,10 +16,10 @@ struct DryRun {
 /// "h100-80gb, h200, ...", for help and messages.
 std::string device_names();
 
-/// The environment variables with which a program finds the dry device instead of a device. They replace variables of the
-/// same names in the program's own environment.
+/// The environment variables with which a program finds the dry device. They replace variables of the same names in
+/// the program's own environment.
 /// @throws InputError  for an unknown device or placement, or a wrong number of devices; for a capacity that is no
-///                      size, or no more than the device's context needs; if the library of the dry device is neither beside the
+///                      size, or no more than the device's context needs; if its library is neither beside the
 ///                      program nor installed, or its path has a blank or a colon
 std::map<std::string, std::string> dry_environment(const DryRun& run);
 

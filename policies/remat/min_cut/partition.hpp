@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/remat/min_cut/partition_ops.hpp"
+#include "policies/planning/remat/partition_ops.hpp"
 #include "traces/base/quantity.hpp"
 
 namespace tidepool {

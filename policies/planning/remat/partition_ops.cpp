@@ -1,4 +1,4 @@
-#include "policies/remat/min_cut/partition_ops.hpp"
+#include "policies/planning/remat/partition_ops.hpp"
 
 #include <algorithm>
 #include <array>
