@@ -40,8 +40,7 @@ struct Bound {
   bool operator==(const Bound&) const = default;
 };
 
-/// One kind of bound, in one .cpp of simulator/solvers/bounds/. The comment of that file says what it assumes and why it
-/// holds.
+/// One kind of bound, in one .cpp of this folder. The comment of that file says what it assumes and why it holds.
 struct BoundInfo {
   std::string name;
   std::string summary;
