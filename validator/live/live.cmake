@@ -28,3 +28,5 @@ foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${package} ${CMAKE_BINARY_DIR}/python/${name} SYMBOLIC)
   install(DIRECTORY ${package} DESTINATION share/tidepool/python PATTERN __pycache__ EXCLUDE)
 endforeach()
+# The sources of the core, which the recorder builds for the PyTorch of a job.
+install(DIRECTORY tracer/native DESTINATION share/tidepool/python/tidepool_torch FILES_MATCHING PATTERN *.cpp PATTERN *.hpp)

@@ -33,6 +33,8 @@ class Lowering {
     require_possible();
     Json actions = lower_actions();
     Json json{{"tidepool_live", 1}, {"trace_hash", trace_.hash()}, {"policy", file_.spec.policy.text}};
+    const auto& meta = trace_.data().meta;
+    if (const auto ops = meta.find("ops"); ops != meta.end()) json["recorded_ops"] = ops->second;
     json["predicted"] = {{"makespan_ns", file_.predicted.makespan.count()},
                          {"peak_bytes", file_.predicted.peak.count()},
                          {"swap_out_bytes", file_.predicted.swap_out.count()},

@@ -8,6 +8,7 @@ of its allocator, which also has workspaces and segments. Memory on the CPU is r
 import atexit
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import sys
@@ -20,6 +21,7 @@ from .compiled import CompileWatch
 from .discovery import Discovery, outermost_modules
 from .guest import Guest, GuestStorages, unseen
 from .history import History
+from .native import core_or_none
 from .position import Position
 from .program import Buffer
 from .raw_file import RawFile, now
@@ -75,7 +77,7 @@ class LiveRecorder(Guest):
         self._texts = {}  # text -> as JSON
         self._complete = 0  # number of complete iterations
         self.missed = 0  # number of ops of other threads
-        self._step = StepBegin(lambda: (file.place(), now()))
+        self._step = StepBegin(lambda: (file.place(), self._moment()))
         self._begin = None  # the place of the records of this iteration, and its number
         self.left_out = 0  # number of recorded ops that belong to no training step
         self._next = None  # time at which the next iteration begins: 1 ns after the last one, so that no op is between
@@ -208,7 +210,7 @@ class LiveRecorder(Guest):
 
     def _new_storages(self, on_gpu):
         self._allocates = not on_gpu  # others record memory on the GPU
-        return _PlacedStorages(self, on_gpu)
+        return PlacedStorages(self, on_gpu)
 
     meta = None
 
@@ -216,7 +218,7 @@ class LiveRecorder(Guest):
         if self._complete > 0:
             self.alloc(buffer)
         elif self._untold is None:
-            self._tell("existing", buffer, now())
+            self._tell("existing", buffer, self._moment())
         else:
             self._untold.append(buffer)
 
@@ -224,18 +226,18 @@ class LiveRecorder(Guest):
         if self._allocates:
             self._tell("alloc", buffer, self._started - 2)
         else:  # others have recorded it; only its purpose is known here
-            self._tell("existing", buffer, now())
+            self._tell("existing", buffer, self._moment())
 
     def free(self, buffer, moment=None):
         self._told.pop(buffer, None)
         if self._allocates and not self.lost:
-            moment = moment or now()
+            moment = moment or self._moment()
             self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"free_completed","address":'
                            f'{buffer.address},"size":{buffer.size},"device":{buffer.device},'
-                           f'"thread":{_thread_id()}}}')
+                           f'"thread":{self._thread()}}}')
 
     def _new_position(self):
-        return _LivePosition(living(model for model, _ in self._models), self._step.call_ended)
+        return LivePosition(living(model for model, _ in self._models), self._step.call_ended)
 
     def mark(self, kind, name):
         self._step.start()
@@ -258,9 +260,16 @@ class LiveRecorder(Guest):
         if op.duration_ns:
             more += f',"estimate":{op.duration_ns}'
         self._file.add(f'{_OP}"start":{start},"end":{end},"name":{self._text(op.name)},'
-                       f'"phase":"{op.phase}","thread":{_thread_id()},"uses":[{uses}]{more}}}')
-
+                       f'"phase":"{op.phase}","thread":{self._thread()},"uses":[{uses}]{more}}}')
         self._step.saw(op, self._position.in_call, self._position.trains or op.phase != "forward")
+
+    def _moment(self):
+        """The time of what happens in the job."""
+        return now()
+
+    def _thread(self):
+        """The thread in which it happens."""
+        return _thread_id()
 
     def _text(self, text):
         written = self._texts.get(text)
@@ -297,7 +306,7 @@ class LiveRecorder(Guest):
         name = f',"name":{self._text(buffer.name)}' if buffer.name else ""
         kind = f',"category":"{buffer.kind}"' if told else ""
         self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"{action}","address":{buffer.address},'
-                       f'"size":{buffer.size},"device":{buffer.device},"thread":{_thread_id()}'
+                       f'"size":{buffer.size},"device":{buffer.device},"thread":{self._thread()}'
                        f'{name}{kind}}}')
 
 
@@ -314,20 +323,20 @@ def _thread_id():
         return _thread.number
 
 
-class _LivePosition(Position):
+class LivePosition(Position):
     """Calls call_ended() at the end of each outermost module call."""
 
     def __init__(self, models, call_ended):
         self._call_ended = call_ended
         super().__init__(models)
 
-    def _leave_module(self, *call):
-        super()._leave_module(*call)
+    def _leave(self):
+        super()._leave()
         if not self.in_call:
             self._call_ended()
 
 
-class _PlacedStorages(GuestStorages):
+class PlacedStorages(GuestStorages):
     """Storages whose buffers also have addresses."""
 
     def _follow(self, tensor, buffer):
@@ -374,6 +383,7 @@ class Capture:
         if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
             self._history = History(lambda: self._file)
         self._threads = OtherThreads(lambda: self._recorder)
+        self._new_recorder = _recorder_class()
         self._discovery = Discovery(self._stepped, self._failed)
         self._compile = CompileWatch(self._compiled)
         os.register_at_fork(after_in_child=self._forked)
@@ -399,8 +409,8 @@ class Capture:
         elif self._compile.compiles():
             raise RuntimeError(CompileWatch.REASON + " that would be recorded")
         else:
-            self._recorder = LiveRecorder(outermost_modules(optimizer), self._discovery.optimizers(), self._file, self._times,
-                                          self._threads)
+            self._recorder = self._new_recorder(outermost_modules(optimizer), self._discovery.optimizers(), self._file,
+                                                self._times, self._threads)
             self._threads.taken()
             self._recorder.__enter__()
 
@@ -449,6 +459,16 @@ class Capture:
         self._threads.stop()
         self._file.abandon()
         atexit.unregister(self._end)
+
+
+def _recorder_class():
+    """What makes a recorder: with the native core, if it is asked for and can be used."""
+    core = core_or_none()
+    if core is None:
+        return LiveRecorder
+    from .replay import NativeRecorder
+
+    return functools.partial(NativeRecorder, core)
 
 
 def _say_missed(count):

@@ -61,6 +61,10 @@ class _Paths:
     def add(self, each, path):
         self._known.setdefault(id(each), (weakref.ref(each), path))
 
+    def known(self):
+        """(weak reference, path) of all of them."""
+        return self._known.values()
+
     def of(self, each, otherwise):
         reference, path = self._known.get(id(each), (None, ""))
         return path if reference is not None and reference() is each else otherwise
@@ -100,11 +104,11 @@ class Position:
         self._hooks = []
 
     def __enter__(self):
-        self._last_node = _newest_node()
+        self._last_node = self._newest_node()
         self._hooks = [
             module_hooks.register_module_forward_pre_hook(self._enter_module),
             module_hooks.register_module_forward_hook(self._leave_module, always_call=True),
-            register_optimizer_step_pre_hook(lambda *_: self._set_optimizer(True)),
+            register_optimizer_step_pre_hook(lambda *_: self._begin_update()),
         ]
         return self
 
@@ -119,7 +123,7 @@ class Position:
         return bool(self._running)
 
     def start_iteration(self):
-        self._set_optimizer(False)
+        self._in_optimizer = False
         self.trains = False
         self._forget_nodes()
         self._nodes_before, self._nodes_now = self._nodes_now, self._last_node + 1
@@ -128,37 +132,72 @@ class Position:
 
     def now(self):
         """(module, phase, line) of the op that is being dispatched."""
-        if torch._C._current_graph_task_id() == -1:
-            module, line = self._running[-1] if self._running else "", self._user_line.now()
+        if not self._in_backward():
+            module, line = self._running[-1] if self._running else "", self._line()
             if self._note_node(module, line):
                 self._in_optimizer = False
                 self.trains = True
             return module, "optimizer" if self._in_optimizer else "forward", line
         self._in_optimizer = True
         if self._running:
-            module, line = self._running[-1], self._user_line.now()
+            module, line = self._running[-1], self._line()
             self._note_node(module, line)
             return module, "forward", line
-        if threading.get_ident() == self._thread:
-            self._last_node = max(self._last_node, _newest_node())  # with create_graph, backward ops make nodes
-        module, line = self._place_of(torch._C._current_autograd_node())
+        if self._on_own_thread():
+            self._last_node = max(self._last_node, self._newest_node())  # with create_graph, backward ops make nodes
+        module, line = self._place_of(*self._current_node())
         return module, "backward", line
 
-    def _set_optimizer(self, value):
-        self._in_optimizer = value
+    # What PyTorch tells of the op that is being dispatched. The replay of a log reads it there.
+
+    def _in_backward(self):
+        return torch._C._current_graph_task_id() != -1
+
+    def _on_own_thread(self):
+        return threading.get_ident() == self._thread
+
+    def _newest_node(self):
+        """The number of this thread's newest node. While an op is dispatched, that is its own node, if it has one."""
+        return torch.autograd._get_sequence_nr() - 1
+
+    def _current_node(self):
+        """The number of the node whose backward runs, None if none does; and the parameter to whose gradient the node adds,
+        or None."""
+        node = torch._C._current_autograd_node()
+        if node is None:
+            return None, None
+        variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
+        return node._sequence_nr(), variable
+
+    def _owner_of(self, parameter):
+        return self._owners.of(parameter, "")
+
+    def _line(self):
+        return self._user_line.now()
+
+    # Hooks of the optimizers and modules.
+
+    def _begin_update(self):
+        self._in_optimizer = True
 
     def _enter_module(self, module, _inputs):
-        self._running.append(self._names.of(module, type(module).__name__))
-        if torch._C._current_graph_task_id() == -1:
-            self._in_optimizer = False
+        self._enter(self._names.of(module, type(module).__name__), self._in_backward())
 
     def _leave_module(self, _module, _inputs, _outputs):
+        self._leave()
+
+    def _enter(self, path, in_backward):
+        self._running.append(path)
+        if not in_backward:
+            self._in_optimizer = False
+
+    def _leave(self):
         if self._running:  # the module may have begun before the hooks were there
             self._running.pop()
 
     def _note_node(self, module, line):
         """Returns whether the op has a node of its own."""
-        node = _newest_node()
+        node = self._newest_node()
         if node <= self._last_node:
             return False
         self._last_node = node
@@ -179,20 +218,14 @@ class Position:
                 self._first_node.append(node)
                 self._node_place.append(place)
 
-    def _place_of(self, node):
-        """(module, line) of a node of autograd."""
+    def _place_of(self, node, variable):
+        """(module, line) of a node of autograd, as _current_node() gives it."""
+        if variable is not None:
+            return self._owner_of(variable), ""
         if node is None:
             return NOWHERE
-        variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
-        if variable is not None:
-            return self._owners.of(variable, ""), ""
-        index = bisect.bisect_right(self._first_node, node._sequence_nr()) - 1
+        index = bisect.bisect_right(self._first_node, node) - 1
         if index < 0:
             return NOWHERE
         self._read_now.add(self._first_node[index])
         return self._node_place[index]
-
-
-def _newest_node():
-    """The number of this thread's newest node. While an op is dispatched, that is its own node, if it has one."""
-    return torch.autograd._get_sequence_nr() - 1

@@ -85,12 +85,13 @@ class Recorder(TorchDispatchMode):
     def __enter__(self):
         self._rest_collector()
         self._scope.enter_context(self._position)
-        hook = register_optimizer_step_pre_hook(lambda *_: self._find_gradients(self._storages.known))
+        hook = register_optimizer_step_pre_hook(lambda *_: self._begin_update())
         self._scope.callback(hook.remove)
         self._find_kinds(self._storages.find)
         self._storages.following = True
         self.iteration()
-        return super().__enter__()
+        self._enter_mode()
+        return self
 
     def __exit__(self, *error):
         self._leave_mode(*error)
@@ -129,6 +130,9 @@ class Recorder(TorchDispatchMode):
         """(argument, tensor, buffer) for each tensor argument."""
         find = self._storages.find
         return [(argument, tensor, find(tensor)) for argument, tensor in call.tensors()]
+
+    def _enter_mode(self):
+        super().__enter__()
 
     def _leave_mode(self, *error):
         super().__exit__(*error)
@@ -264,12 +268,12 @@ class Recorder(TorchDispatchMode):
         for model, prefix in models:
             for name, parameter in model.named_parameters(prefix):
                 names.setdefault(parameter, name)
-                _classify(look_up, parameter, "parameter", name)
+                classify(look_up, parameter, "parameter", name)
             for name, tensor in model.named_buffers(prefix):
-                _classify(look_up, tensor, "parameter", name)
+                classify(look_up, tensor, "parameter", name)
         for optimizer in optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
-                _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+                classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -277,13 +281,16 @@ class Recorder(TorchDispatchMode):
         self._names = [(weakref.ref(parameter), name) for parameter, name in names.items()]
         self._find_gradients(look_up)
 
+    def _begin_update(self):
+        """A step of an optimizer begins. It may end gradients."""
+        self._find_gradients(self._storages.known)
+
     def _find_gradients(self, look_up):
-        """Gives names and the kind to the gradients that exist now. Also called before each step of an optimizer, since
-        the step may end them."""
+        """Gives names and the kind to the gradients that exist now."""
         for reference, name in self._names:
             parameter = reference()
             if parameter is not None and parameter.grad is not None:
-                _classify(look_up, parameter.grad, "gradient", name and name + ".grad")
+                classify(look_up, parameter.grad, "gradient", name and name + ".grad")
 
     def _describe(self, name, fake):
         """The metadata of the trace. All recordings of one program have the same metadata."""
@@ -307,7 +314,7 @@ def living(references):
     return [each for reference in references if (each := reference()) is not None]
 
 
-def _classify(look_up, tensor, kind, name):
+def classify(look_up, tensor, kind, name):
     for held in held_by(tensor):
         buffer = look_up(held)
         if isinstance(buffer, Buffer) and not buffer.name:

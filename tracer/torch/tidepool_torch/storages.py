@@ -30,12 +30,12 @@ class Storages:
 
     def known(self, tensor):
         """The buffer of a tensor; None if its storage is unknown, or was EMPTY and has bytes now."""
-        buffer = self._buffers.get(_storage(tensor)._cdata)
+        buffer = self._buffers.get(self._key(tensor))
         return None if buffer is EMPTY and _bytes(tensor) > 0 else buffer
 
     def find(self, tensor):
         """The buffer of a tensor. An unknown storage is from before the recording."""
-        buffer = self._buffers.get(_storage(tensor)._cdata)
+        buffer = self._buffers.get(self._key(tensor))
         if buffer is EMPTY:
             buffer = self.known(tensor)
         if buffer is None:
@@ -59,8 +59,7 @@ class Storages:
             self._follow(tensor, HOST)
 
     def _follow(self, tensor, buffer):
-        storage = _storage(tensor)
-        key = storage._cdata
+        key = self._key(tensor)
 
         def ended(_reference):
             del self._buffers[key], self._deaths[key]
@@ -68,8 +67,11 @@ class Storages:
                 self._end(buffer)
 
         self._buffers[key] = buffer
-        self._deaths[key] = weakref.ref(storage, ended)
+        self._deaths[key] = weakref.ref(storage_of(tensor), ended)
         return buffer
+
+    def _key(self, tensor):
+        return storage_of(tensor)._cdata
 
     def _end(self, buffer):
         self._program.free(buffer)
@@ -90,10 +92,10 @@ def held_by(tensor):
 
 
 def _bytes(tensor):
-    return 0 if tensor.device.type == "meta" else _storage(tensor).nbytes()
+    return 0 if tensor.device.type == "meta" else storage_of(tensor).nbytes()
 
 
-def _storage(tensor):
+def storage_of(tensor):
     try:
         return tensor.untyped_storage()
     except NotImplementedError:

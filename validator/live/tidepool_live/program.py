@@ -43,6 +43,7 @@ class LiveProgram:
     If all sizes are multiples of BLOCK, the recorder saw rounded sizes. Then sizes of the live job are rounded up to
     multiples of BLOCK before they are compared.
 
+    native      whether the native core recorded the ops: a dispatch mode that is on would change some of them
     parked      versions that the plan expects on the host when the step begins
     hidden      buffers that the job cannot see, such as workspaces of libraries
     actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version that
@@ -53,6 +54,7 @@ class LiveProgram:
         if content.get("tidepool_live") != 1:
             raise ProgramError(f"'tidepool_live' is {content.get('tidepool_live')!r}; expected 1")
         self.trace_hash = content["trace_hash"]
+        self.native = content.get("recorded_ops") == "native"
         self.predicted = content["predicted"]
         self.sizes = [size for size, _ in content["buffers"]]
         self._unit = BLOCK if all(size % BLOCK == 0 for size in self.sizes) else 1

@@ -48,6 +48,9 @@ class Session:
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
     def _follow(self, optimizers):
+        if self._plan.native:
+            raise RecordingError("the trace has the ops of the job alone (TIDEPOOL_NATIVE=on), and a job that follows a plan adds "
+                                 "gradients otherwise; expected a trace that was recorded without it")
         parameters = [parameter for group in optimizers[0].param_groups for parameter in group["params"]]
         models, device = outermost_modules(optimizers[0]), device_for(parameters)
         self._follower = Follower(self._plan, models, optimizers, device, self._report, self._limit)

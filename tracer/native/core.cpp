@@ -1,0 +1,365 @@
+// Sees each operator of a PyTorch job below autograd, without Python: README.md. The interface is C, for ctypes.
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#if TIDEPOOL_TORCH_MINOR >= 10
+#include <c10/core/impl/PyInterpreterHooks.h>
+#endif
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/library.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "log.hpp"
+#include "storages.hpp"
+#include "user_line.hpp"
+
+std::int64_t tidepool_cells[3] = {0, 0, 0};
+
+namespace tidepool::native {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using torch::jit::Stack;
+
+constexpr DispatchKey kKey = DispatchKey::Fake;
+
+/// ns on the clock of raw files.
+std::int64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+  return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
+std::int64_t thread_number() {
+  thread_local const std::int64_t number = ::syscall(SYS_gettid);
+  return number;
+}
+
+/// Facts of an operator's schema.
+struct Operator {
+  std::int64_t number;
+  bool records;  ///< whether it belongs to a program: ops of PyTorch's own tools do not
+  bool views;    ///< whether it makes no memory and changes none
+};
+
+void report_end(void* context);
+
+struct Core {
+  std::mutex mutex;  // never held while the interpreter's lock is taken
+  Storages storages{&report_end};
+  Log log{storages};
+  std::vector<std::int64_t> taken;
+  std::unordered_map<const c10::FunctionSchema*, Operator> operators;
+  std::vector<const c10::FunctionSchema*> schemas;
+  std::int64_t calls = 0;
+  std::string error;  // what ended the recording
+  bool forked = false;
+  UserLine lines;
+  std::unique_ptr<torch::Library> library;
+};
+
+std::atomic<bool> recording{false};
+
+/// Never destroyed: storages of the job outlive all statics.
+Core& core() {
+  static auto* const the_core = new Core;
+  return *the_core;
+}
+
+/// Declared before a lock, so that it is dropped after it.
+using Dead = std::vector<Storages::Weak>;
+
+void note_free(std::int64_t number) {
+  core().log.begin(kFree);
+  core().log.add(number, now(), thread_number());
+  core().log.end();
+}
+
+void report_end(void* context) {
+  auto* memory = static_cast<Storages::Memory*>(context);
+  if (recording) {
+    Dead dead;
+    const std::lock_guard lock{core().mutex};
+    if (const auto number = core().storages.ended(memory->storage); number > 0 && recording) note_free(number);
+    dead = core().storages.take_dead();
+  }
+  delete memory;
+}
+
+bool is_view(const c10::FunctionSchema& schema) {
+  const std::string& name = schema.name();
+  if (name == "aten::set_" || name == "aten::_unsafe_view") return true;
+  bool aliases = !schema.returns().empty();
+  for (const auto& each : schema.returns()) aliases &= each.alias_info() && !each.alias_info()->isWrite();
+  return aliases;
+}
+
+Operator look_up(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  auto& operators = core().operators;
+  if (const auto found = operators.find(&schema); found != operators.end()) return found->second;
+  const std::string& name = schema.name();
+  bool views = is_view(schema);
+  for (const auto tag : op.getTags()) views |= tag == at::Tag::inplace_view && name != "aten::resize_";
+  const bool tool = name.rfind("prim::", 0) == 0 || name.rfind("profiler::", 0) == 0;
+  const Operator made{static_cast<std::int64_t>(core().schemas.size()), !tool, views};
+  core().schemas.push_back(&schema);
+  return operators.emplace(&schema, made).first->second;
+}
+
+/// Torch 2.4 to 2.14 have our key above Python, 2.15 has it below. There, an op on a wrapper subclass (DTensor, ...)
+/// reaches us before its __torch_dispatch__. Does what PyTorch does at that key, but leaves our key on, so that the ops
+/// on the inner tensors reach us.
+bool dispatch_subclass(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if constexpr (kKey > DispatchKey::Python) {
+    if (!keys.has(DispatchKey::Python) || c10::impl::TorchDispatchModeTLS::stack_len() > 0) return false;
+    const c10::TensorImpl* found = nullptr;
+    const auto look = [&](const at::Tensor& tensor) {
+      if (!found && tensor.defined() && tensor.unsafeGetTensorImpl()->is_python_dispatch())
+        found = tensor.unsafeGetTensorImpl();
+    };
+    for (std::size_t i = stack->size() - op.schema().arguments().size(); i < stack->size() && !found; ++i) {
+      const auto& value = (*stack)[i];
+      if (value.isTensor()) look(value.toTensor());
+      if (value.isList())
+        for (const auto& each : value.toListRef())
+          if (each.isTensor()) look(each.toTensor());
+    }
+    if (!found) return false;
+    const DispatchKeySet from_python =
+        DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::Python) | DispatchKeySet(DispatchKey::Python);
+    const c10::impl::ExcludeDispatchKeyGuard guard((DispatchKeySet(DispatchKeySet::FULL) - from_python).remove(kKey));
+#if TIDEPOOL_TORCH_MINOR >= 10
+    c10::impl::getGlobalPyInterpreter()->vtable_->dispatch(op, stack);
+#else
+    const_cast<c10::TensorImpl*>(found)->pyobj_slot()->load_pyobj_interpreter()->vtable_->dispatch(op, stack);
+#endif
+    return true;
+  }
+  return false;
+}
+
+/// The place of an op in the program, as Python finds it later.
+struct Place {
+  bool in_backward;
+  std::int64_t newest, line;
+
+  Place()
+      : in_backward{torch::autograd::get_current_graph_task_id() != -1},
+        newest{static_cast<std::int64_t>(at::sequence_number::peek()) - 1},
+        line{in_backward && tidepool_cells[kRunning] == 0 ? 0 : core().lines.now()} {}
+};
+
+thread_local std::int64_t newest_seen = -1;
+
+/// A view only matters if autograd records it: its node has a module and a line.
+void note_view() {
+  if (static_cast<std::int64_t>(at::sequence_number::peek()) - 1 == newest_seen) return;
+  const Place place;
+  newest_seen = place.newest;
+  const std::lock_guard lock{core().mutex};
+  Log& log = core().log;
+  log.begin(kNode);
+  log.add(thread_number(), place.in_backward, place.newest, place.line);
+  log.end();
+}
+
+/// Writes the begin of a call. Returns its number.
+std::int64_t note_begin(const Operator& op, std::size_t count, const Stack& stack) {
+  const Place place;
+  newest_seen = place.newest;
+  std::int64_t node = -1, variable = 0;
+  if (place.in_backward)
+    if (const auto current = torch::autograd::get_current_node()) {
+      node = static_cast<std::int64_t>(current->sequence_nr());
+      if (const auto* adds = dynamic_cast<const torch::autograd::AccumulateGrad*>(current.get()))
+        variable = reinterpret_cast<std::int64_t>(adds->variable.unsafeGetTensorImpl());
+    }
+  Dead dead;
+  const std::lock_guard lock{core().mutex};
+  Log& log = core().log;
+  core().storages.look_around(&note_free);
+  dead = core().storages.take_dead();
+  const std::int64_t call = ++core().calls;
+  log.begin(kBegin);
+  log.add(call, op.number, thread_number(), place.in_backward, place.newest, node, variable, place.line);
+  for (std::size_t i = stack.size() - count; i < stack.size(); ++i) log.add(stack[i]);
+  log.end();
+  return call;
+}
+
+void note_end(std::int64_t call, std::int64_t begin, std::int64_t end, std::size_t count, const Stack& stack) {
+  const std::lock_guard lock{core().mutex};
+  Log& log = core().log;
+  log.begin(kEnd);
+  log.add(call, begin, end);
+  for (std::size_t i = stack.size() - count; i < stack.size(); ++i) log.add(stack[i]);
+  log.end();
+}
+
+void note_failure(std::int64_t call) {
+  const std::lock_guard lock{core().mutex};
+  core().log.begin(kFail);
+  core().log.add(call);
+  core().log.end();
+}
+
+/// Calls f. An error ends the recording and not the job.
+template <class F>
+void safely(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    const std::lock_guard lock{core().mutex};
+    recording = false;
+    core().log.cancel();
+    if (core().error.empty()) core().error = error.what();
+  }
+}
+
+void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if (dispatch_subclass(op, keys, stack)) return;
+  const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey);
+  const c10::impl::ExcludeDispatchKeyGuard guard(kKey);
+  if (!recording || tidepool_cells[kResting] > 0) return op.redispatchBoxed(below, stack);
+  Operator facts;
+  {
+    const std::lock_guard lock{core().mutex};
+    facts = look_up(op);
+  }
+  if (!facts.records) return op.redispatchBoxed(below, stack);
+  if (facts.views) {
+    safely(&note_view);
+    return op.redispatchBoxed(below, stack);
+  }
+  std::int64_t call = 0;
+  safely([&] { call = note_begin(facts, op.schema().arguments().size(), *stack); });
+  const std::int64_t begin = now();
+  try {
+    op.redispatchBoxed(below, stack);
+  } catch (...) {
+    safely([&] { note_failure(call); });
+    throw;
+  }
+  const std::int64_t end = now();
+  if (recording) safely([&] { note_end(call, begin, end, op.schema().returns().size(), *stack); });
+}
+
+void include(bool included) { c10::impl::tls_set_dispatch_key_included(kKey, included); }
+
+/// A process that the job forks is not recorded. Its lock may be held by a thread that it does not have.
+void leave_child() {
+  recording = false;
+  new (&core().mutex) std::mutex;
+  core().forked = true;
+  include(false);
+}
+
+int copy_text(const std::string& text, char* out, int size) {
+  if (static_cast<int>(text.size()) < size) std::memcpy(out, text.c_str(), text.size() + 1);
+  return static_cast<int>(text.size());
+}
+
+}  // namespace
+}  // namespace tidepool::native
+
+using namespace tidepool::native;
+
+extern "C" {
+
+/// Registers the function that sees ops. Returns whether it did: PyTorch may use the key itself.
+int tidepool_install() {
+  if (core().library) return 1;
+  try {
+    auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+    library->fallback(torch::CppFunction::makeFromBoxedFunction<&see>());
+    core().library = std::move(library);
+    pthread_atfork(nullptr, nullptr, &leave_child);
+  } catch (const std::exception&) {
+    return 0;
+  }
+  return 1;
+}
+
+/// Ends of storages are noticed from now on. is_user: whether a file is the user's code; exact: whether ends of CPU memory
+/// are noticed at once.
+void tidepool_begin(UserLine::IsUser is_user, int exact) {
+  core().lines.set_judge(is_user);
+  core().storages.set_exact(exact != 0);
+  core().error.clear();
+  recording = true;
+}
+
+/// Ops are recorded from now on, on this thread and in its backward passes; or no more.
+void tidepool_include(int included) { include(included != 0); }
+
+/// Ends recording, on the thread that began it. The caller has the interpreter's lock.
+void tidepool_stop() {
+  include(false);
+  if (core().forked) return;
+  Dead dead;
+  const std::lock_guard lock{core().mutex};
+  recording = false;
+  core().storages.release();
+  dead = core().storages.take_dead();
+  core().lines.clear();
+}
+
+/// What ended the recording; "" if nothing did.
+int tidepool_error(char* out, int size) { return copy_text(core().error, out, size); }
+
+/// The words of the log since the last call. They are valid until the next one.
+std::int64_t tidepool_take(const std::int64_t** words) {
+  const std::lock_guard lock{core().mutex};
+  core().taken.clear();
+  core().log.swap(core().taken);
+  tidepool_cells[kWords] = 0;
+  *words = core().taken.data();
+  return static_cast<std::int64_t>(core().taken.size());
+}
+
+/// Replaces addresses of StorageImpls by the numbers of the storages.
+void tidepool_number(std::int64_t* storages, int count) {
+  const std::lock_guard lock{core().mutex};
+  for (int i = 0; i < count; ++i)
+    storages[i] = core().storages.number_of(reinterpret_cast<c10::StorageImpl*>(storages[i]));
+}
+
+/// The name of an op with that of its overload, as in aten::add_.Tensor. Returns its length.
+int tidepool_operator(std::int64_t number, char* out, int size) {
+  const c10::FunctionSchema& schema = *core().schemas[static_cast<std::size_t>(number)];
+  const std::string& overload = schema.overload_name();
+  return copy_text(schema.name() + (overload.empty() ? "" : "." + overload), out, size);
+}
+
+/// The path of a file of the user's code.
+int tidepool_file(int number, char* out, int size) {
+  return copy_text(core().lines.files()[static_cast<std::size_t>(number - 1)], out, size);
+}
+
+int tidepool_device_type(int type, char* out, int size) {
+  return copy_text(c10::DeviceTypeName(static_cast<c10::DeviceType>(type), true), out, size);
+}
+
+int tidepool_element_type(std::int64_t tensor) {
+  return static_cast<int>(c10::typeMetaToScalarType(reinterpret_cast<c10::TensorImpl*>(tensor)->dtype()));
+}
+}

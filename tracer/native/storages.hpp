@@ -1,0 +1,152 @@
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tidepool::native {
+
+/// A storage that has a number. A weak reference keeps its address from being used again.
+struct Tracked {
+  c10::weak_intrusive_ptr<c10::StorageImpl> weak;
+  c10::StorageImpl* storage;
+  std::int64_t number;
+  std::int64_t watched = -1;  ///< its place in Storages::watched_, -1 if the end of its memory is reported
+  bool wrapped = false;
+};
+
+/// Numbers of live storages, and their ends in order. Not safe for threads: the caller has a lock.
+///
+/// The memory of a CPU storage gets a deleter that reports its end at once. All others (memory that others own, GPUs) are
+/// looked at in turns, some before each op: their end is noticed late.
+class Storages {
+ public:
+  struct Memory {  ///< what the reporting deleter owns
+    c10::DataPtr inner;
+    c10::StorageImpl* storage;
+  };
+
+  using Weak = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+  explicit Storages(c10::DeleterFnPtr reporting) : reporting_{reporting} {}
+
+  /// References to storages that have ended. The caller drops them without its lock, since that may end a Python object,
+  /// which needs the interpreter's.
+  std::vector<Weak> take_dead() { return std::exchange(dead_, {}); }
+
+  void set_exact(bool exact) { exact_ = exact; }
+
+  std::int64_t number_of(c10::StorageImpl* storage) {
+    auto found = storages_.find(storage);
+    if (found == storages_.end()) {
+      c10::raw::intrusive_ptr::incref(storage);
+      const auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);
+      Tracked tracked{Weak(strong), storage, next_++};
+      found = storages_.emplace(storage, std::move(tracked)).first;
+      watch(found->second);
+    }
+    if (exact_ && !found->second.wrapped) wrap(found->second);
+    return found->second.number;
+  }
+
+  /// The number of a storage whose memory is being freed; 0 if it lives on with other memory.
+  std::int64_t ended(c10::StorageImpl* storage) {
+    const auto found = storages_.find(storage);
+    if (found == storages_.end()) return 0;
+    if (!found->second.weak.expired()) {
+      found->second.wrapped = false;
+      watch(found->second);
+      return 0;
+    }
+    const std::int64_t number = found->second.number;
+    forget(found);
+    return number;
+  }
+
+  /// Calls f(number) for each of the next storages that have ended unnoticed.
+  template <class F>
+  void look_around(F&& f) {
+    constexpr std::size_t kMost = 64;
+    for (std::size_t i = std::min(kMost, watched_.size()); i > 0 && !watched_.empty(); --i) {
+      if (cursor_ >= watched_.size()) cursor_ = 0;
+      Tracked& tracked = *watched_[cursor_];
+      if (!tracked.weak.expired()) {
+        ++cursor_;
+        continue;
+      }
+      f(tracked.number);
+      forget(storages_.find(tracked.storage));
+    }
+  }
+
+  /// Gives all memory its own deleter back.
+  void release() {
+    for (auto& [storage, tracked] : storages_) {
+      const auto strong = tracked.wrapped ? tracked.weak.lock() : nullptr;
+      if (!strong || strong->_mutable_data_ptr_no_checks().get_deleter() != reporting_) continue;
+      c10::DataPtr& pointer = strong->_mutable_data_ptr_no_checks();
+      auto* memory = static_cast<Memory*>(pointer.get_context());
+      c10::DataPtr inner = std::move(memory->inner);
+      pointer.release_context();
+      delete memory;
+      strong->set_data_ptr_noswap(std::move(inner));
+    }
+    for (auto& [storage, tracked] : storages_) dead_.push_back(std::move(tracked.weak));
+    storages_.clear();
+    watched_.clear();
+  }
+
+ private:
+  using Found = std::unordered_map<c10::StorageImpl*, Tracked>::iterator;
+
+  void watch(Tracked& tracked) {
+    if (tracked.watched >= 0) return;
+    tracked.watched = static_cast<std::int64_t>(watched_.size());
+    watched_.push_back(&tracked);
+  }
+
+  void unwatch(Tracked& tracked) {
+    if (tracked.watched < 0) return;
+    watched_.back()->watched = tracked.watched;
+    watched_[static_cast<std::size_t>(tracked.watched)] = watched_.back();
+    watched_.pop_back();
+    tracked.watched = -1;
+  }
+
+  void forget(Found found) {
+    unwatch(found->second);
+    dead_.push_back(std::move(found->second.weak));
+    storages_.erase(found);
+  }
+
+  /// Only memory of PyTorch's own allocator: the deleter of other memory, as of a shared file, tells PyTorch what it is.
+  void wrap(Tracked& tracked) {
+    c10::StorageImpl* storage = tracked.storage;
+    if (storage->device_type() != c10::DeviceType::CPU || storage->nbytes() == 0) return;
+    c10::DataPtr& pointer = storage->_mutable_data_ptr_no_checks();
+    const auto own = c10::GetCPUAllocator()->raw_deleter();
+    if (!own || pointer.get_deleter() != own || pointer.get_context() != pointer.get()) return;
+    void* data = pointer.get();
+    const auto device = pointer.device();
+    auto* memory = new Memory{std::move(pointer), storage};
+    storage->set_data_ptr_noswap(c10::DataPtr(data, memory, reporting_, device));
+    tracked.wrapped = true;
+    unwatch(tracked);
+  }
+
+  c10::DeleterFnPtr reporting_;
+  bool exact_ = false;
+  std::int64_t next_ = 1;
+  std::unordered_map<c10::StorageImpl*, Tracked> storages_;
+  std::vector<Tracked*> watched_;
+  std::vector<Weak> dead_;
+  std::size_t cursor_ = 0;
+};
+
+}  // namespace tidepool::native

@@ -1,0 +1,435 @@
+"""Records with the native core: it writes a log while the job runs, which becomes records when an iteration has ended."""
+
+import functools
+import operator
+import os
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from .guest import unseen
+from .live import LivePosition, LiveRecorder, PlacedStorages
+from .native import Core
+from .program import Buffer
+from .raw_file import now
+from .recorder import classify, living
+from .roofline import estimate_ns
+from .schema import OpCall, signature_of
+from .storages import HOST, held_by, storage_of
+from .user_line import is_user_code
+
+_MOST_WORDS = 4 << 20  # of the log, before it is read within an iteration
+
+# As in ../../native/log.hpp
+_BEGIN, _END, _FREE, _NODE, _FAIL = range(1, 6)
+_NONE, _INT, _BOOL, _DOUBLE, _LIST, _TENSOR = range(6)
+_LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch._mkldnn, torch.sparse_csc, torch.sparse_bsr,
+            torch.sparse_bsc, torch.jagged)
+
+
+class LoggedTensor:
+    """A tensor as it was at an op; also its storage."""
+
+    __slots__ = ("_cdata", "bytes", "address", "shape", "strides", "layout", "device", "dtype", "itemsize")
+
+    def untyped_storage(self):
+        if self._cdata == 0:
+            raise NotImplementedError
+        return self
+
+    def nbytes(self):
+        return self.bytes
+
+    def data_ptr(self):
+        return self.address
+
+    def dim(self):
+        return len(self.shape)
+
+    def stride(self):
+        return self.strides
+
+    def element_size(self):
+        return self.itemsize
+
+    def numel(self):
+        return functools.reduce(operator.mul, self.shape, 1)
+
+
+class LoggedCall(OpCall):
+    """A call of the log. values: those of its arguments, in the order of the schema."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, func, signature, values):
+        super().__init__(func, None, None, signature)
+        self.values = values
+
+    def end(self, results):
+        """The call has returned these values. A tensor that it was given has its new size now."""
+        given = {}
+        for _, tensor in self.tensors():
+            given.setdefault(tensor._cdata, []).append(tensor)
+        outputs = []
+        for result in _tensors_of(results):
+            same = given.get(result._cdata, ()) if result._cdata else ()
+            for tensor in same:
+                tensor.bytes, tensor.address = result.bytes, result.address
+            alike = [tensor for tensor in same if tensor.shape == result.shape and tensor.strides == result.strides]
+            outputs.append(alike[0] if alike else result)
+        self.result, self._outputs = results, outputs
+
+    def tensors(self):
+        if self._tensors is None:
+            self._tensors = [(argument, tensor) for argument in self.signature.tensors
+                             for tensor in _tensors_of([self.values[argument.position]])]
+        return self._tensors
+
+    def priced(self):
+        """Sets the values from which the count of operations is computed: of tensors, their shapes."""
+        arguments = list(zip(self.signature.arguments, map(_shapes, self.values)))
+        self.args = [value for argument, value in arguments if not argument.kwarg_only]
+        self.kwargs = {argument.name: value for argument, value in arguments if argument.kwarg_only}
+        self.result = _shapes(self.result[0] if len(self.result) == 1 else self.result)
+        return self
+
+    def _at(self, position):
+        return self.values[position]
+
+
+def _tensors_of(values):
+    found = []
+    for value in values:
+        if type(value) is LoggedTensor:
+            found.append(value)
+        elif type(value) is list:
+            found += _tensors_of(value)
+    return found
+
+
+def _shapes(value):
+    if type(value) is LoggedTensor:
+        return torch.Size(value.shape)
+    return [_shapes(each) for each in value] if type(value) is list else value
+
+
+class _Reader:
+    """Values of the log's words."""
+
+    def __init__(self, core):
+        self._core = core
+        self._devices = {}
+
+    def values(self, words, at, end):
+        found = []
+        while at < end:
+            value, at = self._value(words, at)
+            found.append(value)
+        return found
+
+    def _value(self, words, at):
+        kind = words[at]
+        if kind == _TENSOR:
+            return self._tensor(words, at + 1)
+        if kind == _NONE:
+            return None, at + 1
+        if kind == _INT:
+            return words[at + 1], at + 2
+        if kind == _BOOL:
+            return words[at + 1] != 0, at + 2
+        if kind == _DOUBLE:
+            return _double(words[at + 1]), at + 2
+        length, at, found = words[at + 1], at + 2, []
+        for _ in range(length):
+            value, at = self._value(words, at)
+            found.append(value)
+        return found, at
+
+    def _tensor(self, words, at):
+        tensor = LoggedTensor()
+        tensor._cdata, tensor.bytes, tensor.address, description = words[at:at + 4]
+        place = description & 0xffff
+        device = self._devices.get(place)
+        if device is None:
+            device = self._devices[place] = self._core.device(place & 0xff, (place >> 8) - 1)
+        tensor.device = device
+        tensor.dtype = self._core.element_types.get(description >> 16 & 0xff, torch.uint8)
+        tensor.itemsize = description >> 24 & 0xff
+        tensor.layout = _LAYOUTS[min(description >> 40, len(_LAYOUTS) - 1)]
+        dimensions, at = description >> 32 & 0xff, at + 4
+        tensor.shape = words[at:at + dimensions]
+        tensor.strides = words[at + dimensions:at + 2 * dimensions]
+        return tensor, at + 2 * dimensions
+
+
+def _double(bits):
+    return memoryview(bits.to_bytes(8, "little", signed=True)).cast("d")[0]
+
+
+class ReplayedPosition(LivePosition):
+    """A LivePosition whose hooks note their place in the log, and which follows the log when it is read."""
+
+    def __init__(self, models, call_ended, recorder, core):
+        super().__init__(models, call_ended)
+        self._recorder, self._core = recorder, core
+        self._by_address = {parameter._cdata: (reference, path) for reference, path in self._owners.known()
+                            if (parameter := reference()) is not None}
+        self._own = recorder.thread_number()
+        self._texts = {}  # as in the log -> text
+        self.at(self._own, False, super()._newest_node(), -1, 0, 0)
+
+    def at(self, thread, in_backward, newest, node, variable, line):
+        """Sets the place of an op."""
+        self._facts = thread, in_backward, newest, node, variable, line
+
+    def _in_backward(self):
+        return self._facts[1]
+
+    def _on_own_thread(self):
+        return self._facts[0] == self._own
+
+    def _newest_node(self):
+        return self._facts[2]
+
+    def _current_node(self):
+        return (None if self._facts[3] == -1 else self._facts[3]), self._facts[4] or None
+
+    def _line(self):
+        number = self._facts[5]
+        if number == 0:
+            return ""
+        text = self._texts.get(number)
+        if text is None:
+            text = self._texts[number] = f"{os.path.basename(self._core.file(number >> 32))}:{number & 0xffffffff}"
+        return text
+
+    def _owner_of(self, address):
+        reference, path = self._by_address.get(address, (None, ""))
+        parameter = reference and reference()
+        return path if parameter is not None and parameter._cdata == address else ""
+
+    def _begin_update(self):
+        self._recorder.note(super()._begin_update)
+
+    def _enter_module(self, module, _inputs):
+        self._core.cells[Core.RUNNING] += 1
+        path = self._names.of(module, type(module).__name__)
+        self._recorder.note(self._enter, path, torch._C._current_graph_task_id() != -1)
+
+    def _leave_module(self, _module, _inputs, _outputs):
+        if self._core.cells[Core.RUNNING] > 0:
+            self._core.cells[Core.RUNNING] -= 1
+        self._recorder.note(self._leave)
+
+
+class _ReplayedStorages(PlacedStorages):
+    """Storages by their numbers in the log."""
+
+    def __init__(self, program, on_gpu, core):
+        super().__init__(program, on_gpu)
+        self._core = core
+
+    def _follow(self, tensor, buffer):
+        if isinstance(buffer, Buffer):
+            buffer.address = tensor.untyped_storage().data_ptr()
+        self._buffers[self._key(tensor)] = buffer
+        return buffer
+
+    def _key(self, tensor):
+        storage = storage_of(tensor)
+        return storage._cdata if type(storage) is LoggedTensor else self._core.numbers([storage._cdata])[0]
+
+    def ended(self, number):
+        buffer = self._buffers.pop(number, None)
+        if isinstance(buffer, Buffer) and self.following:
+            self._end(buffer)
+
+
+class NativeRecorder(LiveRecorder):
+    """A LiveRecorder that is no dispatch mode. The core sees the ops, and writes what they use to a log. At the end of each
+    iteration, the recorder reads the log and does what a LiveRecorder does at the ops."""
+
+    def __init__(self, core, *arguments):
+        self._core = core
+        self._noted = []  # (words of the log before it, time, function, arguments): what happened beside the ops
+        self._open = {}  # number of a call that has begun -> its LoggedCall, given tensors and place
+        self._reader, self._operators = _Reader(core), {}
+        self._now = None  # the time and the thread of what is replayed
+        super().__init__(*arguments)
+        self._file.write(kind="info", key="ops", value="native")
+        core.begin(is_user_code, self._allocates)
+
+    @property
+    def resting(self):
+        return self._core.cells[Core.RESTING]
+
+    @resting.setter
+    def resting(self, value):
+        self._core.cells[Core.RESTING] = value
+
+    def note(self, function, *arguments):
+        """What happens now takes effect when the log is replayed up to here."""
+        words = self._core.cells[Core.WORDS]
+        self._noted.append((words, now(), function, arguments))
+        if words > _MOST_WORDS:
+            self._replay_safely()
+
+    def thread_number(self):
+        return super()._thread()
+
+    def lose(self, error):
+        self._core.include(False)
+        super().lose(error)
+
+    def iteration(self):
+        self._replay_safely()
+        super().iteration()
+
+    def follow(self, models, optimizers):
+        self._replay_safely()
+        return super().follow(models, optimizers)
+
+    def brought(self, batch):
+        try:
+            with unseen():
+                leaves = [leaf for leaf in tree_leaves(batch) if isinstance(leaf, torch.Tensor)]
+                self.note(self._bring, self._described(leaves))
+        except Exception as error:
+            self.lose(error)
+
+    def _bring(self, tensors):
+        for tensor in tensors:
+            self._storages.bring(tensor)
+
+    def _begin_update(self):
+        if self.lost:
+            return
+        try:
+            with unseen():
+                named = [(held, name) for reference, name in self._names if (parameter := reference()) is not None
+                         and parameter.grad is not None for held in held_by(parameter.grad)]
+                self.note(self._name_gradients, self._described([held for held, _ in named]), [name for _, name in named])
+        except Exception as error:
+            self.lose(error)
+
+    def _name_gradients(self, gradients, names):
+        for gradient, name in zip(gradients, names):
+            classify(self._storages.known, gradient, "gradient", name and name + ".grad")
+
+    def _described(self, tensors):
+        """What the log would have of these tensors, as far as Storages asks for it."""
+        storages = [storage_of(tensor) for tensor in tensors]
+        found = []
+        for tensor, storage, number in zip(tensors, storages, self._core.numbers([each._cdata for each in storages])):
+            logged = LoggedTensor()
+            logged._cdata, logged.bytes, logged.address = number, storage.nbytes(), storage.data_ptr()
+            logged.device, logged.layout = tensor.device, tensor.layout
+            found.append(logged)
+        return found
+
+    # The interface of Recorder and Guest.
+
+    def _new_storages(self, on_gpu):
+        self._allocates = not on_gpu  # others record memory on the GPU
+        return _ReplayedStorages(self, on_gpu, self._core)
+
+    def _new_position(self):
+        models = living(model for model, _ in self._models)
+        return ReplayedPosition(models, self._step.call_ended, self, self._core)
+
+    def _enter_mode(self):
+        self._core.include(True)
+
+    def _leave_mode(self, *error):
+        self._core.include(False)
+        if not self.lost:
+            self._replay_safely()
+        self._core.stop()
+        super()._leave_mode(*error)
+
+    def _moment(self):
+        return self._now[0] if self._now else super()._moment()
+
+    def _thread(self):
+        return self._now[1] if self._now else super()._thread()
+
+    # The replay.
+
+    def _replay_safely(self):
+        if self.lost:
+            return
+        try:
+            self._replay()
+            error = self._core.error()
+            if error:
+                raise RuntimeError(error)
+        except Exception as error:
+            self.lose(error)
+        finally:
+            self._now = None
+
+    def _replay(self):
+        words = self._core.take()
+        noted, self._noted = self._noted, []
+        noted.reverse()
+        at = 0
+        while at < len(words):
+            while noted and noted[-1][0] <= at:
+                self._catch_up(noted.pop())
+            kind, length = words[at:at + 2]
+            self._handle(kind, words, at + 2, at + length)
+            at += length
+        while noted:
+            self._catch_up(noted.pop())
+
+    def _catch_up(self, noted):
+        _, moment, function, arguments = noted
+        self._now = moment, self.thread_number()
+        function(*arguments)
+
+    def _handle(self, kind, words, at, end):
+        if kind == _BEGIN:
+            self._begin_call(words, at, end)
+        elif kind == _END:
+            self._end_call(words, at, end)
+        elif kind == _FREE:
+            number, *self._now = words[at:end]
+            self._storages.ended(number)
+        elif kind == _NODE:
+            thread, in_backward, newest, line = words[at:end]
+            self._position.at(thread, in_backward != 0, newest, -1, 0, line)
+            self._position.now()
+        elif kind == _FAIL:
+            self._open.pop(words[at], None)
+
+    def _begin_call(self, words, at, end):
+        number, op, thread, in_backward, newest, node, variable, line = words[at:at + 8]
+        place = thread, in_backward != 0, newest, node, variable, line
+        known = self._operators.get(op)
+        if known is None:
+            func = self._core.operator(op)
+            known = self._operators[op] = func, signature_of(func)
+        func, signature = known
+        if signature.views or not signature.records:
+            self._position.at(*place)
+            self._position.now()
+            return
+        call = LoggedCall(func, signature, self._reader.values(words, at + 8, end))
+        given = None if call.short_name == "lift_fresh" else self._given(call)
+        if signature.reads_value and given[0][2] is HOST:
+            return  # a step counter of an optimizer
+        self._open[number] = call, given, place
+
+    def _end_call(self, words, at, end):
+        number, self._started, self._ended = words[at:at + 3]
+        call, given, place = self._open.pop(number, (None, None, None))
+        if call is None:
+            return
+        call.end(self._reader.values(words, at + 3, end))
+        self._position.at(*place)
+        self._now = self._ended, place[0]
+        self._name = call.name
+        if given is None:
+            self._bring_in(call)
+        else:
+            self._record(call, given, estimate_ns(self._times, call.priced()) if self._times else 0)
