@@ -26,9 +26,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "log.hpp"
-#include "storages.hpp"
-#include "user_line.hpp"
+#include "tracer/native/log.hpp"
+#include "tracer/native/storages.hpp"
+#include "tracer/native/user_line.hpp"
 
 std::int64_t tidepool_cells[3] = {0, 0, 0};
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "storages.hpp"
+#include "tracer/native/storages.hpp"
 
 extern "C" {
 /// Read and written by Python without calls, at the indices below.

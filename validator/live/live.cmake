@@ -29,4 +29,5 @@ foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   install(DIRECTORY ${package} DESTINATION share/tidepool/python PATTERN __pycache__ EXCLUDE)
 endforeach()
 # The sources of the core, which the recorder builds for the PyTorch of a job.
-install(DIRECTORY tracer/native DESTINATION share/tidepool/python/tidepool_torch FILES_MATCHING PATTERN *.cpp PATTERN *.hpp)
+install(DIRECTORY tracer/native DESTINATION share/tidepool/python/tidepool_torch/tracer
+  FILES_MATCHING PATTERN *.cpp PATTERN *.hpp)

@@ -16,7 +16,7 @@ import torch
 LIMIT_S = 600  # of the compiler
 _BUILD_S = 20  # about as long as it takes
 
-_SOURCES = ("core.cpp", "log.hpp", "storages.hpp", "user_line.hpp")
+_SOURCES = tuple(f"tracer/native/{name}" for name in ("core.cpp", "log.hpp", "storages.hpp", "user_line.hpp"))
 # Variables by which recorders come into child processes: a compiler needs none of them.
 _INJECTED = ("LD_PRELOAD", "PYTHONPATH", "CUDA_INJECTION64_PATH")
 
@@ -27,9 +27,9 @@ class NativeError(RuntimeError):
 
 @functools.cache
 def _source_folder():
-    """The sources: in an installation within this package, otherwise where the repository has them."""
+    """The folder that the sources are named from: in an installation this package, otherwise the root of the repository."""
     package = pathlib.Path(__file__).resolve().parent
-    for folder in (package / "native", package.parents[1] / "native"):
+    for folder in (package, package.parents[2]):
         if (folder / _SOURCES[0]).is_file():
             return folder
     raise NativeError(f"the sources of the native recorder are not beside {package}")
@@ -94,7 +94,7 @@ def _build(folder, path, say):
                    if name not in _INJECTED and not name.startswith("TIDEPOOL_")}
     with tempfile.TemporaryDirectory(dir=folder) as work:
         made = os.path.join(work, "library.so")
-        command = [compiler, *before, str(_source_folder() / _SOURCES[0]), "-o", made, *after]
+        command = [compiler, *before, f"-I{_source_folder()}", str(_source_folder() / _SOURCES[0]), "-o", made, *after]
         try:
             ran = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                  errors="replace", timeout=LIMIT_S)
