@@ -27,7 +27,7 @@ class NativeError(RuntimeError):
 
 @functools.cache
 def _source_folder():
-    """The folder that the sources are named from: in an installation this package, otherwise the root of the repository."""
+    """The folder that the sources are named from: this package if it is installed, else the root of the repository."""
     package = pathlib.Path(__file__).resolve().parent
     for folder in (package, package.parents[2]):
         if (folder / _SOURCES[0]).is_file():
