@@ -64,12 +64,12 @@ std::vector<std::string> with_new_names(std::vector<std::string> line) {
   return line;
 }
 
-/// Takes --help-all out of the words of a command line, in the place of --help. @return whether it was there
-bool take_help_all(std::vector<std::string>& line) {
-  const auto end = std::find(line.begin(), line.end(), "--"), found = std::find(line.begin(), end, "--help-all");
-  if (found == end) return false;
-  *found = "--help";
-  return true;
+/// Whether a command line asks for the help of most options. --help-all becomes --help, and asks for that of all.
+bool asks_for_most(std::vector<std::string>& line) {
+  const auto end = std::find(line.begin(), line.end(), "--"), all = std::find(line.begin(), end, "--help-all");
+  if (all == end) return std::find(line.begin(), end, "--help") != end || std::find(line.begin(), end, "-h") != end;
+  *all = "--help";
+  return false;
 }
 
 /// All commands, those of kDaily first, each with its group in the help.
@@ -88,11 +88,12 @@ std::vector<std::pair<const tidepool::Command*, std::string>> grouped_commands()
   return sorted;
 }
 
-/// Adds a command to the program; the options that are seldom used are hidden unless `all` are to be listed.
-std::function<int()> add_command(CLI::App& sub, const tidepool::Command& command, std::size_t behind_dashes, bool all) {
+/// Adds a command to the program. With `most`, its options that are seldom used are hidden; then they have no name.
+std::function<int()> add_command(CLI::App& sub, const tidepool::Command& command, std::size_t behind_dashes,
+                                 bool most) {
   sub.fallthrough();  // options of the program may also stand behind the subcommand
   std::function<int()> run = command.declare(tidepool::CommandLine{sub, behind_dashes});
-  if (all || command.seldom.empty()) return run;
+  if (!most || command.seldom.empty()) return run;
   for (const std::string& name : command.seldom) sub.get_option(name)->group("");
   sub.footer(fmt::format("{} more: tidepool {} --help-all",
                          tidepool::counted(static_cast<std::int64_t>(command.seldom.size()), "option"), command.name));
@@ -235,12 +236,12 @@ int run_command(int argc, char** argv) {
                              to_text(tidepool::kMostDecompressed), tidepool::kMaxInputVariable));
   std::function<int()> chosen;
   std::vector<std::string> given = with_new_names({argv, argv + argc});
-  const bool all = take_help_all(given);
+  const bool most = asks_for_most(given);
   const std::size_t behind_dashes = words_behind_dashes(argc, argv);
   for (const auto& [command, group] : grouped_commands()) {
     CLI::App* sub = app.add_subcommand(command->name, command->summary);
     sub->group(group);
-    sub->callback([&chosen, run = add_command(*sub, *command, behind_dashes, all)] { chosen = run; });
+    sub->callback([&chosen, run = add_command(*sub, *command, behind_dashes, most)] { chosen = run; });
   }
   try {
     if (given.size() > 1) require_command(given[1].c_str());

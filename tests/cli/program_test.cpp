@@ -198,7 +198,8 @@ TEST_CASE("names of before still work, and name the new ones") {
   std::vector<std::string> before = run, after = run;
   before.emplace_back("--explain");
   after.emplace_back("--decisions");
-  CHECK(run_program(before).out == run_program(after).out);
+  const auto decisions = [](const std::string& out) { return out.substr(0, out.find("outcome")); };  // no wall times
+  CHECK(decisions(run_program(before).out) == decisions(run_program(after).out));
   CHECK(run_program({"autoswap", "a", "b"}).err ==
         "tidepool: no command named 'autoswap' any more; expected simulate --policy 'autoswap(score=doa)'\n");
 }
