@@ -57,9 +57,8 @@ def printed(program, *arguments):
 
 
 def commands_page(program):
-    listed = printed(program, "--help").split("Subcommands:", 1)[1]
-    names = re.findall(r"^  (\S+)", listed, re.MULTILINE)
-    sections = [f"## {name}\n\n```\n{printed(program, name, '--help').rstrip()}\n```\n" for name in names]
+    names = re.findall(r"^  (\w\S*)", printed(program, "--help"), re.MULTILINE)
+    sections = [f"## {name}\n\n```\n{printed(program, name, '--help-all').rstrip()}\n```\n" for name in names]
     return "# Commands\n\n" + "\n".join(sections)
 
 

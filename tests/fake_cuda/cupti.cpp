@@ -216,7 +216,7 @@ CUptiResult cuptiFinalize() {
   }
   finalized = true;
   fake_attach(nullptr);
-  if (getenv("FAKE_VERBOSE") != nullptr) (void)!write(2, "fake: finalized\n", 19);
+  if (getenv("FAKE_VERBOSE") != nullptr) (void)!write(2, "fake: finalized\n", 16);
   return CUPTI_SUCCESS;
 }
 

@@ -186,7 +186,13 @@ std::FILE* create_beside(const std::string& path, std::string& name) {
     name = fmt::format("{}.{:08x}.tmp", path, random());
     file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (file < 0 && errno == EEXIST);
-  return file < 0 ? nullptr : ::fdopen(file, "wb");
+  if (file < 0) return nullptr;
+  if (std::FILE* const opened = ::fdopen(file, "wb")) return opened;
+  const int reason = errno;
+  ::close(file);
+  ::unlink(name.c_str());
+  errno = reason;
+  return nullptr;
 }
 
 using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
