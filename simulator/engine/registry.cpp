@@ -133,7 +133,8 @@ void join(std::string& text, char separator, const std::string& part) {
 
 /// @throws InputError  with `path` and the message of an exception that left the library's own start
 boost::dll::shared_library open_library(const boost::filesystem::path& file, const std::string& path) try {
-  // dlopen() is declared to throw nothing, so that callers may lack what unwinding needs; but it runs the library's code.
+  // dlopen() is declared to throw nothing, so that callers may lack what unwinding needs; but it runs the library's
+  // code.
   void* (*const volatile open)(const char*, int) = &dlopen;
   const std::unique_ptr<void, int (*)(void*)> started{open(file.c_str(), RTLD_NOW | RTLD_LOCAL), &dlclose};
   return boost::dll::shared_library{file, boost::dll::load_mode::rtld_now};

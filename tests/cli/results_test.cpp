@@ -279,7 +279,8 @@ TEST_CASE("bad arguments of the commands about results are refused") {
           "--find: expected no --slurm; few runs are needed");
   refused({"sweep", database, "-o", ":memory:"},
           "-o: ':memory:' ends with the command; expected the name of a file, as in results.sqlite");
-  refused({"sweep", database, trace, "-o", none}, "traces: some are databases; expected traces, or databases alone");
+  refused({"sweep", database, trace, "-o", none},
+          trace + ": is no database, as others are; expected traces, or databases alone");
   CHECK_FALSE(std::filesystem::exists(none));
   refused({"sweep", database, "--policy", "lru"},
           "--policy: " + database + " has the options of its sweep; expected --threads, --json, --no-plot only");

@@ -299,8 +299,8 @@ int tidepool_install() {
   return 1;
 }
 
-/// Ends of storages are noticed from now on. is_user: whether a file is the user's code; exact: whether ends of CPU memory
-/// are noticed at once.
+/// Ends of storages are noticed from now on. is_user: whether a file is the user's code; exact: whether ends of CPU
+/// memory are noticed at once.
 void tidepool_begin(UserLine::IsUser is_user, int exact) {
   core().lines.set_judge(is_user);
   core().storages.set_exact(exact != 0);

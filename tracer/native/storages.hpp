@@ -23,8 +23,8 @@ struct Tracked {
 
 /// Numbers of live storages, and their ends in order. Not safe for threads: the caller has a lock.
 ///
-/// The memory of a CPU storage gets a deleter that reports its end at once. All others (memory that others own, GPUs) are
-/// looked at in turns, some before each op: their end is noticed late.
+/// The memory of a CPU storage gets a deleter that reports its end at once. All others (memory that others own, GPUs)
+/// are looked at in turns, some before each op: their end is noticed late.
 class Storages {
  public:
   struct Memory {  ///< what the reporting deleter owns
@@ -36,8 +36,8 @@ class Storages {
 
   explicit Storages(c10::DeleterFnPtr reporting) : reporting_{reporting} {}
 
-  /// References to storages that have ended. The caller drops them without its lock, since that may end a Python object,
-  /// which needs the interpreter's.
+  /// References to storages that have ended. The caller drops them without its lock, since that may end a Python
+  /// object, which needs the interpreter's.
   std::vector<Weak> take_dead() { return std::exchange(dead_, {}); }
 
   void set_exact(bool exact) { exact_ = exact; }
@@ -125,7 +125,8 @@ class Storages {
     storages_.erase(found);
   }
 
-  /// Only memory of PyTorch's own allocator: the deleter of other memory, as of a shared file, tells PyTorch what it is.
+  /// Only memory of PyTorch's own allocator: the deleter of other memory, as of a shared file, tells PyTorch what it
+  /// is.
   void wrap(Tracked& tracked) {
     c10::StorageImpl* storage = tracked.storage;
     if (storage->device_type() != c10::DeviceType::CPU || storage->nbytes() == 0) return;

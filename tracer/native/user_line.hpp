@@ -25,8 +25,8 @@ void Py_DecRef(_object*);
 
 namespace tidepool::native {
 
-/// Finds the innermost frame of the user's code. Its methods take the interpreter's lock, so that a caller holds no lock
-/// that another thread may want while it has the interpreter's.
+/// Finds the innermost frame of the user's code. Its methods take the interpreter's lock, so that a caller holds no
+/// lock that another thread may want while it has the interpreter's.
 class UserLine {
  public:
   using IsUser = int (*)(const char* file);

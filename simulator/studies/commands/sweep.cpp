@@ -208,7 +208,9 @@ const RegisterCommand kSweep{
          const std::vector<std::string>& inputs = arguments->traces;
          const auto databases = std::count_if(inputs.begin(), inputs.end(), is_sweep_database);
          if (databases == static_cast<std::ptrdiff_t>(inputs.size())) return run_databases(*arguments, app.given());
-         if (databases > 0) throw InputError{"traces: some are databases; expected traces, or databases alone"};
+         if (databases > 0)
+           throw InputError{fmt::format("{}: is no database, as others are; expected traces, or databases alone",
+                                        *std::find_if_not(inputs.begin(), inputs.end(), is_sweep_database))};
          if (arguments->any_version) throw InputError{"--any-version: expected databases to merge"};
          return run_sweep(*arguments);
        }};
