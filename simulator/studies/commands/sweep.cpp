@@ -205,12 +205,12 @@ const RegisterCommand kSweep{
        declare_show_options(app, arguments->show);
        return std::function<int()>{[arguments, app] {
          arguments->capacity_given = app.count("--capacity") > 0;
-         const std::vector<std::string>& inputs = arguments->traces;
-         const auto databases = std::count_if(inputs.begin(), inputs.end(), is_sweep_database);
-         if (databases == static_cast<std::ptrdiff_t>(inputs.size())) return run_databases(*arguments, app.given());
-         if (databases > 0)
-           throw InputError{fmt::format("{}: is no database, as others are; expected traces, or databases alone",
-                                        *std::find_if_not(inputs.begin(), inputs.end(), is_sweep_database))};
+         std::vector<std::string> inputs = arguments->traces;
+         const auto traces = std::stable_partition(inputs.begin(), inputs.end(), is_sweep_database);
+         if (traces == inputs.end()) return run_databases(*arguments, app.given());
+         if (traces != inputs.begin())
+           throw InputError{
+               fmt::format("{}: is no database, as others are; expected traces, or databases alone", *traces)};
          if (arguments->any_version) throw InputError{"--any-version: expected databases to merge"};
          return run_sweep(*arguments);
        }};
