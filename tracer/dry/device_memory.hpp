@@ -66,8 +66,8 @@ class DeviceMemory {
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t in_use() const;  ///< bytes of the capacity that are taken, in whole pages
-  /// The most bytes in use since the beginning, or since the mark was reset. Each mark is reset alone.
-  enum class Mark : std::uint8_t { kReserved, kUsed };
+  /// The most bytes in use since the beginning, or since the mark was reset. Each mark is reset alone; kEver never is.
+  enum class Mark : std::uint8_t { kReserved, kUsed, kEver };
   std::uint64_t most_in_use(Mark mark) const;
   void reset_most_in_use(Mark mark);
   /// Locks the memory: calls of other threads wait until the lock is released.
@@ -92,7 +92,7 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   std::uint64_t capacity_, base_, used_ = 0, last_handle_ = 0;
-  std::array<std::uint64_t, 2> most_used_{};  ///< by mark
+  std::array<std::uint64_t, 3> most_used_{};  ///< by mark
   FirstFit small_;
   std::unique_ptr<AddressSpace> large_;
   std::map<std::uint64_t, Mapping> live_;

@@ -15,6 +15,7 @@
 #include "simulator/studies/commands/fit_advice.hpp"
 #include "simulator/studies/commands/fit_batches.hpp"
 #include "simulator/studies/commands/fit_ranks.hpp"
+#include "simulator/studies/commands/fit_stated.hpp"
 #include "simulator/studies/fit/convolution_workspaces.hpp"
 #include "simulator/studies/fit/dry_recording.hpp"
 #include "simulator/studies/fit/largest_batch.hpp"
@@ -150,7 +151,7 @@ std::vector<std::string> with_batch(std::vector<std::string> command, std::int64
 }
 
 std::string own_pool(const FittedJob& job) {
-  return job.conf.find("expandable_segments:True") == std::string::npos ? "pytorch" : "pytorch-expandable";
+  return pool_of(job.conf.empty() ? stated_memory(job.trace).settings : job.conf);
 }
 
 std::string pool_of(const FitArguments& arguments, const FittedJob& job) {
@@ -167,14 +168,29 @@ Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
   }
 }
 
+/// The verdict on a job. A command whose recording leaves it open is run again, with as much memory as there is.
+Fit settled_fit_of(const FitArguments& arguments, const FittedJob& job) {
+  Fit fit = fit_of(arguments, job);
+  if (!fit.untried || job.command.empty() || job.stopped || !job.failure.empty()) return fit;
+  const auto again =
+      record_dry(job.command, arguments.budget, arguments.seconds, fmt::format("{}B", fit.untried->count()));
+  if (!again || again->stopped) return fit;
+  const bool died = stated_memory(again->trace).ran_out;
+  if (died || again->failure.empty()) settle(fit, died);
+  return fit;
+}
+
 /// Whether a training step is missing for a verdict. A recorded part that is too large needs none: the job does not
-/// fit.
+/// fit. Nor does a recorded job that ran to its end: it may only infer.
 bool cannot_tell(const FittedJob& job, const Fit& fit) {
-  return fit.fits && (job.command.empty() ? lacks_training(job.trace) : !has_training(job.trace));
+  if (fit.unknown_beyond) return true;
+  if (job.command.empty()) return fit.fits && lacks_training(job.trace);
+  return fit.fits && (job.stopped || !job.failure.empty()) && !has_training(job.trace);
 }
 
 /// "the job ended before a training step".
 std::string untrained(const FitArguments& arguments, const FittedJob& job) {
+  if (stated_memory(job.trace).ran_out) return "the job ran out of memory where it was recorded";
   if (job.command.empty()) return "the trace ends before a training step";
   if (job.stopped) return fmt::format("the job was stopped after {} s, before a training step", arguments.seconds);
   return "the job ended before a training step";
@@ -191,6 +207,7 @@ std::vector<std::string> remarks(const FitArguments& arguments, const FittedJob&
   else if (!job.failure.empty())
     lines.push_back(fmt::format("the job failed: {}{}", job.failure, until));
   if (!job.hint.empty()) lines.push_back(job.hint);
+  for (std::string& note : stated_notes(fit)) lines.push_back(std::move(note));
   if (job.devices > 1)
     lines.push_back(
         fmt::format("{} devices have memory; this is about device {}, which has most records: `tidepool "
@@ -212,25 +229,6 @@ std::string verdict(const FitArguments& arguments, const FittedJob& job, const F
   };
   if (fit.fits) return fmt::format("fits: {}, margin {}{}", sizes, to_text(total - fit.predicted), doubt(fit.high));
   return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));
-}
-
-/// The effect of switching expandable segments on or off, as a sentence.
-std::string allocator_text(const Fit& fit) {
-  const bool to_expandable = fit.other.pool == "pytorch-expandable";
-  const std::string setting =
-      fmt::format("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:{}", to_expandable ? "True" : "False");
-  const Bytes saved = fit.allocator.needs - fit.other.needs;
-  const std::string instead =
-      fmt::format("at least {} instead of {}", to_text(fit.other.needs), to_text(fit.allocator.needs));
-  if (fit.other.fits && !fit.fits) return fmt::format("{} makes it fit: it needs {}", setting, instead);
-  if (!fit.other.fits && fit.fits) return fmt::format("{} does not fit: it needs {}", setting, instead);
-  if (saved <= Bytes{}) return fmt::format("{} {} no less", setting, fit.fits ? "reserves" : "needs");
-  if (fit.fits && fit.reserved == fit.allocator.needs)
-    return fmt::format("{} reserves {} less: {}", setting, to_text(saved), to_text(fit.other.needs));
-  if (fit.fits)
-    return fmt::format("{} would reserve {} less, by a model that begins without a cache: {} instead of {}", setting,
-                       to_text(saved), to_text(fit.other.needs), to_text(fit.allocator.needs));
-  return fmt::format("{} needs {}, which does not make it fit", setting, instead);
 }
 
 Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
@@ -262,12 +260,14 @@ Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit
     object["peak_at"] = {{"event", events_of(job).number(fit.peak.step - 1)}, {"events", events_of(job).count()}};
   else
     object["peak_at"] = nullptr;
+  add_stated(object, fit);
   object["holders"] = Json::array();
   for (const Holder& holder : fit.holders)
     object["holders"].push_back(
         {{"module", holder.module}, {"kind", word(holder.kind)}, {"bytes", holder.bytes.count()}});
-  object["other_allocator"] = {
-      {"pool", fit.other.pool}, {"reserved_bytes", fit.other.needs.count()}, {"fits", fit.other.fits}};
+  if (fit.compared)
+    object["other_allocator"] = {
+        {"pool", fit.other.pool}, {"reserved_bytes", fit.other.needs.count()}, {"fits", fit.other.fits}};
   if (job.recorded) object["recorded_reserved_bytes"] = job.recorded->most_reserved.count();
   if (job.recorded && job.recorded->failed_request)
     object["failed_request_bytes"] = job.recorded->failed_request->count();
@@ -299,6 +299,7 @@ void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& 
   fmt::print("predicted   {}; {} to {}\n", to_text(fit.predicted), to_text(fit.low), to_text(fit.high));
   fmt::print("reserved    {}{} by PyTorch's allocator, {} alive at the peak\n", fit.fits ? "" : "at least ",
              to_text(fit.reserved), to_text(fit.peak.live));
+  fmt::print("{}", stated_text(job.trace, fit));
   if (fit.allocator.unlimited > fit.reserved)
     fmt::print("            it gives back what it caches: without limit it would reserve {}\n",
                to_text(fit.allocator.unlimited));
@@ -355,7 +356,7 @@ class Search {
   BatchTrial attempt(std::int64_t batch) {
     std::optional<FittedJob> job = recorded(batch);
     if (!job) return {.batch = batch, .failed = "nothing was recorded"};
-    const Fit fit = fit_of(arguments_, *job);
+    const Fit fit = settled_fit_of(arguments_, *job);
     say("batch {}: {} predicted\n", batch, to_text(fit.predicted));
     BatchTrial trial{.batch = batch, .fits = fit.fits, .predicted = fit.predicted};
     if (fit.fits && !job->failure.empty()) trial.failed = "the job failed: " + job->failure;
@@ -387,7 +388,7 @@ class Search {
 };
 
 int judge(const FitArguments& arguments, const FittedJob& job, const std::optional<LargestBatch>& largest) {
-  const Fit fit = fit_of(arguments, job);
+  const Fit fit = settled_fit_of(arguments, job);
   const std::optional<FitAdvice> advice = advice_for(
       job.trace, fit, {.file = arguments.trace, .command = job.command, .snapshot = job.history.has_value()});
   if (arguments.json) {
@@ -449,7 +450,7 @@ int run_fit(FitArguments& arguments) try {
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
   if (is_job_file(arguments.trace))
     return for_each_device(arguments, budgets, [](const FitArguments& one) {
-      return judge_ranks(one.trace, one.budget, one.pool.empty() ? "pytorch" : one.pool, one.json);
+      return judge_ranks(one.trace, one.budget, one.pool, one.json);
     });
   if (!arguments.batch) {
     const std::optional<FittedJob> job =

@@ -64,14 +64,15 @@ std::string last_lines(const std::string& text) {
   return last;
 }
 
-/// The line before the recorder's line about the end of the job; the last line if the recorder printed none.
+/// The line before the recorder's line about the end of the job; the last line if the recorder printed none. "" if that
+/// is the recorder's own: the job ended well, and the recording lacks something, as the operators of an optimizer.
 std::string failure_in(const std::string& said) {
   const std::string recorder = "tidepool: ", ending = recorder + "the job ";
   const std::vector<std::string> lines = lines_of(said);
   for (std::size_t i = lines.size(); i-- > 0;)
     if (lines[i].starts_with(ending)) return i > 0 ? lines[i - 1] : lines[i].substr(ending.size());
   if (lines.empty()) return "it said nothing";
-  return lines.back().starts_with(recorder) ? lines.back().substr(recorder.size()) : lines.back();
+  return lines.back().starts_with(recorder) ? "" : lines.back();
 }
 
 /// The recorder's sentence about the zeros of a dry run, which is taken out of `said`; "" if it printed none.
@@ -87,8 +88,8 @@ std::string take_hint(std::string& said) {
 
 }  // namespace
 
-std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
-                                       int seconds) {
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
+                                       const std::string& capacity) {
   const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string();
@@ -100,7 +101,7 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
                                      "--device",
                                      std::string{device.name},
                                      "--capacity",
-                                     kEndlessMemory,
+                                     capacity,
                                      "-o",
                                      path,
                                      "--",

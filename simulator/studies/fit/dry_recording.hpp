@@ -31,12 +31,13 @@ class StoppedUnrecorded : public InputError {
 /// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name whose memory never runs out, and
 /// keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the trace
 /// ends there.
+/// @param capacity  the memory of the device, as `record --capacity` takes it
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
 /// @throws InputError  "torchrun train.py: a job of several ranks; expected one process. ...", with commands for them
 /// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device; --seconds gives it more
 ///                            time"
-std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device,
-                                       int seconds);
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
+                                       const std::string& capacity = kEndlessMemory);
 
 }  // namespace tidepool

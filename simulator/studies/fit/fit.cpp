@@ -41,18 +41,30 @@ std::optional<Trace> repeated(const Trace& trace) {
   return repeat_lifetimes(trace, kSteps);
 }
 
-/// The allocator of a trace, replayed on devices of different size.
+/// Whether a job runs with some memory for its allocator.
+enum class Outlook : std::uint8_t { kRuns, kDies, kUntried };
+
+/// The allocator of a trace, replayed on devices of different size, beside what the job's own allocator stated.
 class Allocator {
  public:
-  /// @param recorded  bytes that the allocator is known to have reserved; 0: not known
-  Allocator(const Trace& trace, const std::string& pool, Bytes recorded)
-      : trace_{trace}, info_{find_pool(pool)}, options_{pool, info_.options, {}}, recorded_{recorded} {
+  /// @param stated  what the job's allocator stated under this setting; nothing for another setting
+  Allocator(const Trace& trace, const AllocatorOptions& setting, const StatedMemory& stated)
+      : trace_{trace},
+        info_{find_pool(setting.pool)},
+        options_{setting.pool, info_.options, setting.values},
+        stated_{stated} {
     const Packing free = pack(trace_, info_, options_, {});
     model_ = free.height;
     load_ = free.load;
+    exact_ = model_ == stated.reserved && load_ == stated.allocated && !stated.captured && !stated.ran_out;
   }
 
-  Bytes unlimited() const { return std::max(model_, recorded_); }
+  /// Most bytes reserved at once without limit.
+  Bytes unlimited() const { return is_stated() ? stated_.reserved : std::max(model_, stated_.reserved); }
+  bool is_stated() const { return stated_.reserved > Bytes{} && stated_.allocated > Bytes{} && !stated_.ran_out; }
+
+  /// Whether the replay gives what was stated, if anything was: else it says nothing about other settings.
+  bool is_replayed() const { return !is_stated() || model_ == stated_.reserved; }
 
   /// Most bytes reserved at once on a device with this capacity, by the model alone; none if a request fails.
   std::optional<Bytes> modelled(Bytes capacity) {
@@ -62,10 +74,23 @@ class Allocator {
     return {};
   }
 
-  /// modelled(), but at least the recorded bytes, unless they exceed the capacity.
-  std::optional<Bytes> reserved(Bytes capacity) {
-    const std::optional<Bytes> height = modelled(capacity);
-    return height && recorded_ <= capacity ? std::max(*height, recorded_) : height;
+  Outlook outlook(Bytes capacity) {
+    if (stated_.ran_out && stated_.failed_allocated + stated_.failed_request > capacity) return Outlook::kDies;
+    if (!is_stated() || exact_) return modelled(capacity) ? Outlook::kRuns : Outlook::kDies;
+    if (stated_.reserved <= capacity) return Outlook::kRuns;
+    return stated_.allocated > capacity ? Outlook::kDies : Outlook::kUntried;
+  }
+
+  /// The bytes that the job reserves where it runs, and those that it needs where it does not.
+  Bytes needs(Bytes capacity) {
+    if (outlook(capacity) == Outlook::kUntried) return stated_.reserved;
+    if (outlook(capacity) == Outlook::kDies) {
+      if (!is_stated() || exact_) return std::max(least(), stated_.failed_allocated + stated_.failed_request);
+      return std::max(stated_.allocated, stated_.held);
+    }
+    if (is_stated() && stated_.reserved <= capacity) return stated_.reserved;
+    const Bytes height = *modelled(capacity);
+    return stated_.reserved <= capacity ? std::max(height, stated_.reserved) : height;
   }
 
   /// The least capacity with which no request fails, exact to 2 MiB. It is larger than every capacity with which
@@ -93,12 +118,15 @@ class Allocator {
   const Trace& trace_;
   const PoolInfo& info_;
   const Options options_;
-  Bytes recorded_, model_, load_, failed_;
+  const StatedMemory stated_;
+  Bytes model_, load_, failed_;
+  bool exact_ = false;  ///< the replay gives what was stated, so that it also holds for less memory
   std::optional<Bytes> least_;
 };
 
 /// Fills in the results of the other setting of the allocator, and `needs` of both, so that they can be compared.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
+  fit.compared = own.is_replayed();
   const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
   fit.other.fits = others.has_value();
   fit.other.unlimited = other.unlimited();
@@ -165,6 +193,18 @@ bool lacks_training(const Trace& trace) {
          std::any_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.phase != Phase::kUnknown; });
 }
 
+std::string pool_of(const std::string& settings) {
+  const std::optional<AllocatorOptions> options = allocator_options(settings);
+  return options ? options->pool : "pytorch";
+}
+
+void settle(Fit& fit, bool died) {
+  fit.untried.reset();
+  fit.fits = !died;
+  fit.source = fmt::format("as PyTorch's allocator stated; a second run of the job with this memory {}",
+                           died ? "ran out of it" : "did not run out of it");
+}
+
 Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
   require_one_memory(trace, "`fit` judges one");
   Fit fit;
@@ -177,25 +217,41 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
     if (!sees_libraries(trace)) fit.convolution_workspace = convolutions.largest_workspace;
     fit.workspace += fit.convolution_workspace;
   }
+  fit.stated = stated_memory(trace);
+  const bool own_setting = pool == pool_of(fit.stated.settings);
+  StatedMemory known = own_setting ? fit.stated : StatedMemory{};
+  if (recorded > Bytes{}) known.reserved = recorded;
   const std::optional<Trace> steps = repeated(trace);
-  Allocator own{steps ? *steps : trace, pool, recorded};
-  const auto available = [&](Bytes context) { return device.total - context - fit.workspace; };
-  const Bytes without = available(fit.context.low) + fit.convolution_workspace;
+  const Trace& replayed = steps ? *steps : trace;
+  const std::optional<AllocatorOptions> setting = allocator_options(fit.stated.settings);
+  Allocator own{replayed, own_setting && setting ? *setting : AllocatorOptions{pool, {}}, known};
+  const auto available = [&](Bytes context) {
+    const Bytes share{static_cast<std::int64_t>(fit.stated.fraction * static_cast<double>(device.total.count()))};
+    return std::min(device.total - context - fit.workspace, share);
+  };
   const Bytes more = large_workspace(fit.convolution_workspace) - fit.convolution_workspace;
-  const std::optional<Bytes> reserved = own.reserved(available(fit.context.expected)),
-                             reserved_low = own.reserved(without),
-                             reserved_high = own.reserved(available(fit.context.high) - more);
-  const auto needed = [&](const std::optional<Bytes>& most) { return most ? *most : own.least(); };
-  fit.fits = reserved.has_value();
-  fit.certain = reserved_low.has_value() == fit.fits && reserved_high.has_value() == fit.fits;
-  fit.reserved = needed(reserved);
+  const Bytes expected = available(fit.context.expected),
+              low = std::max(expected, available(fit.context.low) + fit.convolution_workspace),
+              high = std::min(expected, available(fit.context.high) - more);
+  const Outlook outlook = own.outlook(expected);
+  fit.fits = outlook == Outlook::kRuns;
+  fit.certain = own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried &&
+                fit.stated.sizes.empty();
+  fit.unknown_beyond = fit.fits && fit.stated.ran_out;
+  const bool ran_out_here = fit.unknown_beyond && device.total <= fit.stated.device_total;
+  if (ran_out_here) fit.fits = fit.unknown_beyond = false;
+  if (outlook == Outlook::kUntried) fit.untried = expected + fit.context.low;
+  fit.source = own.is_stated()            ? "as PyTorch's allocator stated in the recorded run"
+               : known.reserved > Bytes{} ? "at least what was recorded; the rest by a replay"
+                                          : "by a replay of the recorded requests";
+  fit.reserved = ran_out_here ? expected + kSegment : own.needs(expected);
   fit.predicted = fit.reserved + fit.context.expected + fit.workspace;
-  fit.low = std::min(fit.predicted, needed(reserved_low) + device.total - without);
-  fit.high = std::max(fit.predicted, needed(reserved_high) + fit.context.high + fit.workspace + more);
+  fit.low = std::min(fit.predicted, own.needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
+  fit.high = std::max(fit.predicted, own.needs(high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
   fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
-  Allocator other{steps ? *steps : trace, fit.other.pool, {}};
-  compare(fit, own, other, available(fit.context.expected));
+  Allocator other{replayed, {fit.other.pool, {}}, {}};
+  compare(fit, own, other, expected);
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
   fit.notes = notes_on(trace, device);

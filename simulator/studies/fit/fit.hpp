@@ -1,10 +1,12 @@
 // Prediction of the device memory that a process takes, from a trace, and the verdict on whether the job fits.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/studies/fit/device_budget.hpp"
+#include "simulator/studies/fit/stated_memory.hpp"
 #include "traces/step/holders.hpp"
 #include "traces/step/instant.hpp"
 #include "traces/trace.hpp"
@@ -23,7 +25,15 @@ struct AllocatorFit {
 struct Fit {
   const DeviceBudget* device = nullptr;
   bool fits = false;
-  bool certain = false;  ///< the verdict is the same at `low` and at `high`
+  bool certain = false;  ///< the verdict is the same at `low` and at `high`, and no size rests on an assumption
+  /// What the allocator of the recorded job stated, and where `reserved` comes from: "stated by PyTorch's allocator",
+  /// "a replay of the recorded requests", ...
+  StatedMemory stated;
+  std::string source;
+  /// The memory of a device (as for `record --dry --capacity`) on which only another run of the job can tell whether it
+  /// dies: the allocator would have to give back memory, in a way that the recording does not show.
+  std::optional<Bytes> untried;
+  bool unknown_beyond = false;  ///< the job ran out of memory, and what it needs beyond that is not known
   Bytes predicted;
   Bytes low, high;       ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
   Bytes reserved;        ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
@@ -33,6 +43,7 @@ struct Fit {
   bool workspaces_recorded = false;  ///< cuBLAS's workspaces are buffers of the trace, and not in `workspace`
   AllocatorFit allocator;            ///< with the job's own setting
   AllocatorFit other;                ///< with the other setting of expandable segments
+  bool compared = true;              ///< the two settings can be compared: a replay gives what the job reserved
   Instant peak;
   std::vector<Holder> holders;     ///< at the peak
   std::vector<std::string> notes;  ///< facts that the prediction does not know, a sentence each
@@ -51,9 +62,20 @@ bool has_training(const Trace& trace);
 /// Replays the allocator of a trace. Compares the most bytes that it reserves with the bytes that the device has
 /// besides context and workspaces. Near the limit, the allocator gives cached segments back. A trace of one step with
 /// buffers from before the step is repeated, until the cache is as in later steps of training.
+///
+/// Bytes that the allocator of the job itself has stated are never replaced by smaller ones. Where the stated bytes do
+/// not fit, the replay decides if it gives exactly the stated bytes of the whole job; else the job counts as one that
+/// does not fit, and `untried` is set.
 /// @param pool      the allocator's setting: pytorch or pytorch-expandable
-/// @param recorded  bytes that the allocator is known to have reserved under this setting; 0: not known
+/// @param recorded  bytes that the allocator is known to have reserved under this setting; 0: those that the trace
+///                  states
 /// @throws InputError  "the trace is of 2 devices; expected one, as `fit` judges one"
 Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded = {});
+
+/// The pool of PyTorch's settings, as in PYTORCH_ALLOC_CONF.
+std::string pool_of(const std::string& settings);
+
+/// Puts the outcome of another run of the job, with the memory of `untried`, in the place of a guess.
+void settle(Fit& fit, bool died);
 
 }  // namespace tidepool

@@ -404,6 +404,10 @@ extern "C" {
 void tidepool_flush() {
   if (tidepool::dry::in_use) tidepool::dry::DryDevice::get().recorder().flush();
 }
+/// Called by PyTorch's hook: a fact for the trace's metadata.
+void tidepool_state(const char* key, const char* value) {
+  if (tidepool::dry::in_use) tidepool::dry::DryDevice::get().recorder().state(key, value);
+}
 void _exit(int status) { tidepool::dry::exit_at_once(status); }
 void _Exit(int status) noexcept { tidepool::dry::exit_at_once(status); }
 }

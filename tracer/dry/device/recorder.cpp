@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::uint64_t kLeastNanos = 2'000;        // least time of a kernel: roughly that of an empty one
 constexpr std::uint64_t kLeastCollective = 10'000;  // least time of a collective: roughly that of an empty one
-constexpr std::uint32_t kContext = 1;
 
 std::int64_t clock_now(clockid_t clock) {
   timespec time{};
@@ -53,6 +52,9 @@ raw::ClockReading clocks() {
   const std::int64_t now = Recorder::now();
   return {now, clock_now(CLOCK_REALTIME), now};
 }
+
+/// The program's handle of a stream.
+std::uint64_t handle_of(const Stream& stream) { return stream.id == 0 ? 0 : reinterpret_cast<std::uint64_t>(&stream); }
 
 void report_failure(int error) {
   std::fputs(fmt::format("tidepool dry run: the disk refuses what is recorded ({}); the job goes on, and the raw file "
@@ -96,14 +98,19 @@ void Recorder::open(const std::string& folder) {
                stderr);
     return;
   }
-  const auto info = [&](std::string_view key, std::string_view value) {
-    writer_.append(raw::Info{writer_.text(key), writer_.text(value)});
+  const auto info_of_variable = [&](const char* variable, std::string_view key) {
+    if (const char* const value = std::getenv(variable); value != nullptr && *value != 0) append_info(key, value);
   };
-  info("mode", "dry run: no device; device times are estimates");
-  info("time", "estimated");
-  info("gpu", preset_.device_name);
-  info("setting.dry_device", preset_.name);
-  if (const char* const rank = std::getenv("RANK"); rank != nullptr && *rank != 0) info("rank", rank);
+  append_info("mode", "dry run: no device; device times are estimates");
+  append_info("time", "estimated");
+  append_info("gpu", preset_.device_name);
+  append_info("setting.dry_device", preset_.name);
+  append_info("device_total_bytes",
+              std::to_string(DryDevice::get().memory().capacity() + std::uint64_t{preset_.context_bytes}));
+  info_of_variable("PYTORCH_CUDA_ALLOC_CONF", "setting.alloc_conf");
+  info_of_variable("PYTORCH_ALLOC_CONF", "setting.alloc_conf");  // PyTorch prefers this name
+  info_of_variable("PYTORCH_NO_CUDA_MEMORY_CACHING", "setting.no_caching");
+  info_of_variable("RANK", "rank");
   writer_.append(clocks());
   if (device_) introduce_device();
 }
@@ -129,23 +136,63 @@ bool Recorder::uses_device(std::uint32_t device) {
   return true;
 }
 
-void Recorder::close() {
-  const std::lock_guard lock{mutex_};
-  if (!writer_.is_open()) return;
+void Recorder::append_info(std::string_view key, std::string_view value) {
+  writer_.append(raw::Info{writer_.text(key), writer_.text(value)});
+}
+
+void Recorder::append_allocator_record() {
+  const std::uint64_t mapped = DryDevice::get().memory().most_in_use(DeviceMemory::Mark::kEver);
+  const auto state = [&](std::string_view key, std::uint64_t value) {
+    if (value > 0) append_info(key, std::to_string(value));
+  };
+  state("allocated_peak_bytes", allocator_.most_allocated());
+  state("reserved_peak_bytes", allocator_.most_reserved());
+  state("held_peak_bytes", allocator_.most_held());
+  state("mapped_peak_bytes", mapped);
+  state("failed_requests", allocator_.failures());
+  state("failed_request_bytes", allocator_.failure().requested);
+  state("failed_allocated_bytes", allocator_.failure().allocated);
+}
+
+void Recorder::write_end() {
+  append_allocator_record();
   writer_.append(clocks());
   writer_.close();
 }
 
+void Recorder::close() {
+  const std::lock_guard lock{mutex_};
+  if (writer_.is_open()) write_end();
+}
+
 void Recorder::flush() {
   const std::lock_guard lock{mutex_};
-  if (writer_.is_open()) writer_.flush();
+  if (!writer_.is_open()) return;
+  append_allocator_record();
+  writer_.flush();
+}
+
+void Recorder::state(std::string_view key, std::string_view value) {
+  const std::lock_guard lock{mutex_};
+  if (writer() != nullptr) append_info(key, value);
+}
+
+void Recorder::allocator_said(std::uint64_t allocated, std::uint64_t reserved) {
+  const std::lock_guard lock{mutex_};
+  const bool grew = reserved > allocator_.most_reserved();
+  allocator_.said(allocated, reserved);
+  if (grew && writer() != nullptr) append_allocator_record();  // a killed job leaves no record at its end
+}
+
+void Recorder::allocator_failed(const AllocatorRecord::Failure& failure) {
+  const std::lock_guard lock{mutex_};
+  allocator_.failed(failure);
+  if (writer() != nullptr) append_allocator_record();
 }
 
 void Recorder::close_at_exit() {
-  if (const std::unique_lock lock{mutex_, std::try_to_lock}; lock && writer_.is_open() && process_ == getpid()) {
-    writer_.append(clocks());
-    writer_.close();
-  }
+  if (const std::unique_lock lock{mutex_, std::try_to_lock}; lock && writer_.is_open() && process_ == getpid())
+    write_end();
 }
 
 void Recorder::forget() {
@@ -157,8 +204,8 @@ void Recorder::forget() {
 void Recorder::introduce(const Stream& stream) {
   if (std::find(introduced_.begin(), introduced_.end(), stream.id) != introduced_.end()) return;
   introduced_.push_back(stream.id);
-  writer_.append(raw::Stream{stream.id == 0 ? 0 : reinterpret_cast<std::uint64_t>(&stream), kContext,
-                             static_cast<std::uint32_t>(stream.id), stream.priority, stream.flags});
+  writer_.append(
+      raw::Stream{handle_of(stream), kContext, static_cast<std::uint32_t>(stream.id), stream.priority, stream.flags});
 }
 
 raw::Text Recorder::text(std::string_view value) { return writer_.text(value); }
@@ -166,72 +213,6 @@ raw::Text Recorder::text(std::string_view value) { return writer_.text(value); }
 bool Recorder::begins_iteration(const Stream& stream, const Work& work) const {
   return work.kind == Work::Kind::kKernel && !stream.replaying && !iteration_kernel_.empty() &&
          work.name.find(iteration_kernel_) != std::string_view::npos;
-}
-
-void Recorder::memory_record(raw::MemoryOperation operation, std::uint64_t address, std::uint64_t bytes) {
-  if (writer() == nullptr) return;
-  raw::Memory record;
-  record.time = now();
-  record.address = address;
-  record.size = bytes;
-  record.device = device_.value_or(0);
-  record.context = kContext;
-  record.thread = thread_id();
-  record.operation = operation;
-  record.memory = raw::MemoryKind::kDevice;
-  writer_.append(record);
-}
-
-void Recorder::allocated(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock{mutex_};
-  buffers_.add(address, bytes);
-  memory_record(raw::MemoryOperation::kAlloc, address, bytes);
-}
-
-void Recorder::freed(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock{mutex_};
-  buffers_.remove_within(address, bytes);
-  memory_record(raw::MemoryOperation::kFree, address, bytes);
-}
-
-void Recorder::mapped(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock{mutex_};
-  buffers_.add(address, bytes);
-  if (writer() == nullptr) return;
-  writer_.append(
-      raw::Vmm{now(), address, bytes, 0, 0, device_.value_or(0), 0, thread_id(), raw::VmmOperation::kMap, {}});
-}
-
-void Recorder::unmapped(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock{mutex_};
-  buffers_.remove_within(address, bytes);
-  if (writer() == nullptr) return;
-  writer_.append(
-      raw::Vmm{now(), address, bytes, 0, 0, device_.value_or(0), 0, thread_id(), raw::VmmOperation::kUnmap, {}});
-}
-
-void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes) {
-  if (writer() == nullptr) return;
-  raw::FrameworkMemory record;
-  record.time = now();
-  record.address = address;
-  record.size = bytes;
-  record.device = device_.value_or(0);
-  record.thread = thread_id();
-  record.action = action;
-  writer_.append(record);
-}
-
-void Recorder::tensor_allocated(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock{mutex_};
-  buffers_.add(address, bytes);  // removes the segment around the tensor: only tensors are buffers now
-  tensor_record(raw::Action::kAlloc, address, bytes);
-}
-
-void Recorder::tensor_freed(std::uint64_t address) {
-  const std::lock_guard lock{mutex_};
-  const auto range = buffers_.remove(address);
-  tensor_record(raw::Action::kFreeCompleted, address, range ? range->end - range->begin : 0);
 }
 
 std::uint64_t Recorder::bytes_used(const std::vector<raw::BufferUse>& uses) const {

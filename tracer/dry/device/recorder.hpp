@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tracer/cupti/live_ranges.hpp"
+#include "tracer/dry/allocator_record.hpp"
 #include "tracer/dry/preset.hpp"
 #include "tracer/raw/writer.hpp"
 
@@ -46,6 +47,8 @@ struct Work {
   std::string_view collective_name = {};
 };
 
+inline constexpr std::uint32_t kContext = 1;  // of every record: a process has one
+
 /// Keeps the buffers that are alive, and writes a raw capture file if $TIDEPOOL_RAW names a folder.
 ///
 /// A buffer is an allocation of the program on the device until a framework reports its tensors. From then on, tensors
@@ -65,8 +68,13 @@ class Recorder {
   void freed(std::uint64_t address, std::uint64_t bytes);
   void mapped(std::uint64_t address, std::uint64_t bytes);
   void unmapped(std::uint64_t address, std::uint64_t bytes);
-  void tensor_allocated(std::uint64_t address, std::uint64_t bytes);
+  void tensor_allocated(std::uint64_t address, std::uint64_t bytes, const Stream& stream);
   void tensor_freed(std::uint64_t address);
+  /// The allocator's own count of allocated and reserved bytes, and a request that it could not serve.
+  void allocator_said(std::uint64_t allocated, std::uint64_t reserved);
+  void allocator_failed(const AllocatorRecord::Failure& failure);
+  /// A fact for the trace's metadata. A later value of a key replaces an earlier one.
+  void state(std::string_view key, std::string_view value);
 
   /// Work, with the buffers that it uses and its estimated time. Nothing is recorded before ran() is called.
   Work work_of(const Launch& launch, const void* const* arguments);
@@ -112,11 +120,18 @@ class Recorder {
   std::uint64_t bytes_used(const std::vector<raw::BufferUse>& uses) const;
   std::uint64_t estimate(const std::vector<raw::BufferUse>& uses, double flops, double peak_flops) const;
   void memory_record(raw::MemoryOperation operation, std::uint64_t address, std::uint64_t bytes);
-  void tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes);
+  void tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream);
+  /// The segments or mapped pages that hold a tensor.
+  template <class Do>
+  void for_each_segment(std::uint64_t address, std::uint64_t bytes, Do what);
+  void append_info(std::string_view key, std::string_view value);
+  void append_allocator_record();
+  void write_end();
 
   const DevicePreset& preset_;
   std::mutex mutex_;
   cupti::LiveRanges buffers_;
+  AllocatorRecord allocator_;
   std::vector<std::uint64_t> introduced_;  ///< streams that are described in the file
   raw::Writer writer_;
   std::string iteration_kernel_;  ///< part of the name of a kernel that begins an iteration; empty: none does

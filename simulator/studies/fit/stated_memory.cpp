@@ -1,0 +1,73 @@
+#include "simulator/studies/fit/stated_memory.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "simulator/engine/pools/caching_pool.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The parts of "a:1,b:[256:1,512:2],c:True" by name.
+std::map<std::string, std::string> parts_of(std::string_view settings) {
+  std::map<std::string, std::string> parts;
+  for (const std::string& part : split_list(settings))
+    if (const std::size_t colon = part.find(':'); colon != std::string::npos)
+      parts[part.substr(0, colon)] = part.substr(colon + 1);
+  return parts;
+}
+
+}  // namespace
+
+std::optional<AllocatorOptions> allocator_options(const std::string& settings) {
+  const auto parts = parts_of(settings);
+  const auto value_of = [&](const std::string& name) {
+    const auto found = parts.find(name);
+    return found == parts.end() ? std::string{} : found->second;
+  };
+  if (const std::string backend = value_of("backend"); !backend.empty() && backend != "native") return {};
+  const bool expandable = value_of("expandable_segments") == "True";
+  AllocatorOptions options{expandable ? "pytorch-expandable" : "pytorch", {}};
+  for (const OptionInfo& option : caching_options()) {
+    const std::string value = value_of(option.name + (option.unit == "bytes" ? "_mb" : ""));
+    if (!value.empty()) options.values[option.name] = value + (option.unit == "bytes" ? "MiB" : "");
+  }
+  return options;
+}
+
+StatedMemory stated_memory(const Trace& trace) {
+  const auto& meta = trace.data().meta;
+  const auto text = [&](const std::string& key) {
+    const auto found = meta.find(key);
+    return found == meta.end() ? std::string{} : found->second;
+  };
+  const auto number = [&](const std::string& key) {
+    const std::string value = text(key);
+    std::int64_t count = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+    return error == std::errc{} && end == value.data() + value.size() && count > 0 ? count : 0;
+  };
+  StatedMemory stated;
+  stated.allocated = Bytes{number("allocated_peak_bytes")};
+  stated.reserved = Bytes{number("reserved_peak_bytes")};
+  stated.held = Bytes{number("held_peak_bytes")};
+  stated.device_total = Bytes{number("device_total_bytes")};
+  stated.failed_request = Bytes{number("failed_request_bytes")};
+  stated.failed_allocated = Bytes{number("failed_allocated_bytes")};
+  stated.failed_requests = number("failed_requests");
+  stated.captured = number("captured_memory") > 0;
+  stated.settings = text("setting.alloc_conf");
+  stated.sizes = text("assumed_sizes");
+  stated.ran_out = text("failure").find("OutOfMemoryError") != std::string::npos;
+  const bool caches = text("setting.no_caching").empty() && allocator_options(stated.settings).has_value();
+  if (!caches) stated.reserved = Bytes{number("mapped_peak_bytes")};
+  std::string fraction = text("setting.memory_fraction");
+  if (fraction.empty())
+    if (const auto parts = parts_of(stated.settings); parts.count("per_process_memory_fraction") > 0)
+      fraction = parts.at("per_process_memory_fraction");
+  if (const double share = std::strtod(fraction.c_str(), nullptr); share > 0 && share < 1) stated.fraction = share;
+  return stated;
+}
+
+}  // namespace tidepool

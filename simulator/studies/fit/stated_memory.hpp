@@ -1,0 +1,39 @@
+// The memory that the allocator of a recorded job stated itself, in the metadata of the job's trace.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// A dry run has PyTorch's own allocator, and stores what it says of the whole job, also of parts that the trace leaves
+/// out. Bytes are 0 if nothing is stated.
+struct StatedMemory {
+  Bytes allocated;       ///< most bytes of tensors at once
+  Bytes reserved;        ///< most bytes that the allocator reserved; of one without a cache: most bytes of the device
+  Bytes held;            ///< most bytes of segments that held tensors
+  Bytes device_total;    ///< memory of the device on which the job ran
+  Bytes failed_request;  ///< a request that failed, and the tensors that were alive then
+  Bytes failed_allocated;
+  std::int64_t failed_requests = 0;
+  bool captured = false;  ///< CUDA graphs had pools of their own
+  double fraction = 1;    ///< the share of the device's memory that the job may reserve
+  bool ran_out = false;   ///< the job ended because its memory ran out
+  std::string settings;   ///< PYTORCH_ALLOC_CONF; "" for the defaults
+  std::string sizes;      ///< the first size that rests on a value that the dry run does not know; "" if none does
+};
+
+StatedMemory stated_memory(const Trace& trace);
+
+/// The options of the pool `pytorch` or `pytorch-expandable` that settings ask for, by option. None if the settings ask
+/// for an allocator that is not modelled, such as backend:cudaMallocAsync.
+struct AllocatorOptions {
+  std::string pool;
+  std::map<std::string, std::string> values;
+};
+std::optional<AllocatorOptions> allocator_options(const std::string& settings);
+
+}  // namespace tidepool

@@ -1,0 +1,61 @@
+"""Jobs on "cuda" whose memory a replay of one step does not show. Prints the most bytes that PyTorch reserved.
+
+graphs  a CUDA graph, and so a private pool, for each input size, largest first
+leak    outputs of a loop without torch.no_grad() are kept after training
+side    the model is built on a stream that is used once
+splits  a setting of the allocator decides
+infer   inference only
+"""
+
+import sys
+
+import torch
+
+kind = sys.argv[1]
+
+
+def layers(count, width):
+    return torch.nn.Sequential(*[torch.nn.Linear(width, width) for _ in range(count)]).cuda()
+
+
+def train(model, rows, width, steps=3):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(rows, width, device="cuda")).sum().backward()
+        optimizer.step()
+
+
+if kind == "graphs":
+    model = layers(4, 1024).requires_grad_(False)
+    model(torch.zeros(8192, 1024, device="cuda"))
+    kept = []
+    for rows in (8192, 4096, 2048, 1024):
+        x, graph = torch.zeros(rows, 1024, device="cuda"), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kept.append((graph, x, model(x)))
+elif kind == "leak":
+    model = layers(8, 1024)
+    train(model, 1024, 1024)
+    kept = [model(torch.randn(4096, 1024, device="cuda")) for _ in range(4)]
+elif kind == "side":
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        model = layers(4, 1024)
+        flat = [torch.empty(16 << 20, device="cuda") for _ in range(3)]
+        del flat
+    torch.cuda.current_stream().wait_stream(stream)
+    train(model, 8192, 1024)
+elif kind == "splits":
+    keep = [torch.empty(64 << 20, dtype=torch.uint8, device="cuda")]
+    for _ in range(21):
+        a = torch.zeros(91 << 20, dtype=torch.uint8, device="cuda")
+        b = torch.zeros(91 << 19, dtype=torch.uint8, device="cuda")
+        keep.append(torch.zeros(2 << 20, dtype=torch.uint8, device="cuda"))
+        del a, b
+elif kind == "infer":
+    with torch.inference_mode():
+        model = layers(4, 1024)
+        for _ in range(3):
+            model(torch.randn(1024, 1024, device="cuda"))
+print(torch.cuda.max_memory_reserved())

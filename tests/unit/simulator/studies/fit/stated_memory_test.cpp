@@ -1,0 +1,131 @@
+// Verdicts on jobs whose allocator has stated how much memory it took.
+#include "simulator/studies/fit/stated_memory.hpp"
+
+#include <map>
+#include <string>
+
+#include "simulator/studies/fit/fit.hpp"
+#include "tests/catch.hpp"
+#include "tracer/dry/allocator_record.hpp"
+#include "traces/builder.hpp"
+
+namespace tidepool::stated_memory_test {
+namespace {
+
+constexpr Bytes kMiB{1 << 20};
+
+using Facts = std::map<std::string, std::string>;
+
+std::string mib(std::int64_t count) { return std::to_string(count << 20); }
+
+/// The verdict on a recorded step with 100 MiB and 30 MiB alive at once, on a T4 with a memory for its allocator.
+Fit fit_of(const Facts& facts, std::int64_t allocator_mib) {
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+  build.meta().insert(facts.begin(), facts.end());
+  build.alloc({.size = kMiB * 100});
+  build.alloc({.size = kMiB * 30});
+  DeviceBudget device = device_budget("t4");
+  device.total = kMiB * allocator_mib + device.context.expected;
+  return predict_fit(build.finish(), device, "pytorch");
+}
+
+}  // namespace
+
+TEST_CASE("a job takes what its allocator stated, also outside of the recorded step") {
+  const Facts facts{{"allocated_peak_bytes", mib(400)}, {"reserved_peak_bytes", mib(500)}};
+  const Fit ample = fit_of(facts, 600);
+  CHECK(ample.fits);
+  CHECK(ample.reserved == kMiB * 500);
+  CHECK_FALSE(ample.compared);          // a replay of this step says nothing about the whole job
+  const Fit less = fit_of(facts, 450);  // the allocator would have to give back memory: nobody knows whether it can
+  CHECK_FALSE(less.fits);
+  CHECK_FALSE(less.certain);
+  CHECK(less.untried == kMiB * 450 + device_budget("t4").context.low);
+  CHECK(less.reserved == kMiB * 500);
+  const Fit least = fit_of(facts, 399);  // less than the tensors take
+  CHECK_FALSE(least.fits);
+  CHECK_FALSE(least.untried);
+}
+
+TEST_CASE("a job whose statement is what a replay gives is judged by the replay on smaller devices") {
+  const Facts facts{{"allocated_peak_bytes", mib(130)}, {"reserved_peak_bytes", mib(130)}};
+  CHECK(fit_of(facts, 130).fits);
+  const Fit less = fit_of(facts, 129);
+  CHECK_FALSE(less.fits);
+  CHECK_FALSE(less.untried);
+  Facts graphs = facts;
+  graphs["captured_memory"] = "1";  // pools of graphs are not in the replay
+  CHECK(fit_of(graphs, 130).fits);
+}
+
+TEST_CASE("a job that ran out of memory never fits a device of no more memory") {
+  const auto total = [](std::int64_t allocator_mib) {
+    return std::to_string((kMiB * allocator_mib + device_budget("t4").context.expected).count());
+  };
+  const Facts facts{{"failure", "OutOfMemoryError: CUDA out of memory."},
+                    {"device_total_bytes", total(400)},
+                    {"allocated_peak_bytes", mib(380)},
+                    {"reserved_peak_bytes", mib(390)},
+                    {"failed_requests", "1"},
+                    {"failed_request_bytes", mib(50)},
+                    {"failed_allocated_bytes", mib(370)}};
+  CHECK_FALSE(fit_of(facts, 400).fits);
+  CHECK_FALSE(fit_of(facts, 410).fits);  // 370 and 50 MiB are wanted at once
+  const Fit more = fit_of(facts, 500);
+  CHECK(more.fits);
+  CHECK(more.unknown_beyond);
+}
+
+TEST_CASE("a verdict whose sizes rest on an assumption is not for certain") {
+  const Facts stated{{"allocated_peak_bytes", mib(130)}, {"reserved_peak_bytes", mib(130)}};
+  CHECK(fit_of(stated, 9000).certain);
+  Facts assumed = stated;
+  assumed["assumed_sizes"] = "train.py:7: the size of nonzero rests on values that a dry run does not compute";
+  CHECK_FALSE(fit_of(assumed, 9000).certain);
+}
+
+TEST_CASE("a job has no more than its share of the device's memory") {
+  Facts facts{{"allocated_peak_bytes", mib(130)}, {"reserved_peak_bytes", mib(130)}};
+  CHECK(fit_of(facts, 200).fits);
+  facts["setting.alloc_conf"] = "per_process_memory_fraction:0.25";
+  CHECK_FALSE(fit_of(facts, 200).fits);
+}
+
+TEST_CASE("the settings of PyTorch's allocator are those of its model") {
+  const auto options = allocator_options("max_split_size_mb:128, expandable_segments:True");
+  REQUIRE(options);
+  CHECK(options->pool == "pytorch-expandable");
+  CHECK(options->values == std::map<std::string, std::string>{{"max_split_size", "128MiB"}});
+  const auto list = allocator_options("roundup_power2_divisions:[256:1,>:4],garbage_collection_threshold:0.8");
+  REQUIRE(list);
+  CHECK(list->pool == "pytorch");
+  CHECK(list->values.at("roundup_power2_divisions") == "[256:1,>:4]");
+  CHECK(list->values.at("garbage_collection_threshold") == "0.8");
+  CHECK_FALSE(allocator_options("backend:cudaMallocAsync"));
+  CHECK(allocator_options("backend:native"));
+}
+
+TEST_CASE("segments are held while they have tensors, and those of a captured graph until they are freed") {
+  dry::AllocatorRecord record;
+  record.tensor_begins(0, 20, false);
+  record.tensor_begins(0, 20, false);
+  record.tensor_begins(100, 30, true);
+  CHECK(record.most_held() == 50);
+  record.tensor_ends(0);
+  record.tensor_ends(100);  // stays
+  record.tensor_begins(200, 7, false);
+  CHECK(record.most_held() == 57);
+  record.tensor_ends(0);
+  record.tensor_begins(300, 20, false);  // in the place of the first segment, which is only cached
+  CHECK(record.most_held() == 57);
+  record.segment_ends(100);
+  record.tensor_begins(400, 30, false);
+  CHECK(record.most_held() == 57);
+  record.failed({.requested = 5, .allocated = 50});
+  record.failed({.requested = 9, .allocated = 40});
+  CHECK(record.failures() == 2);
+  CHECK(record.failure().requested == 5);
+}
+
+}  // namespace tidepool::stated_memory_test
