@@ -1,8 +1,12 @@
 #include "policies/pool/gmlake/gmlake_pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <tuple>
+
+#include "traces/base/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -118,6 +122,9 @@ void GmLake::show_pages(const Stitched& block) {
 std::optional<Block> GmLake::take_segment(Bytes size, std::int64_t stream) {
   const Bytes segment = segment_for({}, size);
   if (segment > limit_ - reserved_ - small_.reserved()) return {};
+  if (segment > kMostReserved - reserved_)
+    throw InputError{fmt::format("gmlake: {} in pages of 2 MiB; expected at most {}, since each page is counted",
+                                 to_text(reserved_ + segment), to_text(kMostReserved))};
   const Bytes address = device_->reserve_addresses(segment);
   if (!device_->map(address, segment, kPage)) {
     device_->release_addresses(address, segment);

@@ -37,9 +37,11 @@ struct GmLakeConfig {
 class GmLake {
  public:
   static constexpr Bytes kPage{2 << 20};
+  static constexpr Bytes kMostReserved{std::int64_t{4} << 40};  ///< two million pages: a second, and 200 MiB
 
   GmLake(const GmLakeConfig& config, Device& device, Bytes limit);
 
+  /// @throws InputError  if the segments would exceed kMostReserved
   std::optional<Block> malloc(Bytes requested, std::int64_t stream, Nanos now);
   /// @param done  time at which the block's own stream no longer uses it
   /// @return whether `address` was in use

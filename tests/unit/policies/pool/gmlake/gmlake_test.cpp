@@ -188,6 +188,12 @@ TEST_CASE("gmlake refuses settings outside their ranges") {
                     "gmlake: option 'reuse_limit' is '0.5'; expected 1 or more");
 }
 
+TEST_CASE("gmlake refuses more memory than it can count page by page") {
+  PoolUnderTest t{"gmlake", kNoLimit};
+  CHECK_THROWS_WITH(t.place(Bytes{std::int64_t{8} << 50}),
+                    "gmlake: 8192 TiB in pages of 2 MiB; expected at most 4 TiB, since each page is counted");
+}
+
 TEST_CASE("no two buffers have the same memory, even if blocks are stitched all the time") {
   std::int64_t windows = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 10 : 2); ++seed) {
