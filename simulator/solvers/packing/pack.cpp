@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/engine/planned_pool.hpp"
+#include "simulator/solvers/packing/end_of_time.hpp"
 #include "simulator/solvers/packing/recorded_device.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/buffer_events.hpp"
@@ -41,11 +42,12 @@ struct Extent {
   Bytes placed;  ///< largest sum of places that are taken
 };
 
-/// @return  the index of the event that found no place, or the number of events
+/// @return  the index of the event that found no place or at which the time was over, or the number of events
 std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events, Pool& pool,
-                      std::vector<Block>& places, Extent& extent) {
+                      std::vector<Block>& places, Extent& extent, const EndOfTime& end) {
   Bytes placed;
   for (std::size_t i = 0; i < events.size(); ++i) {
+    if (end.reached()) return i;
     const BufferEvent event = events[i];
     if (!event.begins) {
       pool.release(places[event.buffer]);
@@ -143,9 +145,10 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     RecordedDevice memory{limits.capacity, segments};
     const std::unique_ptr<Pool> pool = info.make(options);
     Extent extent;
+    const EndOfTime end{limits};
     const auto begin = std::chrono::steady_clock::now();
     pool->start(trace, limits.capacity, memory);
-    const std::size_t done = place_all(trace, events, *pool, places, extent);
+    const std::size_t done = place_all(trace, events, *pool, places, extent, end);
     packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
     packing.events += static_cast<std::int64_t>(done);
     packing.counts[device] = pool->counts();
@@ -153,6 +156,11 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : extent.top;
     packing.placed += extent.placed;
     if (done == events.size() || packing.outcome != Outcome::kOk) continue;
+    if (end.reached()) {
+      packing.outcome = Outcome::kTimeLimit;
+      packing.message = fmt::format("{} of {} events within the time limit", done, events.size());
+      continue;
+    }
     packing.outcome = Outcome::kOutOfMemory;
     packing.message = refusal(trace, events[done], *pool);
   }

@@ -57,6 +57,14 @@ TEST_CASE("a height equal to the load is optimal, unless the pool only counts by
   CHECK_FALSE(pack_with(trace, "ideal").optimal());
 }
 
+TEST_CASE("a pool that decides as requests come ends at the time limit, with the number of events so far") {
+  const PoolInfo& info = find_pool("best-fit");
+  const Packing packing = pack(holed(), info, Options{info.name, info.options, {}}, {.time = 0_ms});
+  CHECK(packing.outcome == Outcome::kTimeLimit);
+  CHECK(packing.message == "0 of 5 events within the time limit");
+  CHECK_FALSE(packing.optimal());
+}
+
 TEST_CASE("a request without a place is reported, with the largest hole") {
   const Packing packing = pack_with(holed(), "best-fit", 6_KiB);
   CHECK(packing.outcome == Outcome::kOutOfMemory);
