@@ -9,29 +9,13 @@
 #include "simulator/solvers/packing/orders.hpp"
 
 namespace tidepool {
-namespace {
-
-constexpr std::int64_t kFirstPart = 8, kPartOfOthers = 4;  // divisors of the time limit; kFirstPart also of the work
-
-PackingLimits first_part(PackingLimits limits) {
-  if (limits.time) limits.time = *limits.time / kFirstPart;
-  return limits;
-}
-
-}  // namespace
-
-Minimiser::Minimiser(const Instance& instance, const PackingLimits& limits, double effort,
-                     std::span<const std::unique_ptr<Planner>> others)
+Minimiser::Minimiser(const Instance& instance, const PackingLimits& limits, double effort)
     : instance_{instance},
       limits_{limits},
       effort_{effort},
-      others_{others},
       end_{limits},
-      early_{first_part(limits)},
       sections_{instance},
-      problem_{reduce(instance, sections_)} {
-  for (const SectionRange range : problem_.ranges) cells_ += range.last - range.first;
-}
+      problem_{reduce(instance, sections_)} {}
 
 Layout Minimiser::run() {
   const HeightBound bound = height_bound(problem_);
@@ -45,7 +29,6 @@ Layout Minimiser::run() {
   low_ = std::max(proved_, limits_.enough.count() / problem_.unit);
   one_pass();
   if (high_ > low_ && !end_.reached()) search();
-  ask_others();
   layout_.lower_bound = std::min(Bytes{proved_ * problem_.unit}, layout_.height);
   if (layout_.height <= limits_.capacity)
     layout_.outcome = Outcome::kOk;
@@ -62,39 +45,20 @@ void Minimiser::keep(std::vector<Bytes> offsets) {
   high_ = (height.count() + problem_.unit - 1) / problem_.unit;
 }
 
+/// The first layout, which no limit cuts short.
 void Minimiser::one_pass() {
-  for (const PackingOrder order : kPackingOrders) {
-    const std::vector<std::uint32_t> sorted = in_order(instance_, order);
-    for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
-      keep(place_in_order(instance_, sections_, sorted, fit));
-      if (high_ <= low_ || end_.reached()) return;
-    }
-  }
+  keep(place_in_order(instance_, sections_, in_order(instance_, PackingOrder::kSize), Fit::kFirst));
 }
 
-/// Runs the other planners, at the first call only.
-void Minimiser::ask_others() {
-  for (const std::unique_ptr<Planner>& other : std::exchange(others_, {})) {
-    if (high_ <= low_ || end_.reached()) return;
-    PackingLimits limits = limits_;
-    if (limits.time) limits.time = *limits.time / kPartOfOthers;
-    keep(other->plan(instance_, limits).offsets);
-  }
-}
-
-/// Whether the search has used its first part, an eighth of its time or work. An easy instance ends before that, and
-/// needs no other planner or search.
+/// Whether so much work has been done that the instance is not easy. It depends on no limit, so that a search with more
+/// time or effort begins as one with less.
 bool Minimiser::first_part_over() const {
-  return limits_.time ? early_.reached() : static_cast<double>(work_) > most_work() / kFirstPart;
+  constexpr std::uint64_t kFirstPart = 30'000'000;
+  return work_ > kFirstPart;
 }
 
-void Minimiser::ask_others_in_time() {
-  if (first_part_over()) ask_others();
-}
-
-Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
-                std::span<const std::unique_ptr<Planner>> others) {
-  return Minimiser{instance, limits, effort, others}.run();
+Layout minimise(const Instance& instance, const PackingLimits& limits, double effort) {
+  return Minimiser{instance, limits, effort}.run();
 }
 
 }  // namespace tidepool

@@ -1,10 +1,6 @@
 // Search for the least height, with a proof of how far the result can be from it.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <span>
-
 #include "simulator/planner.hpp"
 
 namespace tidepool {
@@ -13,24 +9,21 @@ namespace tidepool {
 /// instances that were tried.
 inline constexpr int kDefaultEffort = 250;
 
-/// One-pass orders give a first layout, and height_bound() a first lower bound. A complete search from the ground up
-/// (ExactSearch), with a different rule in each run, then looks for layouts of heights between the two. Small instances
-/// get many short runs, first at the height of the lower bound. Large ones get a few long runs, first somewhat above
-/// the bound. A run that neither finds a layout nor is cut short proves that no layout of its height exists.
+/// A first layout, and a first lower bound, height_bound(), come from one pass each. Then passes in many orders look
+/// for lower layouts (OrderSearch). In instances of few items, a complete search from the ground up (ExactSearch), with
+/// a different rule in each run, looks for layouts of heights between the two: many short runs, first at the height of
+/// the lower bound. A run that neither finds a layout nor is cut short proves that no layout of its height exists. If
+/// the first part of the search does not end it, two more searches of small instances follow: one that tries the items
+/// in the order of the best layout with random changes, and one in a window of time that grows (WindowSearch).
 ///
-/// If the first eighth of the search does not end it, instances of few items get two more searches: one that tries the
-/// items in the order of the best layout with random changes, and one in a window of time that grows (WindowSearch).
+/// In instances of many items, the work goes in equal parts into more passes, into a search that first places the items
+/// of large areas alone (CoarseSearch), and into a local search that repairs the best layout (EjectionSearch).
 ///
-/// If there are many items, half of the work (three quarters in large instances) goes into a search that first places
-/// the items of large areas alone (CoarseSearch) and into a local search that repairs the best layout
-/// (EjectionSearch). If the first eighth of the search does not find the least height, other planners run, and the
-/// search goes on below the lowest layout of all. The search can be stopped at any time: the best layout so far is
-/// valid. If the caller says which height is enough, the search looks for no lower layout.
-/// @param effort  work after which the search ends if there is no time limit. The unit is 10^6 sections looked at, plus
-///                a quarter of the pairs of an item and a section in which it lives
-/// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over or the
-///                height is enough before all have run; each gets at most a quarter of a time limit
-Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
-                std::span<const std::unique_ptr<Planner>> others = {});
+/// The search can be stopped at any time: the best layout so far is valid. What it does next depends on its work so
+/// far, and on no limit, so more effort or time never gives a higher layout. If the caller says which height is enough,
+/// the search looks for no lower layout.
+/// @param effort  work after which the search ends if there is no time limit, beside the best orders of one pass. The
+///                unit is 10^6 sections looked at, and 25 for each item
+Layout minimise(const Instance& instance, const PackingLimits& limits, double effort);
 
 }  // namespace tidepool

@@ -11,17 +11,20 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint64_t kManyCells = 1'000'000;  // with more, a run takes at least a tenth of a second
-constexpr std::size_t kManyPieces = 1'000;       // more than a search can place without waste
+constexpr std::size_t kManyPieces = 1'000;  // more than a search can place without waste
 
 }  // namespace
 
 void Minimiser::search() {
   set_aside();
-  if (cells_ > kManyCells)
-    search_large();
-  else
-    search_small();
+  orders_.emplace(part_);
+  while (orders_->passes() < OrderSearch::kBestStarts && low_ < high_ && !over()) attempt_order();
+  starting_ = false;
+  std::uint64_t cells = 0;  // pairs of a piece and a section in which it lives
+  for (const SectionRange range : part_.ranges) cells += range.last - range.first;
+  constexpr std::uint64_t kManyCells = 1'000'000;  // with more, a run takes at least a tenth of a second
+  if (cells <= kManyCells) search_small();
+  while (low_ < high_ && !over()) improve();
 }
 
 /// Sets aside the pieces that live in all sections, if no piece is fixed or aligned: some layout of least height has
@@ -42,18 +45,17 @@ void Minimiser::set_aside() {
 /// prove that no layout of their height exists. After the first part, three quarters go into searches that start from
 /// layouts. If there are many pieces, half of the work goes into improve() instead.
 void Minimiser::search_small() {
-  constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8;
+  constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8, kShareOfOrders = 2;
   constexpr SearchRule kProof{.section = SearchRule::Section::kWeighted, .forget = false};
   ExactSearch search{part_};
   ExactSearch guided{part_}, completion{part_};
   WindowSearch windows{part_};
-  std::optional<Improvement> improvement;
-  if (part_.pieces.size() >= kManyPieces) improvement.emplace(part_);
+  const bool many = part_.pieces.size() >= kManyPieces;
   const std::vector<SearchRule> all = search_rules();
   std::uint64_t proofs = 0;  // work
   for (std::size_t turn = 0; low_ < high_; ++turn) {
-    ask_others_in_time();
-    while (improvement && low_ < high_ && improvement->work() < work_ / 2 && !over()) improve(*improvement);
+    while (many && low_ < high_ && improving_ < work_ / 2 && !over()) improve();
+    while (!many && low_ < high_ && orders_->work() < work_ / kShareOfOrders && !over()) attempt_order();
     const std::size_t cycle = turn / all.size();
     if (const std::uint64_t before = search.work(); cycle > 0 && proofs < before / kShareOfProofs) {
       const Answer answer = attempt(search, 0, kUnlimited, before / kShareOfProofs, kProof);
@@ -70,7 +72,7 @@ void Minimiser::search_small() {
       if (over()) return;
       if (answer != Answer::kLimit || high_ - low_ == 1) break;
     }
-    if (improvement || !first_part_over()) continue;
+    if (many || !first_part_over()) continue;
     while (low_ < high_ && !over() && guided_work_ + windows_work_ < work_ / 4 * 3)
       if (guided_work_ < 2 * windows_work_)
         attempt_guided(guided);
@@ -80,38 +82,30 @@ void Minimiser::search_small() {
   }
 }
 
-/// Calls improve(), and puts a quarter of the work into a few runs that place all pieces, first somewhat above the
-/// bound.
-void Minimiser::search_large() {
-  constexpr std::size_t kVisits = 6, kMostVisits = 36;  // of each cell in a run, as powers of two
-  constexpr std::array<std::int64_t, 4> kShares{1, 4, 1, 0};
-  const std::vector<SearchRule> all = tight_rules_first();
-  std::optional<ExactSearch> search;
-  Improvement improvement{part_};
-  std::size_t turn = 0;
-  while (low_ < high_ && !over()) {
-    ask_others_in_time();
-    const std::size_t cycle = turn / all.size();
-    const std::uint64_t visits = cells_ << std::min(kVisits + cycle, kMostVisits);
-    if (cells_ > kMostCells || (search ? search->work() : 0) + visits >= work_ / 4) {
-      improve(improvement);
-      continue;
-    }
-    if (!search) search.emplace(part_);
-    SearchRule rule = all[turn % all.size()];
-    rule.shuffle = cycle;
-    attempt(*search, kShares[turn % kShares.size()], kUnlimited, visits, rule);
-    ++turn;
-  }
+/// Makes an attempt of the search that has had the least work so far: to mend an order, to place the pieces of large
+/// areas first, or to repair the best layout.
+void Minimiser::improve() {
+  const std::uint64_t before = work_;
+  if (!improvement_) improvement_.emplace(part_);
+  const std::uint64_t orders = orders_->work(), coarse = improvement_->coarse.work(),
+                      repair = improvement_->repair.work();
+  if (orders <= std::min(coarse, repair))
+    attempt_order();
+  else if (coarse <= repair)
+    attempt_coarse(improvement_->coarse, improvement_->turn++);
+  else
+    attempt_repair(improvement_->repair);
+  improving_ += work_ - before;
 }
 
-/// Makes an attempt to place the pieces of large areas first, or an attempt to repair the best layout: whichever of the
-/// two searches has had less work so far.
-void Minimiser::improve(Improvement& improvement) {
-  if (improvement.repair.work() < improvement.coarse.work())
-    attempt_repair(improvement.repair);
-  else
-    attempt_coarse(improvement.coarse, improvement.turn++);
+/// Makes a pass in the next order. Its target is a random height in the lower half of what is left.
+void Minimiser::attempt_order() {
+  const auto lower = static_cast<std::int64_t>(0.5 * random_.next() * static_cast<double>(high_ - low_));
+  const std::int64_t target = std::max(low_, high_ - 1 - lower) - base_;
+  const std::uint64_t before = orders_->work();
+  const auto found = orders_->run(target, high_ - base_, [&](std::uint64_t work) { return over(work); });
+  work_ += orders_->work() - before;
+  if (found) keep_found(*found);
 }
 
 /// Looks for a layout of the largest pieces, at the height of the bound or somewhat above it, and fills the holes with

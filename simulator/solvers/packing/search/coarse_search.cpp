@@ -91,10 +91,10 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
 /// Places the pieces whose offset is -1: first those that fit within the capacity, then the others, which end above it.
 CoarseSearch::Filled CoarseSearch::fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity,
                                         Occupancy occupancy, std::vector<std::int64_t> offsets) {
-  constexpr std::uint64_t kWork = 1'500;  // a piece takes as long as this many sections of a search
   Filled filled{.offsets = std::move(offsets), .waiting = {}, .height = 0};
+  const std::uint64_t piece_work = OrderSearch::piece_work(order.size());
   const auto place = [&](std::uint32_t i, std::int64_t most) {
-    work_ += kWork;
+    work_ += piece_work;
     const PackingProblem::Piece& piece = problem_->pieces[i];
     const std::int64_t offset = occupancy.find(problem_->lives(piece), piece.size, piece.alignment, fit);
     if (offset + piece.size > most) return false;

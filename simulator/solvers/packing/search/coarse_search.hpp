@@ -9,6 +9,7 @@
 #include "simulator/solvers/packing/occupancy.hpp"
 #include "simulator/solvers/packing/search/ejection_search.hpp"
 #include "simulator/solvers/packing/search/exact_search.hpp"
+#include "simulator/solvers/packing/search/order_search.hpp"
 
 namespace tidepool {
 

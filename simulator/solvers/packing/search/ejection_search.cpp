@@ -59,7 +59,7 @@ bool EjectionSearch::place(std::uint32_t piece, std::int64_t capacity) {
 }
 
 void EjectionSearch::find_obstacles(std::uint32_t piece) {
-  constexpr std::uint64_t kStepWork = 200, kObstacleWork = 50;
+  constexpr std::uint64_t kStepWork = 100, kObstacleWork = 10;
   by_offset_.clear();
   seen_[piece] = ++step_;
   neighbours_.visit(piece, [&](std::uint32_t j) {
