@@ -168,6 +168,13 @@ LinearProgram::Solution LinearProgram::solve_integer(const Limits& limits) const
   return solution;
 }
 
+std::vector<double> LinearProgram::reduced_costs(std::span<const double> duals) const {
+  std::vector<double> reduced = cost_;
+  for (std::size_t i = 0; i < entry_.size(); ++i)
+    reduced[static_cast<std::size_t>(entry_variable_[i])] -= entry_[i] * duals[static_cast<std::size_t>(entry_row_[i])];
+  return reduced;
+}
+
 double LinearProgram::dual_bound(std::span<const double> duals) const {
   // Lagrange: sum_i y_i b_i + sum_j min over the bounds of (c_j - sum_i y_i a_ij) x_j, where b_i is the lower limit of
   // row i if y_i > 0, else the upper one. `size` is the sum of all magnitudes, which limits the rounding error.

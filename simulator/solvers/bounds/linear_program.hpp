@@ -62,6 +62,8 @@ class LinearProgram {
   /// Shcherbina 2004, equation 5). The answer is -infinity if a variable lacks the bound to which its reduced cost
   /// drives it. A reduced cost that is zero within the rounding error may drive it to both: give every variable bounds.
   double dual_bound(std::span<const double> duals) const;
+  /// By variable: its cost less the multipliers of its rows times its coefficients.
+  std::vector<double> reduced_costs(std::span<const double> duals) const;
 
  private:
   Solution solve_integer(const Limits& limits) const;
