@@ -32,8 +32,6 @@ std::int64_t clock_now(clockid_t clock) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-std::uint32_t thread_id() { return static_cast<std::uint32_t>(gettid()); }
-
 raw::Access raw_access(Access access) {
   switch (access) {
     case Access::kRead:
@@ -53,9 +51,6 @@ raw::ClockReading clocks() {
   return {now, clock_now(CLOCK_REALTIME), now};
 }
 
-/// The program's handle of a stream.
-std::uint64_t handle_of(const Stream& stream) { return stream.id == 0 ? 0 : reinterpret_cast<std::uint64_t>(&stream); }
-
 void report_failure(int error) {
   std::fputs(fmt::format("tidepool dry run: the disk refuses what is recorded ({}); the job goes on, and the raw file "
                          "has what was written before\n",
@@ -65,6 +60,10 @@ void report_failure(int error) {
 }
 
 }  // namespace
+
+std::uint32_t thread_id() { return static_cast<std::uint32_t>(gettid()); }
+
+std::uint64_t handle_of(const Stream& stream) { return stream.id == 0 ? 0 : reinterpret_cast<std::uint64_t>(&stream); }
 
 std::int64_t Recorder::now() { return clock_now(CLOCK_MONOTONIC_RAW); }
 

@@ -26,6 +26,12 @@ struct Launch;
 struct LibraryCall;
 struct Stream;
 
+/// The calling thread's number.
+std::uint32_t thread_id();
+
+/// The program's handle of a stream.
+std::uint64_t handle_of(const Stream& stream);
+
 /// A piece of device work. It is recorded each time it runs: once, or at each launch of the graph that holds it.
 struct Work {
   std::string_view name;  ///< of the kernel or library function; must outlive the work
