@@ -20,6 +20,7 @@ list(REMOVE_ITEM modules tidepool tidepool_allocator)
 install(TARGETS tidepool RUNTIME_DEPENDENCY_SET bundled RUNTIME DESTINATION bin ${bundled})
 install(TARGETS tidepool_allocator RUNTIME_DEPENDENCY_SET bundled LIBRARY DESTINATION share/tidepool/python ${bundled})
 install(TARGETS ${modules} RUNTIME_DEPENDENCY_SET bundled LIBRARY DESTINATION lib/tidepool ${bundled})
+install(DIRECTORY ${CMAKE_BINARY_DIR}/driver DESTINATION lib/tidepool ${bundled})
 install(RUNTIME_DEPENDENCY_SET bundled PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|cuda)\\.so"
   DESTINATION lib ${bundled})
 foreach(package ${TIDEPOOL_PYTHON_PACKAGES})

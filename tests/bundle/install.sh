@@ -12,7 +12,7 @@ mkdir -p "$folder"
 mv "$folder/first" "$folder/bundle"
 bundle=$(cd "$folder/bundle" && pwd -P)
 
-for file in bin/tidepool lib/tidepool/libtidepool_dry.so lib/tidepool/libtidepool_dry_nvml.so \
+for file in bin/tidepool lib/tidepool/libtidepool_dry.so lib/tidepool/libtidepool_dry_nvml.so lib/tidepool/driver/libcuda.so.1 \
   share/tidepool/python/libtidepool_allocator.so share/tidepool/python/inject/sitecustomize.py \
   share/tidepool/python/tidepool_torch/live.py share/tidepool/python/tidepool_live/session.py \
   tests/gpu/gpu_day.sh tests/gpu/gpt2.py tests/gpu/questions.sh traces/samples/gpt2.tide; do
@@ -22,7 +22,10 @@ if [ -e "$build/libtidepool_inject.so" ]; then
   [ -f "$bundle/lib/tidepool/libtidepool_inject.so" ] || fail "the bundle has no lib/tidepool/libtidepool_inject.so"
 fi
 while read -r link; do
-  case $(readlink "$link") in */*) fail "$link leads to $(readlink "$link"); expected a file, or a link within its folder" ;; esac
+  case $(readlink -e "$link") in
+    "$bundle"/*) ;;
+    *) fail "$link leads to $(readlink "$link"); expected a file of the bundle" ;;
+  esac
 done < <(find "$bundle" -type l)
 
 # Every library must be the bundle's own, or one of the C library.

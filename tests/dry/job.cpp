@@ -1,6 +1,6 @@
 // A program that uses the CUDA runtime like other programs, to run against the dry device. If a check fails, it
 // prints the line of the check and exits with 3. With "fork" as its argument, it only forks while it launches. With
-// "no-device", it expects to see no device.
+// "no-device", it expects to see no device. With "modules", it loads kernels by the driver's interface, as Triton does.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_binary.hpp"
@@ -256,6 +258,82 @@ void driver_entry_points() {
   for (int i = 0; i < 2; ++i) expect(reinterpret_cast<int (*)()>(driver("cuFrobnicate"))() == 801, __LINE__);
 }
 
+/// Launches kernels of a cubin, a fat binary and PTX, which the program loads itself.
+void driver_modules() {
+  const std::string elf = tidepool::test::cubin(
+                        {{"fused", {{0, 8}, {8, 8}, {16, 4}}, 40, 4096, 128}, {"mapped", {{0, 128}}, 24}}),
+                    fat = tidepool::test::fat_binary({{90, elf}}, tidepool::test::Packing::kZstd),
+                    ptx = ".version 8.0\n.target sm_90\n";
+  const auto function = [](const std::string& image, const char* name) {
+    void *module = nullptr, *function = nullptr;
+    expect(call("cuModuleLoadData", &module, static_cast<const void*>(image.data())) == 0, __LINE__);
+    expect(call("cuModuleGetFunction", &function, module, "other") == (image[0] == '.' ? 0 : 500), __LINE__);
+    expect(call("cuModuleGetFunction", &function, module, name) == 0, __LINE__);
+    expect(call("cuModuleUnload", module) == 0, __LINE__);  // the kernel stays known
+    return function;
+  };
+  void *const fused = function(elf, "fused"), *const packed = function(fat, "fused"),
+              *const mapped = function(elf, "mapped"), *const unknown = function(ptx, "unknown");
+  int value = -1;
+  for (const auto& [attribute, wanted] : {std::pair{0, 128}, std::pair{1, 4096}, std::pair{3, 0}, std::pair{4, 40}})
+    expect(call("cuFuncGetAttribute", &value, attribute, fused) == 0 && value == wanted, __LINE__);
+  expect(call("cuFuncGetAttribute", &value, 0, static_cast<void*>(&value)) == 400, __LINE__);
+  // 227 KiB of a multiprocessor hold 4 KiB of static, 49 KiB of dynamic and 1 KiB of reserved shared memory 4 times.
+  expect(
+      call("cuOccupancyMaxActiveBlocksPerMultiprocessor", &value, fused, 128, std::size_t{49} << 10) == 0 && value == 4,
+      __LINE__);
+
+  char* x = nullptr;
+  expect(call("cudaMalloc", reinterpret_cast<void**>(&x), std::size_t{1} << 20) == 0, __LINE__);
+  const auto address = reinterpret_cast<std::uint64_t>(x);
+  std::uint64_t said = 0;
+  expect(call("cuPointerGetAttribute", static_cast<void*>(&said), 3, address + 8) == 0 && said == address + 8,
+         __LINE__);
+  expect(call("cuPointerGetAttribute", static_cast<void*>(&said), 11, address + 8) == 0 && said == address, __LINE__);
+  expect(call("cuPointerGetAttribute", static_cast<void*>(&said), 3, reinterpret_cast<std::uint64_t>(&said)) == 1,
+         __LINE__);  // host memory that CUDA does not know: Triton refuses it
+  void *stream = nullptr, *graph = nullptr;
+  expect(call("cudaStreamCreateWithFlags", &stream, 1u) == 0, __LINE__);
+  expect(call("cuStreamIsCapturing", stream, &value) == 0 && value == 0, __LINE__);
+
+  int n = 7;
+  char* y = x + 4096;
+  void* arguments[] = {&x, &y, &n};
+  using Launch =
+      int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  auto* const launch_kernel = entry<Launch>("cuLaunchKernel");
+  expect(launch_kernel(fused, 3, 2, 1, 128, 1, 1, 512, stream, arguments, nullptr) == 0, __LINE__);
+  struct {
+    char *x, *y;
+    int n;
+  } buffer{x, y, n};
+  std::size_t bytes = sizeof buffer;
+  void* extra[] = {reinterpret_cast<void*>(1), &buffer, reinterpret_cast<void*>(2), &bytes, nullptr};
+  expect(launch_kernel(packed, 1, 1, 1, 128, 1, 1, 0, stream, nullptr, extra) == 0, __LINE__);
+  alignas(64) char map[128];
+  const std::uint64_t extents[] = {64, 64}, strides[] = {256};
+  const unsigned box[] = {16, 16}, steps[] = {1, 1};
+  expect(call("cuTensorMapEncodeTiled", static_cast<void*>(map), 7, 2u, static_cast<void*>(x), extents, strides, box,
+              steps, 0, 0, 0, 0) == 0,
+         __LINE__);
+  struct {
+    unsigned grid[3] = {1, 1, 1}, block[3] = {128, 1, 1}, shared = 0;
+    void *stream = nullptr, *attributes = nullptr;
+    unsigned count = 0;
+  } config;
+  void* maps[] = {map};
+  expect(call("cuLaunchKernelEx", static_cast<const void*>(&config), mapped, static_cast<void**>(maps),
+              static_cast<void**>(nullptr)) == 0,
+         __LINE__);
+  expect(launch_kernel(unknown, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) == 0, __LINE__);
+  expect(launch_kernel(&config, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) == 400, __LINE__);
+
+  expect(call("cudaStreamBeginCapture", stream, 0) == 0, __LINE__);
+  expect(call("cuStreamIsCapturing", stream, &value) == 0 && value == 1, __LINE__);
+  expect(call("cudaStreamEndCapture", stream, &graph) == 0 && call("cudaGraphDestroy", graph) == 0, __LINE__);
+  expect(call("cudaStreamDestroy", stream) == 0 && call("cudaFree", static_cast<void*>(x)) == 0, __LINE__);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -268,6 +346,10 @@ int main(int count, char** words) {
   register_kernels();
   if (count > 1 && std::strcmp(words[1], "fork") == 0) {
     fork_while_another_thread_launches();
+    return 0;
+  }
+  if (count > 1 && std::strcmp(words[1], "modules") == 0) {
+    driver_modules();
     return 0;
   }
   memory_limits();

@@ -64,7 +64,7 @@ def out_of_memory():
 
 
 def compiled():
-    model = torch.compile(nn.Linear(64, 64).cuda())
+    model = torch.compile(nn.Sequential(nn.Linear(64, 64), nn.GELU()).cuda())
     train(model, lambda: model(torch.randn(4, 64, device="cuda")).square().mean())
 
 

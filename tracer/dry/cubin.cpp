@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -79,9 +80,18 @@ struct Section {
   Bytes bytes;
 };
 
+bool is_elf(Bytes image) { return image.size() >= SELFMAG && std::memcmp(image.data(), ELFMAG, SELFMAG) == 0; }
+
+constexpr std::uint32_t kFatBinary = 0xBA55ED50;  // its first four bytes
+
+Bytes whole_fat_binary(const std::byte* begin) {
+  const Bytes header{begin, 16};
+  return {begin, value_at<std::uint16_t>(header, 6) + value_at<std::uint64_t>(header, 8)};
+}
+
 std::vector<Section> read_sections(Bytes cubin) {
   const auto header = value_at<Elf64_Ehdr>(cubin, 0);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+  if (!is_elf(cubin) || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
   const Bytes table = part(cubin, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
   std::vector<Section> sections;
   const auto entry = [&](std::size_t i) { return value_at<Elf64_Shdr>(table, i * sizeof(Elf64_Shdr)); };
@@ -135,12 +145,11 @@ std::map<std::string, KernelBinary> read_cubin(Bytes cubin) {
 }
 
 Cubin cubin_for_device(Bytes fat_binary, int major, int minor) {
-  constexpr std::uint32_t kMagic = 0xBA55ED50;
   constexpr std::uint16_t kElf = 2;
   constexpr std::uint64_t kLz4 = 0x2000;  // in the flags of an entry; zstd is 0x8000
   constexpr std::uint64_t kMostBytes = std::uint64_t{128}
                                        << 20;  // of one unpacked cubin: damaged bytes must not fill the memory
-  if (value_at<std::uint32_t>(fat_binary, 0) != kMagic) return {};
+  if (value_at<std::uint32_t>(fat_binary, 0) != kFatBinary) return {};
   const auto header_bytes = value_at<std::uint16_t>(fat_binary, 6);
   Bytes entries = part(fat_binary, header_bytes, value_at<std::uint64_t>(fat_binary, 8));
   Bytes best, best_header;
@@ -174,9 +183,26 @@ Cubin cubin_for_device(Bytes fat_binary, int major, int minor) {
 }
 
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor) {
-  const Bytes header{fat_binary, 16};
-  return cubin_for_device({fat_binary, value_at<std::uint16_t>(header, 6) + value_at<std::uint64_t>(header, 8)}, major,
-                          minor);
+  return cubin_for_device(whole_fat_binary(fat_binary), major, minor);
+}
+
+Cubin cubin_of_image(Bytes image, int major, int minor) {
+  if (is_elf(image)) return {{image.begin(), image.end()}, major * 10 + minor};
+  return cubin_for_device(image, major, minor);
+}
+
+Bytes whole_image(const std::byte* begin) {
+  if (value_at<std::uint32_t>({begin, sizeof kFatBinary}, 0) == kFatBinary) return whole_fat_binary(begin);
+  if (!is_elf({begin, SELFMAG})) return {};
+  const auto header = value_at<Elf64_Ehdr>({begin, sizeof(Elf64_Ehdr)}, 0);
+  const Bytes table{begin + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)};
+  std::uint64_t end =
+      std::max(header.e_shoff + table.size(), header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  for (std::size_t at = 0; at < table.size(); at += sizeof(Elf64_Shdr)) {
+    const auto section = value_at<Elf64_Shdr>(table, at);
+    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return {begin, end};
 }
 
 }  // namespace tidepool::dry

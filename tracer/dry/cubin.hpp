@@ -38,4 +38,9 @@ Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
 /// The same for a fat binary of known length, such as one from a file: no read goes beyond the end.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
 
+/// The cubin in an image that a program loads itself: a cubin, or a fat binary. Without bytes for other images (PTX).
+Cubin cubin_of_image(std::span<const std::byte> image, int major, int minor);
+/// The whole image at `begin`, if it is a cubin or a fat binary: either states its length. Empty for other images.
+std::span<const std::byte> whole_image(const std::byte* begin);
+
 }  // namespace tidepool::dry

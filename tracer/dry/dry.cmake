@@ -23,6 +23,13 @@ set_target_properties(tidepool_dry PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_B
 target_link_options(tidepool_dry PRIVATE -Wl,-soname,libcuda.so.1 -static-libstdc++ -static-libgcc
   -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_target_properties(tidepool_dry PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
+# Triton links its helper with the driver, which it finds by one of these names in $TRITON_LIBCUDA_PATH. The folder has
+# nothing else, so that no other program finds the dry device by accident.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/driver)
+foreach(name libcuda.so libcuda.so.1)
+  file(CREATE_LINK ../libtidepool_dry.so ${CMAKE_BINARY_DIR}/driver/${name} SYMBOLIC)
+endforeach()
+install(DIRECTORY ${CMAKE_BINARY_DIR}/driver DESTINATION ${CMAKE_INSTALL_LIBDIR}/tidepool)
 add_library(tidepool_dry_nvml MODULE ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.cpp)
 target_include_directories(tidepool_dry_nvml PRIVATE ${CMAKE_SOURCE_DIR})
 set_target_properties(tidepool_dry_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}

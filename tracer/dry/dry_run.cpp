@@ -53,16 +53,16 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
   const std::string libraries = folder + "/libtidepool_dry.so:" + folder + "/libtidepool_dry_nvml.so";
-  return {
-      {"LD_PRELOAD", prepended("LD_PRELOAD", libraries)},
-      {"TIDEPOOL_DRY_DEVICE", run.device},
-      {"TIDEPOOL_DRY_CAPACITY", run.capacity},
-      {"TIDEPOOL_DRY_PLACEMENT", run.placement},
-      {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
-      // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
-      {"TORCH_CUDNN_V8_API_DISABLED", "1"},
-      // Inductor fails because Triton finds no driver. If Inductor had compile processes, it would then wait for them.
-      {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
+  return {{"LD_PRELOAD", prepended("LD_PRELOAD", libraries)},
+          {"TIDEPOOL_DRY_DEVICE", run.device},
+          {"TIDEPOOL_DRY_CAPACITY", run.capacity},
+          {"TIDEPOOL_DRY_PLACEMENT", run.placement},
+          {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
+          // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
+          {"TORCH_CUDNN_V8_API_DISABLED", "1"},
+          {"TRITON_LIBCUDA_PATH", folder + "/driver"},
+          // If a kernel cannot be compiled, Inductor would wait for its compile processes.
+          {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
 }
 
 }  // namespace tidepool::dry

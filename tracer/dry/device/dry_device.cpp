@@ -50,6 +50,7 @@ Placement wanted_placement() {
 std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* arguments) {
   const Kernel& kernel = *launch.kernel;
   std::optional<SizeWork> work;
+  if (arguments == nullptr) return work;
   if (kernel.sizes) {
     if (const auto sizes = size_reduction(*kernel.sizes, kernel.binary.parameters, arguments))
       work = SizeWork{
@@ -67,6 +68,19 @@ std::optional<SizeWork> sizes_of(const Launch& launch, const void* const* argume
   };
   if (!work || !known(work->writes) || !std::ranges::all_of(work->reads, known)) return {};
   return work;
+}
+
+std::unique_ptr<Kernel> make_kernel(std::string name, const KernelBinary* binary) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = std::move(name);
+  if (binary == nullptr) return kernel;
+  kernel->binary = *binary;
+  kernel->known = true;
+  cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
+  kernel->sizes = size_operator(kernel->name);
+  kernel->adds = size_operands(kernel->name);
+  kernel->torch = cupti::TorchKernel::recognise(kernel->name, kernel->binary.parameters);
+  return kernel;
 }
 
 /// Fetches the results that must be there before the program overwrites the range.
@@ -265,17 +279,26 @@ const Kernel* DryDevice::kernel(const void* host) {
     layouts->second = read_cubin(cubin.bytes);
     for (auto& [known, kernel_binary] : layouts->second) kernel_binary.capability = cubin.capability;
   }
-  auto kernel = std::make_unique<Kernel>();
-  kernel->name = name;
-  if (const auto layout = layouts->second.find(name); layout != layouts->second.end()) {
-    kernel->binary = layout->second;
-    kernel->known = true;
-    cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
-    kernel->sizes = size_operator(kernel->name);
-    kernel->adds = size_operands(kernel->name);
-    kernel->torch = cupti::TorchKernel::recognise(kernel->name, kernel->binary.parameters);
-  }
-  return kernels_.emplace(host, std::move(kernel)).first->second.get();
+  const auto layout = layouts->second.find(name);
+  return kernels_.emplace(host, make_kernel(name, layout == layouts->second.end() ? nullptr : &layout->second))
+      .first->second.get();
+}
+
+Module* DryDevice::load_module(std::span<const std::byte> image) const {
+  auto module = std::make_unique<Module>();
+  const Cubin cubin = cubin_of_image(image, preset_.major, preset_.minor);
+  module->known = !cubin.bytes.empty();
+  module->kernels = read_cubin(cubin.bytes);
+  return module.release();
+}
+
+const Kernel* DryDevice::function(const Module& module, const char* name) {
+  const auto binary = module.kernels.find(name);
+  if (module.known && binary == module.kernels.end()) return nullptr;
+  auto kernel = make_kernel(name, module.known ? &binary->second : nullptr);
+  const std::lock_guard lock{mutex_};
+  const Kernel* const handle = kernel.get();
+  return kernels_.emplace(handle, std::move(kernel)).first->second.get();
 }
 
 void* DryDevice::variable(const void* host) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -71,6 +72,12 @@ struct Kernel {
   std::optional<SizeAddition::Operands> adds;    ///< if it is PyTorch's addition to sizes
 };
 
+/// A binary that the program loads itself.
+struct Module {
+  std::map<std::string, KernelBinary> kernels;
+  bool known = false;  ///< false: it is no cubin (PTX), so it may have kernels of any name
+};
+
 /// A kernel's computation on sizes: the ranges that it reads and the one that it writes.
 struct SizeWork {
   std::vector<ByteRange> reads;
@@ -128,8 +135,12 @@ class DryDevice {
   /// `name` and `fat_binary` are kept, not copied.
   void register_function(const void* host, const char* name, const std::byte* fat_binary);
   void register_variable(const void* host, std::size_t bytes);
-  /// The kernel behind a host function or a kernel handle, which are the same here; null if it was never registered.
+  /// The kernel behind a host function or a kernel's handle; null if it was never registered or loaded.
   const Kernel* kernel(const void* host);
+  /// A module of the driver's interface, which the caller owns, and a kernel in it. The kernel lives as long as the
+  /// device, and is its own handle. Null if the module has no kernel of that name.
+  Module* load_module(std::span<const std::byte> image) const;
+  const Kernel* function(const Module& module, const char* name);
   /// The device address of a registered variable; null if it was never registered, or the device is out of memory.
   void* variable(const void* host);
 

@@ -15,7 +15,6 @@
 #include "tracer/cupti/kernel_names.hpp"
 #include "tracer/cupti/options.hpp"
 #include "tracer/cupti/raw_use.hpp"
-#include "tracer/cupti/tensor_maps.hpp"
 #include "tracer/dry/device/collective_call.hpp"
 #include "tracer/dry/device/dry_device.hpp"
 #include "tracer/dry/device/library_call.hpp"
@@ -233,8 +232,12 @@ std::uint64_t Recorder::estimate(const std::vector<raw::BufferUse>& uses, double
   return std::max(kLeastNanos, static_cast<std::uint64_t>(seconds * 1e9));
 }
 
+void Recorder::tensor_map_encoded(const std::byte* descriptor, std::uint64_t address) {
+  const std::lock_guard lock{mutex_};
+  tensor_maps_.add(descriptor, address);
+}
+
 Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
-  static const cupti::TensorMaps no_maps;
   Work work;
   work.issued = now();
   work.kernel = launch.kernel;
@@ -247,9 +250,10 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
   work.scanned = launch.kernel->known;
   const std::lock_guard lock{mutex_};
   cupti::ParameterScan scan;
-  scan.scan(launch.kernel->binary.parameters, arguments, buffers_, no_maps);
+  scan.scan(launch.kernel->binary.parameters, arguments, buffers_, tensor_maps_);
   std::vector<cupti::Role> roles(scan.found().size(), cupti::Role::kUnknown);
-  if (launch.kernel->torch) roles = launch.kernel->torch->roles(scan.found(), arguments, launch.grid.x);
+  if (launch.kernel->torch && arguments != nullptr)
+    roles = launch.kernel->torch->roles(scan.found(), arguments, launch.grid.x);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const cupti::FoundPointer& found = scan.found()[i];
     if (roles[i] == cupti::Role::kNone) continue;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tracer/cupti/live_ranges.hpp"
+#include "tracer/cupti/tensor_maps.hpp"
 #include "tracer/dry/allocator_record.hpp"
 #include "tracer/dry/preset.hpp"
 #include "tracer/raw/writer.hpp"
@@ -82,6 +84,8 @@ class Recorder {
   /// A fact for the trace's metadata. A later value of a key replaces an earlier one.
   void state(std::string_view key, std::string_view value);
 
+  /// A launch that passes this descriptor by value uses the memory at `address`.
+  void tensor_map_encoded(const std::byte* descriptor, std::uint64_t address);
   /// Work, with the buffers that it uses and its estimated time. Nothing is recorded before ran() is called.
   Work work_of(const Launch& launch, const void* const* arguments);
   Work work_of(const LibraryCall& call);
@@ -137,6 +141,7 @@ class Recorder {
   const DevicePreset& preset_;
   std::mutex mutex_;
   cupti::LiveRanges buffers_;
+  cupti::TensorMaps tensor_maps_;
   AllocatorRecord allocator_;
   std::vector<std::uint64_t> introduced_;  ///< streams that are described in the file
   raw::Writer writer_;

@@ -23,10 +23,11 @@ struct DryJob {
   raw::Log log;
 };
 
-DryJob run_job(const ScratchFolder& folder) {
-  DryJob job{run_program({"record", "--dry", "--capacity", "1GiB", "--keep-raw", "-o", folder.file("run.tide"), "--",
-                          paths::dry_job()}),
-             {}};
+DryJob run_job(const ScratchFolder& folder, const std::vector<std::string>& words = {}) {
+  std::vector<std::string> record{
+      "record", "--dry", "--capacity", "1GiB", "--keep-raw", "-o", folder.file("run.tide"), "--", paths::dry_job()};
+  record.insert(record.end(), words.begin(), words.end());
+  DryJob job{run_program(record), {}};
   for (const auto& entry : std::filesystem::directory_iterator{folder.file("run.raw")})
     job.log = raw::read_raw(read_input(entry.path().string()));
   return job;
@@ -101,6 +102,29 @@ TEST_CASE("a CUDA program runs without a GPU, and all of its work is recorded") 
   CHECK(log.vmm.size() == 2);
   CHECK(log.syncs.size() == 1);
   CHECK(log.syncs[0].event == log.event_records.at(0).event);
+}
+
+TEST_CASE("kernels that a program loads itself are recorded with the buffers among their parameters") {
+  const ScratchFolder folder;
+  const auto [result, log] = run_job(folder, {"modules"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  REQUIRE(log.kernels.size() == 4);
+  CHECK(log.text(log.kernels[0].name) == "fused");
+  CHECK(log.kernels[0].registers == 40);
+  CHECK(log.kernels[0].static_shared == 4096);
+  CHECK(log.kernels[0].dynamic_shared == 512);
+  CHECK(log.kernels[0].grid[1] == 2);
+  using enum raw::Access;
+  const std::vector<Use> both{{kTouch, raw::Evidence::kParameter, 0, 0}, {kTouch, raw::Evidence::kParameter, 1, 0}};
+  CHECK(uses_of(log, 0) == both);
+  CHECK(uses_of(log, 1) == both);  // its parameters came as one buffer
+  CHECK(log.text(log.kernels[2].name) == "mapped");
+  CHECK(uses_of(log, 2) == std::vector<Use>{{kTouch, raw::Evidence::kParameter, 0, 0}});
+  CHECK(log.text(log.kernels[3].name) == "unknown");
+  CHECK(uses_of(log, 3).empty());
+  for (const auto& [launch, first] : log.launches)
+    CHECK(((launch.flags & raw::kNotScanned) != 0) == (launch.correlation == log.kernels[3].correlation));
 }
 
 TEST_CASE("a program on the dry device can fork while another thread launches") {
