@@ -72,6 +72,18 @@ TEST_CASE("run prints in one sentence which promise was not kept, and ends with 
         "first op there was aten::linear\n");
   CHECK(said("{" + followed + R"(,"peak_bytes":512,"left_out":{"drop":7,"swap_in":1}})", 1) ==
         "tidepool: not carried out in full: in 3 iterations these actions could not be done: drop 7, swap_in 1\n");
+  CHECK(said("{" + followed +
+                 R"(,"peak_bytes":512,"left_out":{"drop":7},)"
+                 R"("left_out_first":{"verb":"drop","buffer":0,"reason":"its tensor has ended"}})",
+             1) ==
+        "tidepool: not carried out in full: in 3 iterations these actions could not be done: drop 7; the first: drop "
+        "of buffer 0, 512 B: its tensor has ended\n");
+  CHECK(said("{" + followed +
+                 R"(,"peak_bytes":512,"between_peak_bytes":2048,"between_unlike":true,"between_op":"aten::mm",)"
+                 R"("left_out":{}})",
+             1) ==
+        "tidepool: in a step unlike the recorded one, or beside it, the job used 2 KiB, more than the 1 KiB that the "
+        "plan promises; the first op there was aten::mm\n");
   CHECK(said(R"({"iterations":2,"deviations":0,"measured":0,"counts":{},"lost":[]})", 1) ==
         "tidepool: nothing measured: 2 iterations were as recorded; expected more: the first two in a row only show "
         "which tensors outlive a step\n");
@@ -97,9 +109,10 @@ TEST_CASE("run prints the peaks of PyTorch's allocator if the job uses one, and 
   const ScratchFolder folder;
   write_file(folder.file("a.jsonl"), to_jsonl(trace));
   write_plan(folder.file("a.plan"), file);
-  write_file(folder.file("report"),
-             R"({"iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[],"left_out":{},)"
-             R"("peak_bytes":1024,"allocated_peak_bytes":1536,"reserved_peak_bytes":2097152})");
+  write_file(
+      folder.file("report"),
+      R"({"iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[],"left_out":{},)"
+      R"("unlike":2,"unlike_steps":[4,7],"peak_bytes":1024,"allocated_peak_bytes":1536,"reserved_peak_bytes":2097152})");
   std::vector<std::string> command{"run",
                                    "--plan",
                                    folder.file("a.plan"),
@@ -114,6 +127,7 @@ TEST_CASE("run prints the peaks of PyTorch's allocator if the job uses one, and 
   CHECK_THAT(said.err,
              ContainsSubstring("\ntidepool: PyTorch's allocator used 1.5 KiB, more than the 1 KiB that the plan "
                                "promises\n"));
+  CHECK_THAT(said.err, ContainsSubstring("steps               5 as recorded, 2 not: steps 4, 7\n"));
   CHECK_THAT(said.err, ContainsSubstring("measured peak       1 KiB\nallocator's peak    1.5 KiB\nreserved peak       "
                                          "2 MiB\n"));
   command.insert(command.begin() + 1, "--json");

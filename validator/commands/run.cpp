@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,6 +26,8 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/program_names.hpp"
+#include "traces/trace.hpp"
 #include "validator/live/live_program.hpp"
 
 namespace tidepool {
@@ -64,19 +70,15 @@ Json read_report(const std::string& path) {
   return file ? Json::parse(file, nullptr, false) : Json{};
 }
 
-/// The memory that the plan promises for the step: its capacity, or its peak if it was made without a capacity.
-Bytes limit_of(const PlanFile& file) {
-  return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
-}
-
 /// A plan for a live job.
 struct FollowedPlan {
+  Trace trace;
   PlanFile file;
   std::string program;  ///< see live_program()
   Bytes immovable;      ///< see immovable_bytes()
 
   /// The memory that PyTorch's allocator needs for the plan: what the job cannot move stays.
-  Bytes promise() const { return limit_of(file) + immovable; }
+  Bytes promise() const { return promised_bytes(file) + immovable; }
 
   /// What PyTorch's allocator may use above that without a broken promise, since it rounds sizes up: 1 %.
   Bytes rounding() const { return Bytes{promise().count() / 100}; }
@@ -90,15 +92,16 @@ Json to_json(const RunArguments& arguments, const std::optional<FollowedPlan>& p
     json["plan"] = arguments.plan;
     json["predicted_ns"] = file->predicted.makespan.count();
     json["predicted_peak_bytes"] = file->predicted.peak.count();
-    json["limit_bytes"] = limit_of(*file).count();
+    json["limit_bytes"] = promised_bytes(*file).count();
     json["immovable_bytes"] = plan->immovable.count();
   }
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
   if (report.contains("peak_bytes")) json["measured_peak_bytes"] = report["peak_bytes"];
-  for (const char* key : {"stays_bytes", "between_peak_bytes", "between_op", "allocated_peak_bytes",
-                          "reserved_peak_bytes", "iterations", "measured", "deviations", "gave_up", "stopped", "counts",
-                          "left_out", "out_of_memory_bytes", "lost", "allocator"})
+  for (const char* key :
+       {"stays_bytes", "between_peak_bytes", "between_op", "allocated_peak_bytes", "reserved_peak_bytes", "iterations",
+        "measured", "deviations", "gave_up", "stopped", "counts", "left_out", "left_out_first", "unlike",
+        "unlike_steps", "between_unlike", "out_of_memory_bytes", "lost", "allocator"})
     if (report.contains(key)) json[key] = report[key];
   return json;
 }
@@ -106,8 +109,30 @@ Json to_json(const RunArguments& arguments, const std::optional<FollowedPlan>& p
 /// The first difference between the job and the recording, as text.
 std::string deviation(const Json& json) {
   const Json& first = json["lost"][0];
-  return fmt::format("op {}: saw {}; expected {}", first["op"].dump(), first["saw"].get<std::string>(),
+  const std::string step = first.contains("step") ? fmt::format("step {}, ", first["step"].dump()) : "";
+  return fmt::format("{}op {}: saw {}; expected {}", step, first["op"].dump(), first["saw"].get<std::string>(),
                      first["expected"].get<std::string>());
+}
+
+/// "4 as recorded, 2 not: steps 7, 14"; at most eight are named.
+std::string followed_steps(const Json& json) {
+  const Json steps = json.value("unlike_steps", Json::array());
+  const std::int64_t unlike = json.value("unlike", json["deviations"].get<std::int64_t>());
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(steps.size(), 8); ++i)
+    list += (i == 0 ? "" : ", ") + steps[i].dump();
+  if (!list.empty()) list = (unlike == 1 ? ": step " : ": steps ") + list + (unlike > 8 ? ", ..." : "");
+  return fmt::format("{} as recorded, {} not{}", json["iterations"].dump(), unlike, list);
+}
+
+/// "; the first: drop of buffer 3 (net.weight), 2 MiB: its tensor has ended", or "".
+std::string first_left_out(const Json& json, const Trace& trace) {
+  const Json first = json.value("left_out_first", Json{});
+  const std::int64_t index = first.is_object() ? first["buffer"].get<std::int64_t>() : -1;
+  if (index < 0 || index >= std::ssize(trace.buffers())) return "";
+  const BufferId buffer{static_cast<std::uint32_t>(index)};
+  return fmt::format("; the first: {} of {}, {}: {}", first["verb"].get<std::string>(), buffer_text(trace, buffer),
+                     to_text(trace.buffer(buffer).size), first["reason"].get<std::string>());
 }
 
 /// Prints rows of a name and a value on stderr, since stdout is that of the job's command.
@@ -119,13 +144,13 @@ void print(const Json& json) {
   const auto counts = [&](const Json& list) {
     for (const auto& [what, count] : list.items()) row(what, count.dump());
   };
-  if (json.contains("iterations"))
-    row("iterations", fmt::format("{} as recorded, {} not", json["iterations"].dump(), json["deviations"].dump()));
+  if (json.contains("iterations")) row("steps", followed_steps(json));
   quantity("predicted time", "predicted_ns", Nanos{});
   quantity("measured time", "measured_ns", Nanos{});
   quantity("predicted peak", "predicted_peak_bytes", Bytes{});
   quantity("measured peak", "measured_peak_bytes", Bytes{});
-  quantity("peak between steps", "between_peak_bytes", Bytes{});
+  quantity(json.value("between_unlike", false) ? "peak, unlike steps" : "peak between steps", "between_peak_bytes",
+           Bytes{});
   quantity("allocator's peak", "allocated_peak_bytes", Bytes{});
   quantity("reserved peak", "reserved_peak_bytes", Bytes{});
   for (const char* list : {"counts", "allocator"})
@@ -142,7 +167,7 @@ std::string broken_promise(const RunArguments& arguments, const Json& json, cons
   const PlanFile* const file = &plan->file;
   if (json.contains("out_of_memory_bytes"))
     return fmt::format("out of memory: the job used {}; --enforce limits it to {}",
-                       to_text(Bytes{number("out_of_memory_bytes")}), to_text(limit_of(*file)));
+                       to_text(Bytes{number("out_of_memory_bytes")}), to_text(promised_bytes(*file)));
   if (json.contains("stopped")) return "not carried out: " + json["stopped"].get<std::string>();
   if (json.value("gave_up", false))
     return fmt::format("not carried out: too many iterations in a row were not as recorded: {}", deviation(json));
@@ -160,21 +185,23 @@ std::string broken_promise(const RunArguments& arguments, const Json& json, cons
     std::string list;
     for (const auto& [verb, count] : json["left_out"].items())
       list += fmt::format("{}{} {}", list.empty() ? "" : ", ", verb, count.dump());
-    return fmt::format("not carried out in full: in {} iterations these actions could not be done: {}",
-                       number("measured"), list);
+    return fmt::format("not carried out in full: in {} iterations these actions could not be done: {}{}",
+                       number("measured"), list, first_left_out(json, plan->trace));
   }
   const auto too_much = [&](std::string_view who, Bytes peak) {
     return fmt::format("{} used {}, more than the {} that the plan promises", who, to_text(peak),
-                       to_text(limit_of(*file)));
+                       to_text(promised_bytes(*file)));
   };
-  if (const Bytes peak{number("measured_peak_bytes")}; peak > limit_of(*file))
+  if (const Bytes peak{number("measured_peak_bytes")}; peak > promised_bytes(*file))
     return too_much("the step", peak) + (json.contains("stays_bytes")
                                              ? fmt::format("; the plan drops {} that stay: PyTorch cannot free memory "
                                                            "of NumPy, of a data loader or of a library",
                                                            to_text(Bytes{number("stays_bytes")}))
                                              : "");
-  if (const Bytes peak{number("between_peak_bytes")}; peak > limit_of(*file))
-    return too_much("between its steps the job", peak) +
+  if (const Bytes peak{number("between_peak_bytes")}; peak > promised_bytes(*file))
+    return too_much(json.value("between_unlike", false) ? "in a step unlike the recorded one, or beside it, the job"
+                                                        : "between its steps the job",
+                    peak) +
            (json.contains("between_op") ? "; the first op there was " + json["between_op"].get<std::string>() : "");
   if (const Bytes peak{number("allocated_peak_bytes")}; peak > plan->promise() + plan->rounding())
     return fmt::format("PyTorch's allocator used {}, more than the {} that the plan promises{}", to_text(peak),
@@ -193,7 +220,7 @@ std::map<std::string, std::string> settings(const RunArguments& arguments, const
       {"TIDEPOOL_LIVE_REPORT", exchange.report()},
       {"PYTHONPATH", prepended("PYTHONPATH", packages + "/inject:" + packages)}};
   if (plan) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
-  if (plan && arguments.enforce) environment["TIDEPOOL_LIMIT"] = std::to_string(limit_of(plan->file).count());
+  if (plan && arguments.enforce) environment["TIDEPOOL_LIMIT"] = std::to_string(promised_bytes(plan->file).count());
   if (!arguments.layout.empty()) {
     read_layout(arguments.layout);  // refuse it here rather than within the job
     environment["TIDEPOOL_LAYOUT"] = fs::absolute(arguments.layout).string();
@@ -217,11 +244,11 @@ int run_run(const RunArguments& arguments) {
   }
   std::optional<FollowedPlan> plan;
   if (!arguments.plan.empty()) {
-    const Trace trace = load_trace(arguments.trace);
+    Trace trace = load_trace(arguments.trace);
     PlanFile file = read_plan(arguments.plan, &trace);
     std::string program = live_program(trace, file, arguments.plan);
     const Bytes immovable = immovable_bytes(trace, file);
-    plan = FollowedPlan{std::move(file), std::move(program), immovable};
+    plan = FollowedPlan{std::move(trace), std::move(file), std::move(program), immovable};
     if (!arguments.program_out.empty()) write_file(arguments.program_out, plan->program);
   }
   if (arguments.command.empty()) {

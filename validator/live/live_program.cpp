@@ -39,6 +39,7 @@ class Lowering {
                          {"peak_bytes", file_.predicted.peak.count()},
                          {"swap_out_bytes", file_.predicted.swap_out.count()},
                          {"recompute_count", file_.predicted.recompute_count}};
+    json["limit_bytes"] = promised_bytes(file_).count();
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
       const Buffer& buffer = trace_.buffers()[i];
       json["buffers"].push_back({buffer.size.count(), trace_.first_version(BufferId{i}).value()});
@@ -262,6 +263,10 @@ class Lowering {
 };
 
 }  // namespace
+
+Bytes promised_bytes(const PlanFile& file) {
+  return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
+}
 
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name) {
   if (file.plan.order)

@@ -18,6 +18,9 @@ namespace tidepool {
 ///                     (aten::lift_fresh) again, which brings bytes from outside; expected a plan without it"
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name);
 
+/// The memory that the plan promises for the step: its capacity, or its peak if it was made without a capacity.
+Bytes promised_bytes(const PlanFile& file);
+
 /// The most bytes that the plan keeps away from the device while an op runs, but that a live job cannot move: memory
 /// that no operator names, such as a workspace of cuBLAS. O(buffers + uses + actions).
 Bytes immovable_bytes(const Trace& trace, const PlanFile& file);

@@ -78,7 +78,7 @@ def check_numbers(case, make, policy, capacity, drive, device=None):
     case         the test
     make()       network, optimizer and step() as for Planned, and whatever drive() needs
     drive(made)  takes steps after the first; returns values
-    Returns the report and the predicted numbers.
+    Returns the report, and the predicted numbers with the plan's limit.
     """
     planned = Planned(lambda: make()[:3], policy, capacity)
     case.addCleanup(planned.close)
@@ -94,4 +94,4 @@ def check_numbers(case, make, policy, capacity, drive, device=None):
 
     values, report = run(planned.program)
     case.assertEqual(values, run(None)[0])
-    return report, planned.program.predicted
+    return report, {**planned.program.predicted, "limit_bytes": planned.program.limit}

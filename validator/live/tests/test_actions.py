@@ -12,7 +12,7 @@ class Hidden(unittest.TestCase):
     def test_actions_on_memory_that_the_job_cannot_see_do_nothing_and_are_not_counted_as_left_out(self):
         plan = types.SimpleNamespace(hidden={0}, buffer_of=[0], sizes=[512])
         report, contents = mock.Mock(), mock.Mock()
-        actions = Actions(plan, None, contents, report)
+        actions = Actions(plan, None, contents, report, mock.Mock())
         for verb in ("swap_out", "drop", "swap_in", "free"):
             actions.do(verb, 0)
         self.assertEqual(report.mock_calls, [mock.call.stays(0, 512)])

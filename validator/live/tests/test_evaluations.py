@@ -167,7 +167,7 @@ class Evaluations(unittest.TestCase):
         """From the fourth step on, the average of the weights is computed where gradients are recorded. For two steps, these
         ops may be an evaluation."""
         report = self.check([self.plain] * 3 + [lambda step: step(record=True)] * 7)
-        self.assertEqual((report["iterations"], report["deviations"]), (3 + 5, 0))
+        self.assertEqual((report["iterations"], report["deviations"], report["unlike_steps"]), (3 + 5, 2, [5, 6]))
 
 
 if __name__ == "__main__":

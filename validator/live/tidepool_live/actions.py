@@ -1,5 +1,7 @@
 """Execution of a plan's actions on a live job's tensors."""
 
+import contextlib
+
 import torch
 
 
@@ -10,11 +12,14 @@ class Actions:
     device    the device of the tensors (CudaDevice or HostDevice)
     contents  the locations of versions (Contents)
     report    counts the actions that were done and those that were left out (Report)
+    demand    makes room for what comes back (Demand)
     """
 
-    def __init__(self, plan, device, contents, report):
+    def __init__(self, plan, device, contents, report, demand):
         self._plan, self._copies, self._contents, self._report = plan, device, contents, report
+        self._demand = demand
         self.recipes = {}  # op of this iteration -> its Recipe
+        self.pinned = set()  # trace buffers that an op which runs again needs
 
     def do(self, verb, subject):
         if verb == "run":
@@ -34,15 +39,28 @@ class Actions:
         elif verb == "drop" and not self._contents.resizable(subject, self._plan.buffer_of[subject]):
             self._stays(self._plan.buffer_of[subject])
         else:
-            self._report.left_out(verb)
+            self._report.left_out(verb, *self._why_not(verb, subject))
 
     def _stays(self, buffer):
         self._report.stays(buffer, self._plan.sizes[buffer])
+
+    def _why_not(self, verb, subject):
+        """The buffer of an action that could not be done, and the reason."""
+        if verb == "run":
+            made = next((use.buffer for use in self._plan.ops[subject].uses if use.after is not None), -1)
+            return made, "its op did not run before in this step"
+        buffer = self._plan.buffer_of[subject]
+        held = self._contents.tensors.get(buffer)
+        if held is None:
+            return buffer, "the step has used no tensor as this one so far"
+        return buffer, "its tensor has other content by now" if held.version != subject else "its tensor has ended"
 
     def _swap_out(self, version, buffer):
         return self._contents.swap_out(version, buffer)
 
     def _swap_in(self, version, buffer):
+        if self._contents.only_on_host(version):
+            self._demand.make_room(self._plan.sizes[buffer])
         return self._contents.swap_in(version, buffer)
 
     def _drop(self, version, buffer):
@@ -83,7 +101,22 @@ class Actions:
         recipe = self.recipes.get(index)
         if recipe is None:
             return False
-        self.require(*[use.before for use in recipe.arguments if use.before is not None])
+        with self._pinned(use.buffer for use in recipe.arguments + recipe.made):
+            self.require(*[use.before for use in recipe.arguments if use.before is not None])
+            self._demand.make_room(sum(self._plan.sizes[use.buffer] for use in recipe.made))
+            self._call_again(recipe)
+        return True
+
+    @contextlib.contextmanager
+    def _pinned(self, buffers):
+        """Within this context, the content of these trace buffers stays."""
+        pinned, self.pinned = self.pinned, self.pinned | set(buffers)
+        try:
+            yield
+        finally:
+            self.pinned = pinned
+
+    def _call_again(self, recipe):
         for use in recipe.arguments:
             if use.before is not None:
                 self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
@@ -108,7 +141,6 @@ class Actions:
                 self._contents.become(use.before, use.after)
             elif not self._contents.take_copy(use.after):
                 self._contents.forget(use.before)  # the op has overwritten its storage again
-        return True
 
     def _place_of(self, use):
         if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
@@ -137,8 +169,9 @@ class Actions:
                     self._contents.drop(version, self._plan.buffer_of[version])
                 else:
                     self._contents.forget(version)
-        for version in versions:
-            self._contents.swap_in(version, self._plan.buffer_of[version])
+        with self._pinned(self._plan.buffer_of[version] for version in versions):
+            for version in versions:
+                self._swap_in(version, self._plan.buffer_of[version])
 
     def _ops_for(self, versions):
         """The ops to run again for these versions, in the order of the step."""
@@ -184,15 +217,25 @@ class Actions:
             if not was_there:
                 self._contents.drop(version, number)
 
-    def settle(self, spared=()):
-        """Brings the content of all live tensors back to their storages, except spared versions."""
-        with torch._C._AutoDispatchBelowAutograd():
-            held = {tensors.version: number for number, tensors in self._contents.tensors.items()
+    def settle(self, spared=(), stays=lambda version, number: False):
+        """Brings the content of all live tensors back to their storages, except spared versions. stays: called with each version
+        that is only on the host, and its buffer; returns whether it stays there in the care of another."""
+        def held():
+            return {tensors.version: number for number, tensors in self._contents.tensors.items()
                     if tensors.version not in spared and self._contents.of(tensors.version) is not None and
                     tensors.home() is not None}
-            self.require(*held)
-            for version, number in held.items():
-                self._contents.restore_home(version, number)
+
+        with torch._C._AutoDispatchBelowAutograd():
+            gone = {version: number for version, number in held().items()
+                    if self._contents.storage(version, number) is None and not self._contents.only_on_host(version)}
+            for version in sorted(gone, key=self._plan.producer.__getitem__):
+                self.require(version)
+                if self._demand.lacks(0):  # the content waits on the host
+                    self._contents.swap_out(version, gone[version])
+                    self._contents.drop(version, gone[version])
+            for version, number in held().items():  # other content may have left to make room
+                if not self._contents.only_on_host(version) or not stays(version, number):
+                    self._contents.restore_home(version, number)
             for version in self._contents.versions():
                 if version not in spared:
                     self._contents.forget(version)

@@ -246,6 +246,16 @@ class Contents:
         """Begin of the next iteration: contents get the numbers of their versions in it. names: old -> new number."""
         self._contents = {names[version]: content for version, content in self._contents.items()}
 
+    def adopt(self, version, host):
+        """A version is only on the host, where its bytes are `host`."""
+        content = self._contents[version] = Content()
+        content.host = host
+
+    def hand_over(self, version):
+        """Forgets a version that is only on the host. Returns its bytes there."""
+        self.finish(version)
+        return self._contents.pop(version).host
+
     def _manage(self, version, storage):
         content = self._contents.get(version)
         if content is None:

@@ -1,11 +1,9 @@
 """Comparison of a live job with its trace, op by op, and execution of a plan on its tensors."""
 
-import contextlib
 import weakref
 
 import torch
 from tidepool_torch.errors import RecordingError
-from tidepool_torch.guest import Guest
 from tidepool_torch.program import Buffer
 from tidepool_torch.schema import SHAPE_ONLY, OpCall
 from tidepool_torch.storages import wraps
@@ -17,7 +15,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .actions import Actions
 from .calls import Anywhere, allocates, disturbs, needs_no_content, uses_empty
 from .contents import Contents, Tensors
+from .demand import Demand, buffers_of, made_bytes
 from .lasting import Lasting
+from .lending import Lender
 from .limit import Limit
 from .meter import Meter
 from .others import Others
@@ -29,7 +29,7 @@ from .storages import LiveStorages
 GIVE_UP_AFTER = 8  # iterations in a row that deviate and end with an update; then the plan is not followed any more
 
 
-class Follower(Guest):
+class Follower(Lender):
     """While this context is entered, each op of the job is matched with an op of the recorded step, and the plan's actions
     before that op are executed first. Create and enter it between two steps, when the optimizer has its state.
 
@@ -50,8 +50,10 @@ class Follower(Guest):
         self._plan = plan
         self._copies = device
         self.report = report or Report(plan)
+        self.report.watch(self._meter, self.within, lambda: self._others.first)
         self._contents = Contents(device, self._meter)
-        self._actions = Actions(plan, device, self._contents, self.report)
+        self._demand = Demand(plan.limit, device, self._meter, self._storages, self._evict)
+        self._actions = Actions(plan, device, self._contents, self.report, self._demand)
         self._matcher = Matcher([op.signature for op in plan.ops])
         self._whole = False  # the iteration was followed from its first op on
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
@@ -60,8 +62,8 @@ class Follower(Guest):
         self._named = []  # live buffers of models and optimizers from before the first followed step
         self._issued = 0  # actions before ops [0, _issued) are done
         self._borrowed = []  # what ops that are not in the trace brought back, for Actions.take_back()
-        self._lending = 0  # contexts of lent() that are entered: then no action is executed
         self._call = self._state = self._substitutes = None
+        self._needed, self._follows = set(), False  # buffers that the op uses; whether it may be the expected one
         self._others = Others(len(plan.ops))
         self._limit = Limit(limit, device, self._meter, self.report)
         self._strange, self._updated = 0, True  # updates in a row that deviated; whether an update began since the last one
@@ -102,10 +104,13 @@ class Follower(Guest):
         if self._whole and not self._updating and buffer not in self._numbers:
             self._lasting.idle(buffer, self._matcher.expected())
         self._storages.end(buffer)
+        self._demand.end(buffer)
         self._lasting.end(buffer)
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
 
     def run(self, op):
+        if self._gave_up:
+            return
         index = self._matcher.expected()
         signature = self._plan.signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
         fits = self._is(signature, index) and self._same_buffers(op, index)
@@ -142,15 +147,33 @@ class Follower(Guest):
         super()._find_gradients(look_up)
         self._updated = self._updating = True  # an optimizer's step begins
 
-    def _has_stepped(self, *_):
+    def _has_stepped(self, optimizer, *_):
+        """An update has ended. A step whose ops were all beside the recorded ones is a deviation."""
         self._updating = False
+        if optimizer is self._optimizers[0]():
+            unlike = self.report.steps.updated()
+            if unlike and self._whole and self._matcher.expected() == 0 and self._others.first:
+                self._differs(0, self._others.first)
+                self._others.unlearn(self._strange + 1)
+
+    def _differs(self, index, saw):
+        """The step is unlike the recorded one, from op `index` on."""
+        self.report.lost(index, self._plan.ops[index].name, saw)
+        self._strange += self._updated
+        self._updated = False
+        if self._gave_up:
+            self.report.gave_up()
+
+    @property
+    def _gave_up(self):
+        return self._strange >= GIVE_UP_AFTER
 
     # Before an op.
 
     def __enter__(self):
         super().__enter__()
+        self._updating = False
         self._scope.callback(register_optimizer_step_post_hook(self._has_stepped).remove)
-        self._has_stepped()
         found = ((buffer, self._plan.unused_buffer(buffer.name, buffer.size)) for buffer in self._named)
         self._lasting.unused = {buffer: number for buffer, number in found if number is not None}
         self._lasting.forget()
@@ -159,13 +182,14 @@ class Follower(Guest):
 
     def __exit__(self, *error):
         super().__exit__(*error)
+        self.report.close()
         self.settle()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if any(map(wraps, types)):
             return NotImplemented
         kwargs = kwargs or {}
-        if self.lost or self._strange == GIVE_UP_AFTER or not isinstance(func, OpOverload):
+        if self.lost or not isinstance(func, OpOverload):
             return func(*args, **kwargs)
         call = None
         try:
@@ -201,73 +225,48 @@ class Follower(Guest):
         self.lose(error)
         self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
 
+    def within(self):
+        """Whether the job is within a step that was followed so far."""
+        return self._whole and self._matcher.expected() > 0
+
     def forking(self):
-        self.settle()
+        if self._copies.where.type == "cpu":  # a forked process cannot use the memory of a GPU
+            self.settle()
 
     def settle(self):
         """Brings the content of all tensors back for good."""
         with _disable_current_modes(), torch.no_grad():
             if not self.lost:
                 self._actions.settle()
-
-    @contextlib.contextmanager
-    def lent(self, tensor=None):
-        """For code that reads memory without ops (torch.save): all content, or that of one tensor, is there and stays. At the
-        end, it leaves again."""
-        lent = None if self.lost else self._act(self._lend, tensor)
-        self._lending += 1
-        try:
-            yield
-        finally:
-            self._lending -= 1
-            if lent and not self.lost:
-                self._act(self._actions.take_back, lent)
-
-    def _lend(self, tensor):
-        if tensor is None:
-            return self._actions.lend()
-        strided = tensor.layout is torch.strided and not wraps(type(tensor))  # others have no storage of their own
-        return self._actions.lend(self._numbers.get(self._storages.known(tensor), -1)) if strided else []
-
-    def _act(self, action, *arguments):
-        """Calls an action on content. After an error, the job continues without the plan."""
-        try:
-            with _disable_current_modes(), torch.no_grad():
-                return action(*arguments)
-        except Exception as error:
-            self.give_up(error)
-
-    def resident(self, tensor):
-        """The tensor, or one with the same elements if its own storage is empty: for code that runs no ops."""
-        full = None if self.lost else self._act(self._resident, tensor)
-        return tensor if full is None else full
-
-    def _resident(self, tensor):
-        buffer = self._storages.known(tensor)
-        if not isinstance(buffer, Buffer) or buffer not in self._numbers:
-            return tensor
-        if tensor.untyped_storage().nbytes() > 0:
-            self._contents.ready(self._contents.tensors[self._numbers[buffer]].version)
-            return tensor
-        self._issue(self._matcher.expected())
-        return self._bring(tensor, buffer, self._contents.tensors[self._numbers[buffer]].version)
+                self._demand.bring_all()
 
     def _prepare(self, call):
         """Executes the plan's actions before this op. Returns the op's arguments with tensors that have content."""
         index = self._next_named(call)
-        expected = self._plan.ops[index] if index is not None else None
         given = [(argument, tensor, self._storages.known(tensor)) for argument, tensor in call.tensors()]
-        if expected is not None and self._plausible(call, expected, given):
+        follows = index is not None and self._plausible(call, index, given)
+        self._needed, self._follows = buffers_of(given), follows
+        self._storages.used(self._needed)
+        if follows:
             self._issue(index)
-        else:
-            expected = None
-            if allocates(call) or uses_empty(given):
-                self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
-        if expected is None and self._whole and disturbs(call, given, self._numbers):
-            self._actions.settle()
-            self._repeat_first_actions()
+            self._demand.make_room(sum(self._plan.made[self._matcher.expected():index + 1]))
+        if not needs_no_content(call):
+            self._demand.bring(self._needed)
+        if not follows:
+            self._prepare_other(call, given)
         self._state = self._copies.generator_state(call.value("generator")) if call.is_random() else None
-        return self._with_content(call, expected, given)
+        return self._with_content(call, self._plan.ops[index] if follows else None, given)
+
+    def _prepare_other(self, call, given):
+        """Before an op that is not the expected one."""
+        may_follow = self._others.may_be(self._matcher.expected())
+        if may_follow and (allocates(call) or uses_empty(each for each in given if not self._demand.holds(each[2]))):
+            self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
+        if self._whole and disturbs(call, given, self._numbers):
+            self._actions.settle(stays=self._stays)
+            self._repeat_first_actions()
+            self._demand.bring(self._needed)
+        self._demand.make_room(made_bytes(call))
 
     def _repeat_first_actions(self):
         """Lets the actions before op 0 be executed again: an allocation between two steps may have caused them, and the op
@@ -279,19 +278,23 @@ class Follower(Guest):
         """Index of the trace's op that this call may be, None if there is none. Skips the trace's ops for the creation
         of empty storages, which take no time."""
         index = self._matcher.expected()
-        if index != 0 and not self._whole:
+        if self._gave_up or index != 0 and not self._whole:
             return None
         while index + 1 < len(self._plan.ops) and self._plan.ops[index].name == "aten::empty" != call.name:
             index += 1
         return index if self._plan.ops[index].name == call.name and self._others.may_be(index) else None
 
-    def _plausible(self, call, expected, given):
-        """Whether the call may be the expected op: it writes to no known buffer that the expected op does not write."""
-        accesses = {use.buffer: use.access for use in expected.uses}
+    def _plausible(self, call, index, given):
+        """Whether the call may be op `index`: it uses no buffer of another size than the op, and it writes to no known buffer
+        that the op does not write."""
+        accesses = {use.buffer: use.access for use in self._plan.ops[index].uses}
         for argument, tensor, buffer in given:
-            number = self._numbers.get(buffer) if isinstance(buffer, Buffer) else None
-            writes = call.access(argument, tensor) in ("write", "read_write")
-            if number is not None and writes and accesses.get(number, "read") == "read":
+            if not isinstance(buffer, Buffer):
+                continue
+            number, access = self._numbers.get(buffer), call.access(argument, tensor)
+            if access is not None and not self._plan.may_use(index, buffer.size):
+                return False
+            if number is not None and access in ("write", "read_write") and accesses.get(number, "read") == "read":
                 return False
         return True
 
@@ -346,6 +349,7 @@ class Follower(Guest):
         if self._lending or not self._whole and index != 0:
             return
         with torch._C._AutoDispatchBelowAutograd():
+            self._take_over()
             if self._borrowed and self._issued <= index:
                 self._actions.take_back(self._borrowed)
                 self._borrowed = []
@@ -381,6 +385,7 @@ class Follower(Guest):
         if index == 0:
             self._whole = True
             self.report.begin(self._meter, self._others.first, self._copies.clock)
+            self.report.steps.begin()
             self._others.clear()
         self._others.followed(index)
         self._issue(index)  # the trace may have several ops for a call; only the first was known before the call ran
@@ -441,14 +446,14 @@ class Follower(Guest):
     def _lose(self, index, name, difference):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
         difference: how the op itself differs; "" if only its buffers do."""
-        self._actions.settle()  # also after actions before op 0, if the op turned out not to be op 0
+        self._follows = False
+        if not self._whole and not self._contents.versions():
+            self._issued = 0
+            return
+        self._actions.settle(stays=self._stays)  # also after actions before op 0, if the op turned out not to be op 0
         if self._whole:
             expected = self._plan.ops[index].name
-            self.report.lost(index, expected, name + ("" if name != expected else difference or " of other buffers"))
-            self._strange += self._updated
-            self._updated = False
-            if self._strange == GIVE_UP_AFTER:
-                self.report.gave_up()
+            self._differs(index, name + ("" if name != expected else difference or " of other buffers"))
         if not difference:  # the set of tensors that outlive the step has changed
             self._lasting.forget()
             self.report.unlearn()
@@ -475,8 +480,9 @@ class Follower(Guest):
                 version = self._contents.tensors[number].version
                 if self._contents.only_on_host(version):
                     names[version] = self._plan.first_version[then]
-        self._actions.settle(spared=names)
+        self._actions.settle(spared=names, stays=self._stays)
         self._contents.rename(names)
+        self.report.steps.finish(self._updating)
         self.report.finish(self._meter, self._copies.clock(), self._contents, self._others)
         self._others.learn()
         self.report.count_peaks(self._copies)

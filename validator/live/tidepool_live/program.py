@@ -45,6 +45,8 @@ class LiveProgram:
 
     native      whether the native core recorded the ops: a dispatch mode that is on would change some of them
     parked      versions that the plan expects on the host when the step begins
+    limit       bytes that the plan promises not to exceed
+    made        bytes of the storages that each op makes or overwrites as a whole
     hidden      buffers that the job cannot see, such as workspaces of libraries
     actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version that
                 no later action brings back is a "discard".
@@ -56,6 +58,7 @@ class LiveProgram:
         self.trace_hash = content["trace_hash"]
         self.native = content.get("recorded_ops") == "native"
         self.predicted = content["predicted"]
+        self.limit = content["limit_bytes"]
         self.sizes = [size for size, _ in content["buffers"]]
         self._unit = BLOCK if all(size % BLOCK == 0 for size in self.sizes) else 1
         self.first_version = [version for _, version in content["buffers"]]
@@ -70,6 +73,7 @@ class LiveProgram:
             self.actions[before].append((verb, subject))
         self._unused = {name: buffer for buffer, name in content["unused"]}
         used = {use.buffer for op in self.ops for use in op.uses}
+        self.made = [sum(self.sizes[use.buffer] for use in op.uses if use.before is None) for op in self.ops]
         self._idle = [(index, self.buffer_of[subject]) for index, actions in enumerate(self.actions)
                       for verb, subject in actions if verb == "free" and self.buffer_of[subject] not in used]
 
@@ -103,6 +107,10 @@ class LiveProgram:
         """The parameter or optimizer state of this name in the trace, if no op uses it; else None."""
         buffer = self._unused.get(name)
         return buffer if buffer is not None and self._rounded(size) == self._rounded(self.sizes[buffer]) else None
+
+    def may_use(self, index, size):
+        """Whether op `index` uses a buffer of this size."""
+        return any(used == self._rounded(size) for used, _ in self.ops[index].signature[1:])
 
     def _rounded(self, size):
         return -(-size // self._unit) * self._unit

@@ -6,6 +6,8 @@ import os
 import statistics
 import time
 
+from .steps import Steps
+
 LEARNING = 2  # iterations until the whole plan is carried out
 KEPT = 1000  # iterations and deviations that are reported one by one
 
@@ -31,6 +33,15 @@ class Report:
         self._started = None
         self._clock = None
         self._before = (0, 0)
+        self._first_left_out = None
+        self.steps, self._unlike_steps = Steps(), []
+        self._unlike = self._between_unlike = False  # a step since the last followed one was unlike the recorded one
+        self._meter, self._within, self._first_other = None, lambda: False, lambda: ""
+
+    def watch(self, meter, within, first_other):
+        """meter: counts the bytes of the job. within: tells whether the job is within a step that was followed so far.
+        first_other: the first op since the last such step, or ""."""
+        self._meter, self._within, self._first_other = meter, within, first_other
 
     @property
     def steady(self):
@@ -39,10 +50,11 @@ class Report:
     def count(self, what):
         self._counts[what] += 1
 
-    def left_out(self, what):
-        """An action of the plan could not be done. Not counted in the first two iterations, nor in the first step after
+    def left_out(self, what, buffer, reason):
+        """An action of the plan on a trace buffer could not be done. Not counted in the first two iterations, nor in the first step after
         a deviation, in which other tensors may outlive the step before."""
         if self.steady and not self._disturbed:
+            self._first_left_out = self._first_left_out or {"verb": what, "buffer": buffer, "reason": reason}
             self._left_out[what] += 1
 
     def stays(self, buffer, size):
@@ -60,7 +72,7 @@ class Report:
 
     def _count_between(self, meter, first):
         if self.steady and meter.peak > self._between_peak:
-            self._between_peak, self._first_between = meter.peak, first
+            self._between_peak, self._first_between, self._between_unlike = meter.peak, first, self._unlike
 
     def finish(self, meter, clock, contents, others):
         """A step has ended, and all of it ran as recorded. others: the ops that ran within it and are not in the trace. With
@@ -83,7 +95,7 @@ class Report:
             self._pending.append((entry, number, self._clock, clock))
         self._count += 1
         self._learnt += 1
-        self._disturbed = False
+        self._disturbed = self._unlike = False
         self._staying = {}
         while self._pending and self._pending[0][-1].query():
             self._settle()
@@ -108,12 +120,12 @@ class Report:
             self._times[number] = entry["time_ns"]
 
     def lost(self, index, expected, saw):
-        self._disturbed = True
+        self._disturbed = self._unlike = True
         self._started = self._clock = None
         self._peaks_started = False
         self._lost_count += 1
         if len(self._lost) < KEPT:
-            self._lost.append({"op": index, "expected": expected, "saw": saw})
+            self._lost.append({"step": self.steps.number, "op": index, "expected": expected, "saw": saw})
 
     def unlearn(self):
         """The tensors that outlive a step are no longer known: the next two iterations are not measured."""
@@ -130,10 +142,21 @@ class Report:
         """The job used more bytes than its limit and got an out-of-memory error."""
         self._out_of_memory = used
 
+    def close(self):
+        """The plan is not followed from now on."""
+        if self._meter is None:
+            return
+        within = self._within()
+        if not within:
+            self._count_between(self._meter, self._first_other())
+        self._unlike_steps = self.steps.unlike(within)
+        self._meter = None
+
     def content(self):
         """The report as one dictionary. The time is the median and the peak the largest of the measured iterations."""
         while self._pending:
             self._settle()
+        self.close()
         content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
                    "iterations": self._count, "deviations": self._lost_count, "gave_up": self._gave_up,
                    "counts": dict(self._counts), "left_out": dict(self._left_out), "lost": self._lost,
@@ -142,10 +165,14 @@ class Report:
             content["time_ns"] = round(statistics.median(self._times))
             content["peak_bytes"] = self._peak
         content.update(self._allocator_peaks)
+        content.update({"unlike": len(self._unlike_steps), "unlike_steps": self._unlike_steps[:KEPT]})
         if self._between_peak:
             content["between_peak_bytes"] = self._between_peak
+            content["between_unlike"] = self._between_unlike
         if self._first_between:
             content["between_op"] = self._first_between
+        if self._first_left_out:
+            content["left_out_first"] = self._first_left_out
         if self._most_staying:
             content["stays_bytes"] = self._most_staying
         if self._stopped is not None:

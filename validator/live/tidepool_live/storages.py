@@ -18,6 +18,21 @@ class LiveStorages(GuestStorages):
         """The first storage of this buffer that has not ended, that of the program's tensors first; None if all have ended."""
         return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
 
+    def used(self, buffers):
+        """An op uses these buffers now."""
+        for buffer in buffers:
+            if buffer in self._places:
+                self._places[buffer] = self._places.pop(buffer)
+
+    def single(self, buffer):
+        """The storage of this buffer if it has only one; else None."""
+        places = [storage for place in self._places.get(buffer, ()) if (storage := place()) is not None]
+        return places[0] if len(places) == 1 else None
+
+    def by_last_use(self):
+        """(buffer, its storage) of all buffers with a single storage, in the order of their last uses."""
+        return [(buffer, storage) for buffer in list(self._places) if (storage := self.single(buffer)) is not None]
+
     def only(self, buffer, storage):
         """Whether all storages of this buffer have ended, but for this one (or None)."""
         return all(place() is None or place() is storage for place in self._places.get(buffer, ()))
