@@ -1,14 +1,20 @@
 // PyTorch built for CUDA, on the dry device: its own allocator, its own kernels, no GPU.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"
 #include "tests/program.hpp"
+#include "tests/skip.hpp"
 #include "tests/torch_python.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool::dry_torch_test {
 
 using Json = nlohmann::json;
+using tests::skip;
 using tests::torch_python;
 
 TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its allocator agrees with the model") {
@@ -134,6 +140,49 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
     CHECK_THAT(result.at("allocated_peak_bytes").get<double>(),
                Catch::Matchers::WithinRel(result.at("predicted_peak_bytes").get<double>(), 0.01));
   }
+}
+
+TEST_CASE("a compiled job runs without a GPU and tunes nothing, and the peak of its trace is PyTorch's") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  if (std::system((python + " -c 'import triton' >/dev/null 2>&1").c_str()) != 0)
+    return skip(python + " has no Triton, which torch.compile needs");
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  const ProgramResult run = run_program(
+      {"record", "--dry", "-o", trace, "--", "env", "TORCHINDUCTOR_CACHE_DIR=" + folder.file("inductor"),
+       "TRITON_CACHE_DIR=" + folder.file("triton"), python, paths::source_folder() + "/tests/dry/compiled.py"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const Json info = Json::parse(run_program({"info", trace, "--json"}).out);
+  CHECK(info.at("ideal_peak_bytes") == std::stoll(run.out));
+  CHECK(std::stoll(run.out) < 50'000'000);  // benchmarks would clear a cache of 100 MB
+  std::map<std::string, int> launches;
+  const Trace recorded = load_trace(trace);
+  for (const Op& op : recorded.ops()) ++launches[std::string{recorded.text(op.name)}];
+  CHECK(launches.at("doubled") == 4);  // once to see that the first configuration works, and in each of three steps
+  const auto fused = std::ranges::count_if(
+      launches, [](const auto& launch) { return launch.first.starts_with("triton_") && launch.second == 3; });
+  CHECK(fused >= 3);
+}
+
+TEST_CASE("a job that cannot be compiled is not judged, and fit says what it lacks") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string script =
+      "import torch; net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()).cuda(); "
+      "torch.compile(net)(torch.ones(2, 8, device='cuda'))";
+  const ProgramResult fit = run_program({"fit", "--device", "t4", "--", "env", "CC=/no/compiler",
+                                         "TORCHINDUCTOR_CACHE_DIR=" + folder.file("inductor"),
+                                         "TRITON_CACHE_DIR=" + folder.file("triton"), python, "-c", script});
+  INFO(fit.err);
+  CHECK_THAT(fit.out, Catch::Matchers::StartsWith("cannot tell: the job ended before a training step; "));
+  CHECK_THAT(fit.err,
+             ContainsSubstring(": in a dry run, torch.compile compiles the job's kernels as on a GPU; expected "
+                               "Triton in the job's Python, and a C compiler (gcc, or the one that CC names)\n"));
+  CHECK_THAT(fit.err, Catch::Matchers::Matches("[^]*: the job ended before a training step: "
+                                               "(InductorError|TritonMissing|BackendCompilerFailed): [^]*"));
 }
 
 }  // namespace tidepool::dry_torch_test

@@ -141,8 +141,8 @@ std::map<std::string, std::string> environment(const RecordArguments& arguments,
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
   if (!arguments.detach) set[variable::kDetach] = "0";
   if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
-  if (records_torch(arguments)) {
-    set[variable::kTorch] = "1";
+  if (records_torch(arguments)) set[variable::kTorch] = "1";
+  if (records_torch(arguments) || arguments.is_dry) {  // in a dry run, nothing is tuned
     const std::string packages = python_folder();
     set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
   }
@@ -189,10 +189,16 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
+/// Whether torch.compile could not compile the job.
+bool failed_to_compile(const Recorded& recorded) {
+  return recorded.said.starts_with("InductorError") || recorded.said.starts_with("BackendCompilerFailed") ||
+         recorded.said.starts_with("TritonMissing");
+}
+
 /// A sentence about the zeros of a dry run, which may be the reason if the job's Python failed, or if PyTorch's hook
-/// recorded no complete step. Empty in other cases, and if the job ran out of memory. Without the hook, the reason of
-/// an exit status is not known. Each but 0 counts, also that of abort() and other crashes, unless a signal ended the
-/// job that others send.
+/// recorded no complete step; or about its compilers, if compilation failed. Empty in other cases, and if the job ran
+/// out of memory. Without the hook, the reason of an exit status is not known. Each but 0 counts, also that of abort()
+/// and other crashes, unless a signal ended the job that others send.
 std::string zeros_hint(const Recorded& recorded, const RecordArguments& arguments, int status) {
   if (!arguments.is_dry || !recorded.work || recorded.said.find("OutOfMemoryError") != std::string::npos) return "";
   constexpr std::array<int, 4> kSent{SIGINT, SIGKILL, SIGTERM, SIGHUP};
@@ -200,6 +206,10 @@ std::string zeros_hint(const Recorded& recorded, const RecordArguments& argument
   const bool failed = status != 0 && (records_torch(arguments) ? !recorded.said.empty() : !stopped);
   const bool untrained = recorded.hooked && recorded.whole_steps == 0;
   if (!failed && !untrained) return "";
+  if (failed_to_compile(recorded))
+    return "in a dry run, torch.compile compiles the job's kernels as on a GPU; expected Triton in the job's Python, "
+           "and "
+           "a C compiler (gcc, or the one that CC names)";
   return "in a dry run, kernels compute nothing and their results are zeros, so comparisons are false, even x == x and "
          "isfinite(x), and torch.distributions needs validate_args=False (tracer/dry/README.md)";
 }

@@ -1,5 +1,9 @@
 #include "tracer/dry/dry_run.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 
 #include "tracer/dry/device/device_count.hpp"
@@ -22,6 +26,14 @@ std::string library_folder() {
     if (fs::exists(place / "libtidepool_dry.so")) return fs::canonical(place).string();
   refuse("--dry: no libtidepool_dry.so in {}; it is built with tidepool, and must lie beside it or be installed",
          here.string());
+}
+
+/// A folder for what a dry run compiles: below the program's own, or below that of temporary files. A run on a device
+/// must not find there what a dry run took without measuring it.
+std::string compiled_folder(const char* variable, const std::string& name) {
+  if (const char* const own = std::getenv(variable); own != nullptr && *own != 0)
+    return (fs::path{own} / "tidepool-dry").string();
+  return (fs::temp_directory_path() / fmt::format("tidepool-dry-{}", getuid()) / name).string();
 }
 
 std::uint64_t capacity_of(const DryRun& run) {
@@ -61,6 +73,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
           // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"},
           {"TRITON_LIBCUDA_PATH", folder + "/driver"},
+          {"TORCHINDUCTOR_CACHE_DIR", compiled_folder("TORCHINDUCTOR_CACHE_DIR", "inductor")},
+          {"TRITON_CACHE_DIR", compiled_folder("TRITON_CACHE_DIR", "triton")},
           // If a kernel cannot be compiled, Inductor would wait for its compile processes.
           {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
 }

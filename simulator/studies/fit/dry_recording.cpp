@@ -64,13 +64,19 @@ std::string last_lines(const std::string& text) {
   return last;
 }
 
-/// The line before the recorder's line about the end of the job; the last line if the recorder printed none. "" if that
+/// The exception in the recorder's line about the end of the job, or else the line before; the last line if the
+/// recorder printed none. "" if that
 /// is the recorder's own: the job ended well, and the recording lacks something, as the operators of an optimizer.
 std::string failure_in(const std::string& said) {
   const std::string recorder = "tidepool: ", ending = recorder + "the job ";
   const std::vector<std::string> lines = lines_of(said);
   for (std::size_t i = lines.size(); i-- > 0;)
-    if (lines[i].starts_with(ending)) return i > 0 ? lines[i - 1] : lines[i].substr(ending.size());
+    if (lines[i].starts_with(ending)) {
+      const std::size_t open = lines[i].find(" (");
+      if (open != std::string::npos && lines[i].ends_with(')'))
+        return lines[i].substr(open + 2, lines[i].size() - open - 3);
+      return i > 0 ? lines[i - 1] : lines[i].substr(ending.size());
+    }
   if (lines.empty()) return "it said nothing";
   return lines.back().starts_with(recorder) ? "" : lines.back();
 }

@@ -1,5 +1,5 @@
-"""Python imports this module when it starts, because `tidepool run` and `tidepool record --torch` put its folder first
-on the path. It attaches Tidepool when torch has been executed. Then it makes room: the user's own sitecustomize runs and
+"""Python imports this module when it starts, because `tidepool run`, `tidepool record --torch` and `--dry` put its folder
+first on the path. It attaches Tidepool when torch has been executed. Then it makes room: the user's own sitecustomize runs and
 is the one that the job can import, and Tidepool's folders are not on the job's path."""
 
 import atexit
@@ -112,6 +112,8 @@ def _attach():
         if "TIDEPOOL_LIVE_REPORT" in os.environ:
             _load("tidepool_torch", "errors")
             packages.append(_load("tidepool_live", "session"))
+        if "TIDEPOOL_DRY_DEVICE" in os.environ:
+            packages.append(_load("tidepool_torch", "dry_tuning"))
         for package in packages:
             package.attach()
     except Exception as error:  # for instance, because the job's torch is another module of that name
@@ -122,7 +124,8 @@ def _attach():
 
 
 _PACKAGES = _take_folders()
-if "TIDEPOOL_RECORD_TORCH" in os.environ or "TIDEPOOL_LIVE_REPORT" in os.environ:
+_ATTACHING = {"TIDEPOOL_RECORD_TORCH", "TIDEPOOL_LIVE_REPORT", "TIDEPOOL_DRY_DEVICE"}
+if not _ATTACHING.isdisjoint(os.environ):
     sys.meta_path.insert(0, AtTorch(_attach))
 if "TIDEPOOL_RECORD_TORCH" in os.environ and "TIDEPOOL_RAW" in os.environ:
     _PROCESS = os.getpid()

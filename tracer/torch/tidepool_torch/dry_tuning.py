@@ -1,0 +1,126 @@
+"""Autotuning in a dry run. Times of a device that is not there choose nothing, and what a benchmark allocates and launches is no
+part of a step. So Triton and Inductor take the first configuration that the device can run, and measure none."""
+
+import functools
+import importlib.util
+import sys
+
+_TIME_MS = 1.0  # of everything that is measured
+
+
+def _replace(owner, name, function):
+    """@throws AttributeError  if there is nothing of this name"""
+    setattr(owner, name, functools.wraps(getattr(owner, name))(function))
+
+
+def _testing(module):
+    """Triton's functions that measure a call: it runs once, since it may fail."""
+
+    def measure(function, *_, quantiles=None, return_mode="mean", **__):
+        function()
+        if quantiles is not None:
+            return [_TIME_MS] * len(quantiles)
+        return [_TIME_MS] if return_mode == "all" else _TIME_MS
+
+    for name in ("do_bench", "do_bench_cudagraph"):
+        _replace(module, name, measure)
+
+
+def _autotuner(module):
+    """@triton.autotune: configurations behind the first one that runs are not compiled."""
+    kind = module.Autotuner
+    run, bench = kind.run, kind._bench
+
+    def run_with_first(self, *args, **kwargs):
+        self._tidepool_found = False
+        return run(self, *args, **kwargs)
+
+    def bench_until_first(self, *args, **kwargs):
+        if self._tidepool_found:
+            return [float("inf")] * 3
+        times = bench(self, *args, **kwargs)
+        self._tidepool_found = times[0] < float("inf")
+        return times
+
+    _replace(kind, "run", run_with_first)
+    _replace(kind, "_bench", bench_until_first)
+
+
+def _heuristics(module):
+    """Inductor's own kernels."""
+    kind = module.CachingAutotuner
+    _replace(kind, "benchmark_all_configs", lambda self, *_, **__: {self.launchers[0]: _TIME_MS})
+    _replace(kind, "coordinate_descent_tuning", lambda self, launcher, *_, **__: launcher)
+
+
+def _benchmarking(module):
+    for kind in list(vars(module).values()):
+        for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
+            if isinstance(kind, type) and name in vars(kind):
+                _replace(kind, name, lambda *_, **__: _TIME_MS)
+
+
+def _algorithms(module):
+    """Matrix products and attention: an operator of ATen, if there is one, else the first template."""
+    call = module.AlgorithmSelectorCache.__call__
+
+    def call_with_one(self, name, choices, *args, **kwargs):
+        library = [choice for choice in choices if isinstance(choice, module.ExternKernelCaller)]
+        return call(self, name, (library or choices)[:1], *args, **kwargs)
+
+    _replace(module.AlgorithmSelectorCache, "__call__", call_with_one)
+
+
+def _padding(module):
+    """Operands of matrix products whose sizes the device dislikes: padded copies, which is the larger memory."""
+    _replace(module, "get_cached_should_pad", lambda _key: True)
+
+
+_CHANGES = {
+    "triton.testing": _testing,
+    "triton.runtime.autotuner": _autotuner,
+    "torch._inductor.runtime.triton_heuristics": _heuristics,
+    "torch._inductor.runtime.benchmarking": _benchmarking,
+    "torch._inductor.select_algorithm": _algorithms,
+    "torch._inductor.fx_passes.pad_mm": _padding,
+}
+
+
+def _change(name, module):
+    """Changes a module. One of another version may lack what is changed: it tunes as it does on a device."""
+    try:
+        _CHANGES[name](module)
+    except AttributeError as error:
+        print(f"tidepool dry run: {name}: {error}; autotuning measures times that mean nothing", file=sys.stderr, flush=True)
+
+
+class _Finder:
+    """Changes each module behind its execution."""
+
+    def __init__(self):
+        self._searched = set()
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _CHANGES or name in self._searched:
+            return None
+        self._searched.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searched.discard(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module):
+                execute(module)
+                _change(name, module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def attach():
+    """Called when torch has been imported."""
+    for name in _CHANGES.keys() & sys.modules.keys():
+        _change(name, sys.modules[name])
+    sys.meta_path.insert(0, _Finder())
