@@ -161,6 +161,12 @@ TEST_CASE("a compiled job runs without a GPU and tunes nothing, and the peak of 
   const Trace recorded = load_trace(trace);
   for (const Op& op : recorded.ops()) ++launches[std::string{recorded.text(op.name)}];
   CHECK(launches.at("doubled") == 4);  // once to see that the first configuration works, and in each of three steps
+  for (std::uint32_t i = 0; i < recorded.ops().size(); ++i)
+    if (recorded.text(recorded.ops()[i].name) == "doubled") {
+      const auto uses = recorded.uses(OpId{i});
+      REQUIRE(uses.size() == 2);
+      CHECK((uses[0].access == Access::kRead && uses[1].access == Access::kWrite));
+    }
   const auto fused = std::ranges::count_if(
       launches, [](const auto& launch) { return launch.first.starts_with("triton_") && launch.second == 3; });
   CHECK(fused >= 3);

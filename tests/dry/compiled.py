@@ -13,7 +13,8 @@ def doubled(source, target, count, block: tl.constexpr):
     tl.store(target + at, tl.load(source + at, mask=at < count) * 2, mask=at < count)
 
 
-model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.LayerNorm(1024), torch.nn.Linear(1024, 250)).cuda()
+model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.LayerNorm(1024),
+                            torch.nn.Linear(1024, 250)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 compiled = torch.compile(model)
 batch = torch.randn(512, 256, device="cuda")

@@ -308,6 +308,7 @@ void driver_modules() {
     int n;
   } buffer{x, y, n};
   std::size_t bytes = sizeof buffer;
+  entry<void(const void*, const char*)>("tidepool_kernel_uses")(packed, "rb-");
   void* extra[] = {reinterpret_cast<void*>(1), &buffer, reinterpret_cast<void*>(2), &bytes, nullptr};
   expect(launch_kernel(packed, 1, 1, 1, 128, 1, 1, 0, stream, nullptr, extra) == 0, __LINE__);
   alignas(64) char map[128];

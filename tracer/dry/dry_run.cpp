@@ -73,6 +73,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
           // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"},
           {"TRITON_LIBCUDA_PATH", folder + "/driver"},
+          // Then Inductor loads kernels by Triton's class, which knows their code.
+          {"TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER", "0"},
           {"TORCHINDUCTOR_CACHE_DIR", compiled_folder("TORCHINDUCTOR_CACHE_DIR", "inductor")},
           {"TRITON_CACHE_DIR", compiled_folder("TRITON_CACHE_DIR", "triton")},
           // If a kernel cannot be compiled, Inductor would wait for its compile processes.

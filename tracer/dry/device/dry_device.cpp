@@ -301,6 +301,18 @@ const Kernel* DryDevice::function(const Module& module, const char* name) {
   return kernels_.emplace(handle, std::move(kernel)).first->second.get();
 }
 
+void DryDevice::state_uses(const void* kernel, std::string_view letters) {
+  const std::lock_guard lock{mutex_};
+  const auto known = kernels_.find(kernel);
+  if (known == kernels_.end()) return;
+  known->second->roles.clear();
+  for (const char letter : letters)
+    known->second->roles.push_back(letter == 'r'   ? cupti::Role::kRead
+                                   : letter == 'w' ? cupti::Role::kWrite
+                                   : letter == 'b' ? cupti::Role::kReadWrite
+                                                   : cupti::Role::kNone);
+}
+
 void* DryDevice::variable(const void* host) {
   const std::lock_guard lock{mutex_};
   const auto found = variables_.find(host);
@@ -430,6 +442,10 @@ void tidepool_flush() {
 /// Called by PyTorch's hook: a fact for the trace's metadata.
 void tidepool_state(const char* key, const char* value) {
   if (tidepool::dry::in_use) tidepool::dry::DryDevice::get().recorder().state(key, value);
+}
+/// Called by Tidepool's Python when Triton has loaded a kernel; see state_uses().
+void tidepool_kernel_uses(const void* kernel, const char* letters) {
+  tidepool::dry::DryDevice::get().state_uses(kernel, letters);
 }
 void _exit(int status) { tidepool::dry::exit_at_once(status); }
 void _Exit(int status) noexcept { tidepool::dry::exit_at_once(status); }

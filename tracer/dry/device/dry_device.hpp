@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -68,6 +69,7 @@ struct Kernel {
   KernelBinary binary;
   bool known = false;  ///< the binary was found
   std::optional<cupti::TorchKernel> torch;
+  std::vector<cupti::Role> roles;                ///< of the parameters, if the program stated them
   std::optional<SizeReduction::Operator> sizes;  ///< if it is PyTorch's reduction of sizes
   std::optional<SizeAddition::Operands> adds;    ///< if it is PyTorch's addition to sizes
 };
@@ -141,6 +143,8 @@ class DryDevice {
   /// device, and is its own handle. Null if the module has no kernel of that name.
   Module* load_module(std::span<const std::byte> image) const;
   const Kernel* function(const Module& module, const char* name);
+  /// What the kernel reads and writes: a letter for each parameter, r, w, b (both) or - (neither).
+  void state_uses(const void* kernel, std::string_view letters);
   /// The device address of a registered variable; null if it was never registered, or the device is out of memory.
   void* variable(const void* host);
 

@@ -254,8 +254,11 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
   std::vector<cupti::Role> roles(scan.found().size(), cupti::Role::kUnknown);
   if (launch.kernel->torch && arguments != nullptr)
     roles = launch.kernel->torch->roles(scan.found(), arguments, launch.grid.x);
+  const std::vector<cupti::Role>& stated = launch.kernel->roles;
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const cupti::FoundPointer& found = scan.found()[i];
+    if (found.place == cupti::PointerPlace::kParameter && found.parameter < stated.size())
+      roles[i] = stated[found.parameter];
     if (roles[i] == cupti::Role::kNone) continue;
     if (found.live)
       work.uses.push_back(cupti::use_of(found, roles[i]));

@@ -5,6 +5,8 @@ import functools
 import importlib.util
 import sys
 
+from . import triton_uses
+
 _TIME_MS = 1.0  # of everything that is measured
 
 
@@ -46,6 +48,19 @@ def _autotuner(module):
     _replace(kind, "_bench", bench_until_first)
 
 
+def _compiler(module):
+    """A kernel of Triton that has been loaded."""
+    load = module.CompiledKernel._init_handles
+
+    def load_and_tell(self):
+        loaded = self.module is not None
+        load(self)
+        if not loaded:
+            triton_uses.tell(self)
+
+    _replace(module.CompiledKernel, "_init_handles", load_and_tell)
+
+
 def _heuristics(module):
     """Inductor's own kernels."""
     kind = module.CachingAutotuner
@@ -77,6 +92,7 @@ def _padding(module):
 
 
 _CHANGES = {
+    "triton.compiler.compiler": _compiler,
     "triton.testing": _testing,
     "triton.runtime.autotuner": _autotuner,
     "torch._inductor.runtime.triton_heuristics": _heuristics,

@@ -118,7 +118,9 @@ TEST_CASE("kernels that a program loads itself are recorded with the buffers amo
   using enum raw::Access;
   const std::vector<Use> both{{kTouch, raw::Evidence::kParameter, 0, 0}, {kTouch, raw::Evidence::kParameter, 1, 0}};
   CHECK(uses_of(log, 0) == both);
-  CHECK(uses_of(log, 1) == both);  // its parameters came as one buffer
+  // Its parameters came as one buffer, and the program stated its uses.
+  CHECK(uses_of(log, 1) ==
+        std::vector<Use>{{kRead, raw::Evidence::kInferred, 0, 0}, {kReadWrite, raw::Evidence::kInferred, 1, 0}});
   CHECK(log.text(log.kernels[2].name) == "mapped");
   CHECK(uses_of(log, 2) == std::vector<Use>{{kTouch, raw::Evidence::kParameter, 0, 0}});
   CHECK(log.text(log.kernels[3].name) == "unknown");
