@@ -71,14 +71,15 @@ def _is_executed():
 
 
 def _take_folders():
-    """Takes this folder and the one of Tidepool's packages off the path. Returns the latter. Children of the job find both in
-    PYTHONPATH."""
+    """Takes this folder and the one of Tidepool's packages off the path, as often as commands within commands have put them
+    there. Returns the latter. Children of the job find both in PYTHONPATH."""
     here = os.path.dirname(os.path.abspath(__file__))
-    named = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    if here not in named:  # the job has changed it
+    others = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    if here not in others:  # the job has changed it
         return os.path.dirname(here)
-    at = named.index(here)
-    ours, others = named[at:at + 2], named[:at] + named[at + 2:]
+    while here in others:
+        at = others.index(here)
+        ours, others = others[at:at + 2], others[:at] + others[at + 2:]
     sys.path[:] = [folder for folder in sys.path if (path := os.path.abspath(folder)) not in ours or path in others]
     return ours[-1]
 
