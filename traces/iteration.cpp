@@ -9,6 +9,7 @@
 #include "traces/base/error.hpp"
 #include "traces/builder.hpp"
 #include "traces/copied.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -87,8 +88,14 @@ class Cut {
       if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree)
         live[event.id] = event.kind == EventKind::kAlloc;
     }
-    for (std::size_t i = 0; i < live.size(); ++i)
-      if (live[i]) buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
+    const std::vector<OpId> is_for = ops_they_are_for(trace_);
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (!live[i]) continue;
+      Buffer buffer = copied(builder_, trace_, BufferId{i});
+      if (const std::string_view line = line_of(trace_, BufferId{i}, is_for[i]); !line.empty())
+        buffer.line = builder_.text(line);  // the op that it is for is not in the iteration
+      buffers_[i] = builder_.existing(buffer);
+    }
   }
 
   void find_origin() {

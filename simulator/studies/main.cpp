@@ -45,6 +45,7 @@ struct Renamed {
 };
 const std::vector<Renamed> kRenamed{{"merge", "", {"sweep"}},
                                     {"resume", "", {"sweep"}},
+                                    {"compare", "", {"diff"}},
                                     {"structure", "", {"info", "--structure"}},
                                     {"simulate", "--explain", {"--decisions"}}};
 

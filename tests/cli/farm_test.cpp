@@ -90,7 +90,7 @@ TEST_CASE("a sweep by Slurm submits lost tasks once more and ends with the same 
         "submitted job 17 with 4 tasks\n2 shards are not complete; once more\nsubmitted job 17 with 2 tasks\n"
         "all 27 runs are in " +
             database + "\n");
-  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
   CHECK_FALSE(fs::exists(database + ".shards"));
   const std::string submitted = content_of(scratch.file("bin/submitted"));
   CHECK(submitted.find("--array=1-4 --partition=short --mem=1G " + database + ".shards/job.sh\n") != std::string::npos);
@@ -119,7 +119,7 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
   }
   CHECK(fs::exists(database + ".shards/1.sqlite"));
   CHECK(run_program(sweep.command(database)).code == 0);
-  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
 }
 
 TEST_CASE("a sweep whose waiting program was killed waits for its job before it submits another") {
@@ -140,7 +140,7 @@ case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
         "job 16 of an earlier sweep is still there; waiting for it\nsubmitted job 17 with 1 task\n"
         "all 27 runs are in " +
             database + "\n");
-  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
 }
 
 TEST_CASE("a job that went to another cluster is followed and ended there") {
@@ -162,7 +162,7 @@ esac
   CHECK(result.code == 0);
   CHECK(result.err == "submitted job 17 on west with 1 task\nall 27 runs are in " + database + "\n");
   CHECK(fs::exists(scratch.file("bin/asked")));
-  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
 
   // An interrupt comes while the sweep waits for an earlier job.
   write_program(scratch.file("bin/squeue"), "echo RUNNING; mkdir \"$0.asked\" && kill -INT $PPID\n");
@@ -239,7 +239,7 @@ TEST_CASE("a sweep on hosts ends with the same results") {
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK(result.err.ends_with("all 27 runs are in " + database + "\n"));
-  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
 }
 
 TEST_CASE("options that contradict each other are refused before anything is submitted") {

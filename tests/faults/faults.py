@@ -89,7 +89,7 @@ class Runner:
     def same(self, command, folder, expected):
         """Whether the command's output equals that without a fault; wall times may differ."""
         if command.database():
-            return self.run(folder, ("compare", command.output, str(expected))).returncode == 0
+            return self.run(folder, ("diff", command.output, str(expected))).returncode == 0
         return without_times((folder / command.output).read_bytes()) == without_times(expected.read_bytes())
 
 

@@ -45,7 +45,7 @@ class Sweep:
         return "" if process.returncode == 0 else f"{which} ends with {process.returncode}: {said.strip()}"
 
     def differs(self, database, expected):
-        ran = subprocess.run([self.program, "compare", self.folder / database, self.folder / expected], text=True,
+        ran = subprocess.run([self.program, "diff", self.folder / database, self.folder / expected], text=True,
                              stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
         return "" if ran.returncode == 0 else (ran.stdout + ran.stderr).strip()
 

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -64,14 +62,6 @@ std::string command_of(const ReportArguments& arguments) {
                                       {"--collectives", &job.collectives}})
     if (*value) text += fmt::format(" {} {}", option, shell_word(**value));
   return text + " -o " + shell_word(arguments.output);
-}
-
-/// A pipe is none: it can be read only once, and SQLite reads no pipes.
-bool is_database(const std::string& path) {
-  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream file{path, std::ios::binary};
-  std::string head(100, '\0');
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && Database::is_ours(head);
 }
 
 /// The rows of a database, sorted by trace, machine, pool, policy, options, capacity and seed.
@@ -151,7 +141,7 @@ int run_report(const ReportArguments& arguments) {
   content.command = command_of(arguments);
   std::optional<NamedTrace> trace;
   for (const std::string& path : arguments.inputs) {
-    if (is_database(path)) {
+    if (Database::is_ours(path)) {
       const std::vector<Frontier> frontiers = frontiers_of(rows_of(path));
       content.frontiers.insert(content.frontiers.end(), frontiers.begin(), frontiers.end());
       continue;

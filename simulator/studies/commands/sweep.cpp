@@ -206,7 +206,7 @@ const RegisterCommand kSweep{
        return std::function<int()>{[arguments, app] {
          arguments->capacity_given = app.count("--capacity") > 0;
          std::vector<std::string> inputs = arguments->traces;
-         const auto traces = std::stable_partition(inputs.begin(), inputs.end(), is_sweep_database);
+         const auto traces = std::stable_partition(inputs.begin(), inputs.end(), Database::is_ours);
          if (traces == inputs.end()) return run_databases(*arguments, app.given());
          if (traces != inputs.begin())
            throw InputError{

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "simulator/studies/sweep/merge.hpp"
@@ -26,13 +25,6 @@ SweepOrder order_of(const SweepRequest& request, const std::string& path) {
 }
 
 }  // namespace
-
-bool is_sweep_database(const std::string& path) {
-  std::string head(100, '\0');  // SQLite's header
-  std::ifstream file{path, std::ios::binary};
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return Database::is_ours(std::string_view{head}.substr(0, static_cast<std::size_t>(file.gcount())));
-}
 
 int merge_databases(std::span<const std::string> sources, const std::string& output, bool any_version) {
   if (output == ":memory:")

@@ -8,9 +8,6 @@
 
 namespace tidepool {
 
-/// Whether a file is a database that sweep wrote; false if it cannot be read.
-bool is_sweep_database(const std::string& path);
-
 /// Puts the databases of several workers together; two results of one run are an error. @return  the exit code
 int merge_databases(std::span<const std::string> sources, const std::string& output, bool any_version);
 

@@ -195,12 +195,13 @@ Database::Database(const std::string& path, Open open) : path_{path} {
 
 void Database::leave_one_file() const { without_log(handle_.get()); }
 
-bool Database::is_ours(std::string_view head) {
-  constexpr std::size_t kApplicationAt = 68;  // big-endian
-  if (head.size() < kApplicationAt + 4 || !head.starts_with(kMagic)) return false;
-  std::uint32_t application = 0;
-  for (std::size_t i = 0; i < 4; ++i)
-    application = application << 8 | static_cast<unsigned char>(head[kApplicationAt + i]);
+bool Database::is_ours(const std::string& path) {
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file{path, std::ios::binary};
+  std::string head(100, '\0');
+  if (!file.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(kMagic)) return false;
+  std::uint32_t application = 0;  // big-endian
+  for (std::size_t i = 68; i < 72; ++i) application = application << 8 | static_cast<unsigned char>(head[i]);
   return application == schema::kApplication;
 }
 

@@ -69,8 +69,9 @@ class Database {
   explicit Database(const std::string& path, Open open = Open::kMayCreate);
 
   const std::string& path() const { return path_; }
-  /// Whether a file that begins with these 100 bytes is a database of sweep results, of any version.
-  static bool is_ours(std::string_view head);
+  /// Whether a file is a database of sweep results, of any version. A pipe is none: it can be read only once, and
+  /// SQLite reads no pipes.
+  static bool is_ours(const std::string& path);
 
   /// Takes up to `most` of these runs for one of several sweeps that write to this file. A claim lasts until the row is
   /// inserted, the claim is released, or the lock of its holder ends.

@@ -1,18 +1,16 @@
-// tidepool compare: the differences between two sets of results.
-#include "simulator/studies/sweep/compare.hpp"
+// Differences between two sets of results, in text and JSON.
+#include "simulator/studies/commands/diff_results.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/studies/sweep/compare.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/result_json.hpp"
-#include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
-#include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
 
@@ -20,12 +18,6 @@ namespace tidepool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct CompareArguments {
-  std::string a, b;
-  std::size_t show = 10;
-  bool json = false;
-};
 
 /// A run in words: "dtr on best-fit, resnet50.tide, a100-pcie4, 0.5x, seed 1".
 std::string run_name(const Row& row) {
@@ -124,31 +116,17 @@ Json json_of(const ResultComparison& comparison, const Database& a, const Databa
           {"most_changed", moved}};
 }
 
-int run_compare(const CompareArguments& arguments) {
-  const ResultSelection a = parse_selection(arguments.a), b = parse_selection(arguments.b);
+}  // namespace
+
+int diff_results(const std::string& text_a, const std::string& text_b, std::size_t show, bool json) {
+  const ResultSelection a = parse_selection(text_a), b = parse_selection(text_b);
   const Database in_a{a.path, Database::Open::kExisting}, in_b{b.path, Database::Open::kExisting};
   const ResultComparison comparison = compare(a, in_a, b, in_b);
-  if (arguments.json)
-    fmt::print("{}\n", json_text(json_of(comparison, in_a, in_b, arguments.show)));
+  if (json)
+    fmt::print("{}\n", json_text(json_of(comparison, in_a, in_b, show)));
   else
-    print(comparison, a, in_a, b, in_b, arguments.show);
+    print(comparison, a, in_a, b, in_b, show);
   return comparison.same() ? 0 : 1;
 }
 
-const RegisterCommand kCompare{
-    {.name = "compare",
-     .summary = "what moved between two result sets, policies, machines or versions; exit code 0 if nothing did",
-     .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<CompareArguments>();
-       app.add_option("a", arguments->a,
-                      "what sweep -o wrote, or some of its runs: FILE:COLUMN=VALUE,... as in r.sqlite:policy=dtr or "
-                      "r.sqlite:run=1f00")
-           .required();
-       app.add_option("b", arguments->b, "the same, to compare with").required();
-       app.add_option("--show", arguments->show, "how many of the most changed runs are named").capture_default_str();
-       app.add_flag("--json", arguments->json, "one JSON object");
-       return std::function<int()>{[arguments] { return run_compare(*arguments); }};
-     }}};
-
-}  // namespace
 }  // namespace tidepool

@@ -7,7 +7,7 @@
 #include "tests/random_trace.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
-namespace tidepool::compare_test {
+namespace tidepool::diff_test {
 
 using Json = nlohmann::json;
 
@@ -30,16 +30,16 @@ void change(const std::string& database, const char* sql) {
 
 }  // namespace
 
-TEST_CASE("compare ignores wall times and the paths of traces") {
+TEST_CASE("diff ignores wall times and the paths of traces") {
   const ScratchFolder scratch;
   const std::string a = swept(scratch, "a.sqlite", "none,lru-swap"), b = swept(scratch, "b.sqlite", "lru-swap,none");
   change(b, "UPDATE runs SET plan_ns = plan_ns + 7, trace = '/elsewhere', version = '0.0.9'");
-  const ProgramResult result = run_program({"compare", a, b});
+  const ProgramResult result = run_program({"diff", a, b});
   CHECK(result.code == 0);
   CHECK(result.out == "identical: 8 runs\n");
 }
 
-TEST_CASE("compare names the differences") {
+TEST_CASE("diff names the differences") {
   const ScratchFolder scratch;
   const std::string a = swept(scratch, "a.sqlite", "none,lru-swap"), b = swept(scratch, "b.sqlite", "none,lru-swap");
   change(b,
@@ -48,7 +48,7 @@ TEST_CASE("compare names the differences") {
   change(b,
          "UPDATE runs SET outcome = 'out_of_memory' WHERE policy = 'lru-swap' AND capacity_bytes >= ideal_peak_bytes");
   change(b, "DELETE FROM runs WHERE policy = 'none' AND capacity_bytes = (SELECT min(capacity_bytes) FROM runs)");
-  const ProgramResult result = run_program({"compare", a, b, "--show", "1"});
+  const ProgramResult result = run_program({"diff", a, b, "--show", "1"});
   CHECK(result.code == 1);
   INFO(result.out);
   CHECK(result.out.starts_with("7 runs in both, "));
@@ -61,46 +61,46 @@ TEST_CASE("compare names the differences") {
   CHECK(result.out.ends_with(
       "\nmost changed\n  lru-swap on best-fit, random-1.jsonl, a100-pcie4, 1x, seed 1; outcome ok -> "
       "out_of_memory\n"));
-  const Json json = Json::parse(run_program({"compare", a, b, "--json"}).out);
+  const Json json = Json::parse(run_program({"diff", a, b, "--json"}).out);
   CHECK(json.at("identical") == false);
   CHECK(json.at("only_a") == 1);
   CHECK(json.at("outcomes") == Json::parse(R"([{"from":"ok","to":"out_of_memory","runs":1}])"));
   CHECK(json.at("most_changed").at(0).at("b").at("outcome") == "out_of_memory");
 }
 
-TEST_CASE("compare can compare two policies, or two runs, of one file") {
+TEST_CASE("diff can compare two policies, or two runs, of one file") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
-  const ProgramResult policies = run_program({"compare", file + ":policy=none", file + ":policy=lru-swap"});
+  const ProgramResult policies = run_program({"diff", file + ":policy=none", file + ":policy=lru-swap"});
   CHECK(policies.code == 1);
   CHECK(policies.out.starts_with("4 runs in both, "));
   CHECK(policies.out.find("none on best-fit, random-1.jsonl, a100-pcie4, 0.4x, seed 1 -> lru-swap on best-fit, ") !=
         std::string::npos);
-  CHECK(run_program({"compare", file + ":policy=none", file + ":policy=none"}).out == "identical: 4 runs\n");
+  CHECK(run_program({"diff", file + ":policy=none", file + ":policy=none"}).out == "identical: 4 runs\n");
   const ProgramResult runs =
-      run_program({"compare", file + ":policy=none,capacity=1x", file + ":policy=none,capacity=0.4x"});
+      run_program({"diff", file + ":policy=none,capacity=1x", file + ":policy=none,capacity=0.4x"});
   CHECK(runs.code == 1);
   CHECK(runs.out.starts_with("1 run in both, 1 of them different\n"));
 }
 
-TEST_CASE("compare pairs the only runs of two files only if their settings are equal, or if it is asked for a run") {
+TEST_CASE("diff pairs the only runs of two files only if their settings are equal, or if it is asked for a run") {
   const ScratchFolder scratch;
   const std::string trace = scratch.file("random-1.jsonl"), a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
   std::ofstream{trace} << to_jsonl(tests::random_trace(1, 60));
   for (const auto& [database, capacity] : {std::pair{a, "20x"}, std::pair{b, "30x"}})
     REQUIRE(run_program({"sweep", trace, "--capacity", capacity, "--no-plot", "-o", database}).code == 0);
-  const ProgramResult files = run_program({"compare", a, b});
+  const ProgramResult files = run_program({"diff", a, b});
   CHECK(files.code == 1);
   CHECK(files.out.starts_with("0 runs in both, 0 of them different\nonly in " + a +
                               ": 1, such as none on best-fit, random-1.jsonl, a100-pcie4, 20x, seed 1 ("));
-  CHECK(run_program({"compare", a + ":run=", b}).out == "identical: 1 run\n");
+  CHECK(run_program({"diff", a + ":run=", b}).out == "identical: 1 run\n");
 }
 
-TEST_CASE("compare refuses runs that it cannot pair") {
+TEST_CASE("diff refuses runs that it cannot pair") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
   const auto refused = [&](const std::string& a, const std::string& b) {
-    const ProgramResult result = run_program({"compare", a, b});
+    const ProgramResult result = run_program({"diff", a, b});
     CHECK(result.code == 2);
     CHECK(result.out.empty());
     return result.err;
@@ -120,4 +120,59 @@ TEST_CASE("compare refuses runs that it cannot pair") {
   CHECK(ambiguous.ends_with(" would both be compared with the same run; expected a choice between them\n"));
 }
 
-}  // namespace tidepool::compare_test
+TEST_CASE("diff of two traces says in one line what makes the peak, with its line, and exits with 1") {
+  const ScratchFolder folder;
+  const auto step = [&](const std::string& name, const std::string& more, int kib) {
+    const std::string path = folder.file(name);
+    std::ofstream{path} << R"({"tidepool":1,"meta":{"reserved_peak_bytes":")" << kib * 2048 << R"("}})"
+                        << "\n"
+                        << R"({"alloc":0,"size_bytes":4096,"kind":"input"})"
+                        << "\n"
+                        << R"({"run":"aten::randn","uses":[[0,"write","schema"]],"line":"train.py:3"})"
+                        << "\n"
+                        << more << R"({"free":0})"
+                        << "\n";
+    return path;
+  };
+  const std::string a = step("a.jsonl", "", 4);
+  const std::string b =
+      step("b.jsonl",
+           R"({"alloc":1,"size_bytes":1048576,"kind":"activation"})"
+           "\n"
+           R"({"run":"aten::clone","uses":[[0,"read","schema"],[1,"write","schema"]],"line":"train.py:4"})"
+           "\n"
+           R"({"free":1})"
+           "\n",
+           4);
+  ProgramResult result = run_program({"diff", a, b});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out,
+             Catch::Matchers::StartsWith(b + " peaks 1 MiB higher than " + a +
+                                         " (1.004 MiB for 4 KiB); 1 MiB are new: activation, train.py:4\n"));
+  const Json json = Json::parse(run_program({"diff", b, a, "--json"}).out);
+  CHECK(json.at("rows").at(0).at("change") == "gone");
+  CHECK(json.at("peak_of") == "a");
+  result = run_program({"diff", a, a});
+  CHECK(result.code == 0);
+  CHECK(result.out == "no difference: 1 op, 1 buffer, peak 4 KiB\n");
+  result = run_program({"diff", a, step("c.jsonl", "", 6)});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, Catch::Matchers::StartsWith("the same buffers, but " + folder.file("c.jsonl") +
+                                                     " reserves 12 KiB for 8 KiB"));
+
+  CHECK(run_program({"diff", a, b, "--max-growth", "1%"}).code == 1);
+  CHECK(run_program({"diff", b, a, "--max-growth", "1%"}).code == 0);
+  CHECK(run_program({"diff", a, folder.file("c.jsonl"), "--max-growth", "60%"}).code == 0);
+  result = run_program({"diff", a, b, "--max-growth", "1"});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: --max-growth: '1' is no share; expected a number and %, as in 1%\n");
+}
+
+TEST_CASE("diff refuses growth of results, and a trace beside results") {
+  const ScratchFolder scratch;
+  const std::string database = swept(scratch, "a.sqlite", "none");
+  CHECK(run_program({"diff", database, database, "--max-growth", "1%"}).code == 2);
+  CHECK(run_program({"diff", database, scratch.file("random-1.jsonl")}).code == 2);
+}
+
+}  // namespace tidepool::diff_test

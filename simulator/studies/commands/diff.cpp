@@ -1,0 +1,264 @@
+// tidepool diff: what differs between two recordings of a job, or between two sets of results.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/studies/commands/diff_results.hpp"
+#include "simulator/studies/fit/stated_memory.hpp"
+#include "simulator/studies/sweep/database.hpp"
+#include "traces/base/command.hpp"
+#include "traces/base/counted.hpp"
+#include "traces/base/json_text.hpp"
+#include "traces/base/numbers.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/import/importer.hpp"
+#include "traces/names.hpp"
+#include "traces/program_names.hpp"
+#include "traces/step/trace_diff.hpp"
+
+namespace tidepool {
+
+template <>
+std::span<const std::string_view> words<Change>() {
+  static constexpr std::array<std::string_view, 6> kWords{"new", "gone", "larger", "smaller", "longer", "shorter"};
+  return kWords;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DiffArguments {
+  std::string a, b;
+  std::size_t show = 10;
+  std::optional<std::string> max_growth;
+  bool json = false;
+};
+
+/// Two traces with the names under which messages have them, and what differs.
+struct Compared {
+  std::string name_a, name_b;
+  Trace a, b;
+  StatedMemory stated_a, stated_b;
+  TraceDiff diff;
+
+  bool same_reserved() const { return stated_a.reserved == stated_b.reserved || !both_stated(); }
+  bool both_stated() const { return stated_a.reserved > Bytes{} && stated_b.reserved > Bytes{}; }
+  bool same() const { return diff.same() && same_reserved(); }
+};
+
+/// Whether an argument names results of a sweep: a database, or some of its runs as in FILE:policy=dtr.
+bool names_results(const std::string& text) {
+  if (std::error_code error; std::filesystem::exists(text, error)) return Database::is_ours(text);
+  return Database::is_ours(text.substr(0, text.find(':')));
+}
+
+std::string signed_text(Bytes bytes) { return (bytes < Bytes{} ? "-" : "+") + to_text(std::max(bytes, -bytes)); }
+
+/// "clone.py:19", "head and 12 other modules".
+std::string cause_text(const DifferenceRow& row) {
+  if (row.cause.empty()) return "from before the recorded step";
+  return row.causes == 1
+             ? row.cause
+             : fmt::format("{} and {}", row.cause, counted(static_cast<std::int64_t>(row.causes) - 1, "other module"));
+}
+
+/// "activation, clone.py:19".
+std::string holder(const DifferenceRow& row) {
+  return fmt::format("{}{}", row.kind == BufferKind::kUnknown ? "" : std::string{word(row.kind)} + ", ",
+                     cause_text(row));
+}
+
+/// Where a trace frees buffers whose ends differ: "to op 3, aten::mm (model.py:12)", "to its end".
+std::string until_text(const Trace& trace, OpId op) {
+  return op.valid() ? "to " + op_text(trace, op) : "to the end of the step";
+}
+
+std::string reason_text(const DifferenceRow& row, Bytes bytes) {
+  const std::string size = to_text(std::max(bytes, -bytes));
+  switch (row.change) {
+    case Change::kNew:
+      return fmt::format("{} are new: {}", size, holder(row));
+    case Change::kGone:
+      return fmt::format("{} are gone: {}", size, holder(row));
+    case Change::kLarger:
+      return fmt::format("{} because of larger buffers: {}", size, holder(row));
+    case Change::kSmaller:
+      return fmt::format("{} because of smaller buffers: {}", size, holder(row));
+    case Change::kLonger:
+      return fmt::format("{} live longer: {}", size, holder(row));
+    case Change::kShorter:
+      break;
+  }
+  return fmt::format("{} live shorter: {}", size, holder(row));
+}
+
+/// The answer in one sentence.
+std::string first_line(const Compared& found) {
+  const TraceDiff& diff = found.diff;
+  if (found.same())
+    return fmt::format("no difference: {}, {}, peak {}", counted(static_cast<std::int64_t>(diff.paired_ops), "op"),
+                       counted(static_cast<std::int64_t>(found.a.buffers().size()), "buffer"), to_text(diff.peak_a));
+  const std::string reserved = fmt::format("{} reserves {} for {}: fragmentation", found.name_b,
+                                           to_text(found.stated_b.reserved), to_text(found.stated_a.reserved));
+  if (diff.same()) return "the same buffers, but " + reserved;
+  const std::string_view first = diff.first_b.valid()   ? found.b.text(found.b.op(diff.first_b).line)
+                                 : diff.first_a.valid() ? found.a.text(found.a.op(diff.first_a).line)
+                                                        : "";
+  const auto reason = [&](const DifferenceRow& row, Bytes bytes) {
+    return fmt::format("; {}{}", reason_text(row, bytes),
+                       row.by_line || first.empty() ? "" : fmt::format(" (first difference: {})", first));
+  };
+  const Bytes higher = diff.peak_b - diff.peak_a;
+  if (higher == Bytes{}) {
+    const auto largest = std::max_element(diff.rows.begin(), diff.rows.end(), [](const auto& x, const auto& y) {
+      return std::abs(x.bytes.count()) < std::abs(y.bytes.count());
+    });
+    return fmt::format("the same peak of {}{}", to_text(diff.peak_a),
+                       largest == diff.rows.end() ? ", and other ops" : reason(*largest, largest->bytes));
+  }
+  const bool up = higher > Bytes{};
+  const DifferenceRow* row = nullptr;  // the first one whose cause is known, or else the first one
+  for (const DifferenceRow& each : diff.rows)
+    if (const bool counts = up ? each.at_peak > Bytes{} : each.at_peak < Bytes{};
+        counts && (row == nullptr || (row->cause.empty() && !each.cause.empty())))
+      row = &each;
+  return fmt::format("{} peaks {} {} than {} ({} for {}){}", found.name_b, to_text(std::max(higher, -higher)),
+                     up ? "higher" : "lower", found.name_a, to_text(diff.peak_b), to_text(diff.peak_a),
+                     row == nullptr ? "" : reason(*row, row->at_peak));
+}
+
+void print_rows(const Compared& found, std::size_t show, bool at_peak) {
+  std::size_t rows = 0;
+  for (const DifferenceRow& row : found.diff.rows) {
+    if ((row.at_peak != Bytes{}) != at_peak || rows++ >= show) continue;
+    fmt::print("  {:>12}  {:<8} {:<16} {}, {}\n", signed_text(at_peak ? row.at_peak : row.bytes), word(row.change),
+               word(row.kind), cause_text(row), counted(row.buffers, "buffer"));
+    if (row.change == Change::kLonger || row.change == Change::kShorter)
+      fmt::print("                {} in {}, {} in {}\n", until_text(found.b, row.until_b), found.name_b,
+                 until_text(found.a, row.until_a), found.name_a);
+  }
+  if (rows > show) fmt::print("  {} others (--show {})\n", grouped(static_cast<std::int64_t>(rows - show)), rows);
+}
+
+void print_text(const Compared& found, std::size_t show) {
+  const TraceDiff& diff = found.diff;
+  fmt::print("{}\n", first_line(found));
+  if (found.same()) return;
+  if (diff.only_a + diff.only_b > 0)
+    fmt::print("{} in both; {} in {} only, {} in {} only\n",
+               counted(static_cast<std::int64_t>(diff.paired_ops), found.a.ops().empty() ? "allocation" : "op"),
+               grouped(static_cast<std::int64_t>(diff.only_a)), found.name_a,
+               grouped(static_cast<std::int64_t>(diff.only_b)), found.name_b);
+  if (diff.first_b.valid() || diff.first_a.valid()) {
+    const bool in_b = diff.first_b.valid();
+    fmt::print("first difference: {} of {}\n", op_text(in_b ? found.b : found.a, in_b ? diff.first_b : diff.first_a),
+               in_b ? found.name_b : found.name_a);
+  }
+  if (found.both_stated())
+    fmt::print("reserved by the allocator: {} for {}\n", to_text(found.stated_b.reserved),
+               to_text(found.stated_a.reserved));
+  const Trace& high = diff.at_b ? found.b : found.a;
+  const auto any = [&](bool at_peak) {
+    return std::ranges::any_of(diff.rows, [&](const auto& row) { return (row.at_peak != Bytes{}) == at_peak; });
+  };
+  if (any(true)) {
+    fmt::print("\nat the peak of {}{}: {} alive, {} at the same place in {}\n", diff.at_b ? found.name_b : found.name_a,
+               diff.instant.op.valid() ? ", " + op_text(high, diff.instant.op) : "", to_text(diff.instant.live),
+               to_text(diff.other), diff.at_b ? found.name_a : found.name_b);
+    print_rows(found, show, true);
+  }
+  if (any(false)) {
+    fmt::print("\nat other times\n");
+    print_rows(found, show, false);
+  }
+}
+
+void print_json(const Compared& found) {
+  const TraceDiff& diff = found.diff;
+  Json rows = Json::array();
+  for (const DifferenceRow& row : diff.rows)
+    rows.push_back({{"change", word(row.change)},
+                    {"cause", row.cause},
+                    {"kind", word(row.kind)},
+                    {"bytes", row.bytes.count()},
+                    {"at_peak_bytes", row.at_peak.count()},
+                    {"buffers", row.buffers}});
+  const auto op = [](OpId id) { return id.valid() ? Json(id.index()) : Json(nullptr); };
+  fmt::print("{}\n", json_text(Json{{"identical", found.same()},
+                                    {"sentence", first_line(found)},
+                                    {"paired_ops", diff.paired_ops},
+                                    {"only_a_ops", diff.only_a},
+                                    {"only_b_ops", diff.only_b},
+                                    {"peak_a_bytes", diff.peak_a.count()},
+                                    {"peak_b_bytes", diff.peak_b.count()},
+                                    {"reserved_a_bytes", found.stated_a.reserved.count()},
+                                    {"reserved_b_bytes", found.stated_b.reserved.count()},
+                                    {"peak_of", diff.at_b ? "b" : "a"},
+                                    {"peak_op", op(diff.instant.op)},
+                                    {"other_bytes", diff.other.count()},
+                                    {"first_a_op", op(diff.first_a)},
+                                    {"first_b_op", op(diff.first_b)},
+                                    {"rows", rows}}));
+}
+
+/// Whether B stays within the growth that the user allows, by content and by what the allocator reserved.
+bool within(const Compared& found, double growth) {
+  const auto grew = [&](Bytes a, Bytes b) {
+    return static_cast<double>(b.count()) > static_cast<double>(a.count()) * (1 + growth);
+  };
+  return !grew(found.diff.peak_a, found.diff.peak_b) &&
+         !(found.both_stated() && grew(found.stated_a.reserved, found.stated_b.reserved));
+}
+
+int run_diff(const DiffArguments& arguments) {
+  if (names_results(arguments.a) || names_results(arguments.b)) {
+    if (arguments.max_growth) refuse("--max-growth: expected it with traces, as results of sweeps have no growth");
+    return diff_results(arguments.a, arguments.b, arguments.show, arguments.json);
+  }
+  const std::optional<double> growth =
+      arguments.max_growth ? naming("--max-growth", [&] { return parse_share(*arguments.max_growth); }) : std::nullopt;
+  if (arguments.max_growth && !growth)
+    refuse("--max-growth: '{}' is no share; expected a number and %, as in 1%", *arguments.max_growth);
+  const auto load = [](const std::string& path) {
+    Trace trace = load_trace(path);
+    naming(path, [&] { require_one_memory(trace, "`diff` compares one"); });
+    return trace;
+  };
+  Trace a = load(arguments.a), b = load(arguments.b);
+  TraceDiff diff = diff_traces(a, b);
+  const StatedMemory stated_a = stated_memory(a), stated_b = stated_memory(b);
+  const Compared found{arguments.a, arguments.b, std::move(a), std::move(b), stated_a, stated_b, std::move(diff)};
+  arguments.json ? print_json(found) : print_text(found, arguments.show);
+  return (growth ? within(found, *growth) : found.same()) ? 0 : 1;
+}
+
+const RegisterCommand kDiff{
+    {.name = "diff",
+     .summary = "what differs between two traces, and which line of code causes it; or between two sets of results",
+     .declare = [](const CommandLine& app) {
+       const auto arguments = std::make_shared<DiffArguments>();
+       app.add_option("a", arguments->a,
+                      "a trace, in any form that import reads; or what sweep -o wrote, or some of its runs: "
+                      "FILE:COLUMN=VALUE,... as in r.sqlite:policy=dtr or r.sqlite:run=1f00")
+           .required();
+       app.add_option("b", arguments->b, "the same, to compare with").required();
+       app.add_option("--show", arguments->show, "rows of each table, and runs that are named").capture_default_str();
+       app.add_option(
+           "--max-growth", arguments->max_growth,
+           "exit code 0 if the peak of B, and what its allocator reserved, is at most this share above that of "
+           "A, as in 1%");
+       app.add_flag("--json", arguments->json, "one JSON object");
+       return std::function<int()>{[arguments] { return run_diff(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool
