@@ -96,7 +96,7 @@ train(*make(), 6)
 """,
     "environment": """
 train(*make())
-print(sorted(name for name in os.environ if not name.startswith(("TIDEPOOL", "CUDA_", "NVTX_", "PYTHON", "LD_", "TORCH"))))
+print(sorted(name for name in os.environ if not name.startswith(("TIDEPOOL", "CUDA_", "NVTX_", "PYTHON", "LD_", "TORCH", "TRITON"))))
 """,
     "standard_input": "print(sys.stdin.read())\ntrain(*make())",
     "order_of_output": """
