@@ -57,7 +57,8 @@ class Saves(unittest.TestCase):
 
             report = None
             with mock.patch.object(torch, "save", save), contextlib.ExitStack() as scope:
-                scope.enter_context(mock.patch.object(torch.Tensor, "__deepcopy__", torch.Tensor.__deepcopy__))
+                for name in ("__deepcopy__", "data_ptr", "numpy", "tolist", "__dlpack__"):
+                    scope.enter_context(mock.patch.object(torch.Tensor, name, getattr(torch.Tensor, name)))
                 if plan is not None:
                     session = Session(plan)
                     session._discovery.stop()
@@ -95,6 +96,10 @@ class Saves(unittest.TestCase):
     def test_a_deep_copy_of_the_state_has_all_content(self):
         self.check(torch.save, snapshot=lambda network: [
             hash(tensor.numpy().tobytes()) for tensor in copy.deepcopy(network.state_dict()).values()])
+
+    def test_code_that_reads_tensors_at_their_addresses_finds_their_content(self):
+        self.check(torch.save, snapshot=lambda network: [
+            ctypes.string_at(tensor.data_ptr(), tensor.nbytes) for tensor in network.parameters()])
 
     def test_a_tensor_without_a_storage_can_be_copied(self):
         sparse = torch.eye(3).to_sparse()

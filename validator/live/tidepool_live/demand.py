@@ -72,10 +72,10 @@ class Demand:
         for buffer in list(self._away):
             self._fill(buffer)
 
-    def keep(self, buffer):
-        """Brings a buffer back. It stays until it ends."""
-        self._kept.add(buffer)
-        self.bring([buffer])
+    def keep(self, buffers):
+        """Brings buffers back. They stay until they end."""
+        self._kept.update(buffers)
+        self.bring(buffers)
 
     def _fill(self, buffer):
         storage, host = self._storages.home(buffer), self._away.pop(buffer)

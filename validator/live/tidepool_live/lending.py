@@ -28,15 +28,21 @@ class Lender(Guest):
             if lent and not self.lost:
                 self._act(self._actions.take_back, lent)
 
-    def _lend(self, tensor):
+    def _lend(self, tensor, bring=None):
         if tensor is None:
             self._demand.bring_all()
             return self._actions.lend()
         if tensor.layout is not torch.strided or wraps(type(tensor)):  # these have no storage of their own
             return []
         buffer = self._storages.known(tensor)
-        self._demand.bring([buffer])
+        if isinstance(buffer, Buffer):
+            (bring or self._demand.bring)([buffer])
         return self._actions.lend(self._numbers.get(buffer, -1))
+
+    def keep(self, tensor):
+        """For code that asks for a tensor's address: its content comes back, and is not evicted for other memory any more."""
+        if not self.lost:
+            self._borrowed += self._act(self._lend, tensor, self._demand.keep) or []
 
     def _act(self, action, *arguments):
         """Calls an action on content. After an error, the job continues without the plan."""

@@ -65,6 +65,8 @@ class Session:
                 return save(*args, **kwargs)
 
         torch.save = save_lent  # torch.save reads storages by address, without ops
+        for name in ("data_ptr", "numpy", "tolist", "__dlpack__"):  # the job, or Triton, reads memory at an address
+            self._keep_before(name)
         deepcopy = torch.Tensor.__deepcopy__
 
         @functools.wraps(deepcopy)
@@ -73,6 +75,16 @@ class Session:
                 return deepcopy(tensor, memo)
 
         torch.Tensor.__deepcopy__ = deepcopy_lent  # copies a storage by its size, without the tensor's op
+
+    def _keep_before(self, name):
+        function = getattr(torch.Tensor, name)
+
+        @functools.wraps(function)
+        def keeping(tensor, *args, **kwargs):
+            self._follower.keep(tensor)
+            return function(tensor, *args, **kwargs)
+
+        setattr(torch.Tensor, name, keeping)
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}
