@@ -210,11 +210,16 @@ class Run(Warm):
                 above = report.get("between_peak_bytes", 0) > report["limit_bytes"]
                 self.assertEqual((status, len(said)), (1, 1) if above else (0, 0), said)
 
+    def test_a_plan_of_a_step_without_accumulation_keeps_the_memory_of_one_with_it(self):
+        for variant in chosen("run", ["accumulate"]):
+            status, report, said = self.carry_out(variant, self.plan("plain"))
+            self.assertEqual((status, report["iterations"], len(report["lost"])), (0, 3, 3), said)
+            self.assertLessEqual(max(report["measured_peak_bytes"], report["between_peak_bytes"]), report["limit_bytes"])
+
     def test_a_plan_that_cannot_be_followed_is_said_in_one_sentence(self):
         plan = self.plan("plain")
         replaced = "tidepool: not carried out: torch.compile replaces the ops that the plan is about"
         sentences = {
-            "accumulate": ("tidepool: not carried out: ", "tidepool: the step used "),
             "compile": replaced,
             "late-compile": replaced,
             "disk-full": "tidepool: not carried out: no process of the command stepped a PyTorch optimizer as in the trace and "
