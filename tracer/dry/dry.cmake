@@ -13,6 +13,9 @@ add_library(tidepool_dry MODULE ${device_sources} ${CMAKE_CURRENT_LIST_DIR}/cubi
   ${CMAKE_SOURCE_DIR}/tracer/cupti/torch_kernels.cpp ${CMAKE_SOURCE_DIR}/traces/base/nearest.cpp
   ${CMAKE_SOURCE_DIR}/traces/base/quantity.cpp)
 tidepool_unite(tidepool_dry)
+# NCCL's names are those of the runtime.
+set_source_files_properties(tracer/dry/device/nccl_collective.cpp tracer/dry/device/nccl_communicator.cpp
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(tidepool_dry PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(tidepool_dry SYSTEM PRIVATE ${XXHASH_INCLUDE})
 target_compile_options(tidepool_dry PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow

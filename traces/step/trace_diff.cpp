@@ -226,24 +226,24 @@ class Diff {
   void find_differences() {
     const auto buffers_a = a_.trace.buffers(), buffers_b = b_.trace.buffers();
     for (std::size_t i = 0; i < buffers_a.size(); ++i)
-      if (of_a_[i] == kNone && buffers_a[i].size > Bytes{}) add(Change::kGone, BufferId{i}, {}, buffers_a[i].size);
+      if (of_a_[i] == kNone && buffers_a[i].size > Bytes{}) add(Difference::kGone, BufferId{i}, {}, buffers_a[i].size);
     for (std::size_t i = 0; i < buffers_b.size(); ++i) {
       const Bytes size = buffers_b[i].size;
       if (of_b_[i] == kNone) {
-        if (size > Bytes{}) add(Change::kNew, {}, BufferId{i}, size);
+        if (size > Bytes{}) add(Difference::kNew, {}, BufferId{i}, size);
         continue;
       }
       const BufferId a{of_b_[i]}, b{i};
       const Bytes before = a_.trace.buffer(a).size;
       const std::uint32_t end_a = end_of(a_, a.index()), end_b = end_of(b_, i);
       if (size != before)
-        add(size > before ? Change::kLarger : Change::kSmaller, a, b, size - before);
+        add(size > before ? Difference::kLarger : Difference::kSmaller, a, b, size - before);
       else if (end_a != end_b)
-        add(end_b > end_a ? Change::kLonger : Change::kShorter, a, b, size);
+        add(end_b > end_a ? Difference::kLonger : Difference::kShorter, a, b, size);
     }
   }
 
-  void add(Change change, BufferId a, BufferId b, Bytes bytes) {
+  void add(Difference change, BufferId a, BufferId b, Bytes bytes) {
     const Side& side = b.valid() ? b_ : a_;
     const std::size_t id = b.valid() ? b.index() : a.index();
     auto [cause, by_line] = side.place_of(id);
@@ -255,7 +255,7 @@ class Diff {
     std::vector<std::uint32_t> difference(b_.trace.buffers().size(), kNone);  // by buffer of B, among those of sizes
     for (std::uint32_t i = 0; i < diff_.buffers.size(); ++i) {
       const BufferDifference& each = diff_.buffers[i];
-      if (each.change == Change::kLarger || each.change == Change::kSmaller) difference[each.b.index()] = i;
+      if (each.change == Difference::kLarger || each.change == Difference::kSmaller) difference[each.b.index()] = i;
     }
     std::vector<bool> known(difference.size());
     for (const Event& event : b_.trace.events()) {
@@ -306,7 +306,8 @@ class Diff {
       if (of_b_[i] == kNone || differs[i] || b_.trace.buffers()[i].size == Bytes{}) continue;
       const bool in_a = lives(a_, BufferId{of_b_[i]}, step_a), in_b = lives(b_, BufferId{i}, step_b);
       if (in_a != in_b)
-        add(in_b ? Change::kLonger : Change::kShorter, BufferId{of_b_[i]}, BufferId{i}, b_.trace.buffers()[i].size);
+        add(in_b ? Difference::kLonger : Difference::kShorter, BufferId{of_b_[i]}, BufferId{i},
+            b_.trace.buffers()[i].size);
     }
   }
 
@@ -349,7 +350,7 @@ class Diff {
       std::map<BufferKind, Bytes> kinds;
       std::map<std::string, Bytes> causes;
     };
-    std::map<std::tuple<Change, std::string, std::optional<BufferKind>>, Row> rows;
+    std::map<std::tuple<Difference, std::string, std::optional<BufferKind>>, Row> rows;
     for (const BufferDifference& each : diff_.buffers) {
       const Buffer& buffer = each.b.valid() ? b_.trace.buffer(each.b) : a_.trace.buffer(each.a);
       const bool by_module = !each.by_line && !each.cause.empty();

@@ -12,7 +12,7 @@
 namespace tidepool {
 
 /// How a buffer of trace A differs from its counterpart in trace B.
-enum class Change : std::uint8_t {
+enum class Difference : std::uint8_t {
   kNew,      ///< only B has it
   kGone,     ///< only A has it
   kLarger,   ///< both have it, and it is larger in B
@@ -23,7 +23,7 @@ enum class Change : std::uint8_t {
 
 /// A buffer that differs. An id that does not exist is none.
 struct BufferDifference {
-  Change change = Change::kNew;
+  Difference change = Difference::kNew;
   BufferId a, b;
   Bytes bytes;  ///< B's size less A's if the sizes differ, else the size; of one trace only: its size
   std::string
@@ -35,7 +35,7 @@ struct BufferDifference {
 /// Differing buffers with one cause and one kind of change. Those of one kind that are known by their modules, such as
 /// gradients, are one row.
 struct DifferenceRow {
-  Change change = Change::kNew;
+  Difference change = Difference::kNew;
   std::string cause;  ///< of most of their bytes; "" if nothing is recorded
   std::size_t causes = 1;
   BufferKind kind = BufferKind::kUnknown;  ///< the kind of most of their bytes

@@ -27,7 +27,7 @@
 namespace tidepool {
 
 template <>
-std::span<const std::string_view> words<Change>() {
+std::span<const std::string_view> words<Difference>() {
   static constexpr std::array<std::string_view, 6> kWords{"new", "gone", "larger", "smaller", "longer", "shorter"};
   return kWords;
 }
@@ -85,17 +85,17 @@ std::string until_text(const Trace& trace, OpId op) {
 std::string reason_text(const DifferenceRow& row, Bytes bytes) {
   const std::string size = to_text(std::max(bytes, -bytes));
   switch (row.change) {
-    case Change::kNew:
+    case Difference::kNew:
       return fmt::format("{} are new: {}", size, holder(row));
-    case Change::kGone:
+    case Difference::kGone:
       return fmt::format("{} are gone: {}", size, holder(row));
-    case Change::kLarger:
+    case Difference::kLarger:
       return fmt::format("{} because of larger buffers: {}", size, holder(row));
-    case Change::kSmaller:
+    case Difference::kSmaller:
       return fmt::format("{} because of smaller buffers: {}", size, holder(row));
-    case Change::kLonger:
+    case Difference::kLonger:
       return fmt::format("{} live longer: {}", size, holder(row));
-    case Change::kShorter:
+    case Difference::kShorter:
       break;
   }
   return fmt::format("{} live shorter: {}", size, holder(row));
@@ -142,7 +142,7 @@ void print_rows(const Compared& found, std::size_t show, bool at_peak) {
     if ((row.at_peak != Bytes{}) != at_peak || rows++ >= show) continue;
     fmt::print("  {:>12}  {:<8} {:<16} {}, {}\n", signed_text(at_peak ? row.at_peak : row.bytes), word(row.change),
                word(row.kind), cause_text(row), counted(row.buffers, "buffer"));
-    if (row.change == Change::kLonger || row.change == Change::kShorter)
+    if (row.change == Difference::kLonger || row.change == Difference::kShorter)
       fmt::print("                {} in {}, {} in {}\n", until_text(found.b, row.until_b), found.name_b,
                  until_text(found.a, row.until_a), found.name_a);
   }

@@ -78,33 +78,33 @@ TEST_CASE("times and addresses are no difference") {
 TEST_CASE("a diff names the line of what is new, and of what became larger first") {
   const TraceDiff extra = diff_traces(step({}), step({.extra = true}));
   REQUIRE(extra.rows.size() == 1);
-  CHECK(extra.rows[0].change == Change::kNew);
+  CHECK(extra.rows[0].change == Difference::kNew);
   CHECK(extra.rows[0].cause == "model.py:99");
   CHECK(extra.rows[0].at_peak == 3_MiB);
   CHECK(extra.peak_b - extra.peak_a == 3_MiB);
   CHECK((extra.only_a == 0 && extra.only_b == 1 && extra.at_b));
   const TraceDiff gone = diff_traces(step({.extra = true}), step({}));
-  CHECK(gone.rows.at(0).change == Change::kGone);
+  CHECK(gone.rows.at(0).change == Difference::kGone);
   CHECK(!gone.at_b);
 
   const TraceDiff larger = diff_traces(step({}), step({.batch = 3}));
   CHECK(larger.rows.at(0).cause == "train.py:5");  // all others are larger because the input is
-  CHECK(larger.rows.at(0).change == Change::kLarger);
+  CHECK(larger.rows.at(0).change == Difference::kLarger);
   CHECK(larger.rows.at(0).at_peak == larger.peak_b - larger.peak_a);
 }
 
 TEST_CASE("a diff tells buffers that live longer from new ones, and those from before the step") {
   const TraceDiff kept = diff_traces(step({}), step({.kept = true}));
   REQUIRE(kept.rows.size() == 1);
-  CHECK(kept.rows[0].change == Change::kLonger);
+  CHECK(kept.rows[0].change == Difference::kLonger);
   CHECK(kept.rows[0].cause == "model.py:11");
   CHECK(kept.rows[0].until_a == OpId{5});
   CHECK(!kept.rows[0].until_b.valid());
-  CHECK(diff_traces(step({.kept = true}), step({})).rows.at(0).change == Change::kShorter);
+  CHECK(diff_traces(step({.kept = true}), step({})).rows.at(0).change == Difference::kShorter);
 
   const TraceDiff before = diff_traces(step({}), step({.from_before = true}));
   REQUIRE(before.rows.size() == 1);
-  CHECK((before.rows[0].change == Change::kNew && before.rows[0].cause.empty()));
+  CHECK((before.rows[0].change == Difference::kNew && before.rows[0].cause.empty()));
   CHECK(before.rows[0].at_peak == 2_MiB);
 }
 
