@@ -142,7 +142,7 @@ std::map<std::string, std::string> environment(const RecordArguments& arguments,
   if (!arguments.detach) set[variable::kDetach] = "0";
   if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
   if (records_torch(arguments)) set[variable::kTorch] = "1";
-  if (records_torch(arguments) || arguments.is_dry) {  // in a dry run, nothing is tuned
+  if (records_torch(arguments) || arguments.is_dry) {  // a dry run tunes nothing and computes values
     const std::string packages = python_folder();
     set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
   }
@@ -471,6 +471,11 @@ const RegisterCommand kRecord{
        app.add_option("--devices", arguments->dry.devices,
                       "for --dry: number of devices that a process can choose from (default 1; with torchrun, one for "
                       "each process)")
+           .needs(dry);
+       app.add_option("--routing", arguments->dry.routing,
+                      "for --dry: places that results of kernels choose, as the experts of tokens: balanced, zipf, or "
+                      "worst (all choose the same)")
+           .capture_default_str()
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
        app.add_flag(

@@ -61,6 +61,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
     refuse("--devices: {}; expected 1 to {}", run.devices, kMostDevices);
   if (run.placement != "lowest-first" && run.placement != "top-down")
     refuse("--placement: '{}'; expected lowest-first or top-down", run.placement);
+  if (run.routing != "balanced" && run.routing != "zipf" && run.routing != "worst")
+    refuse("--routing: '{}'; expected balanced, zipf or worst", run.routing);
   const std::string folder = library_folder();
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
@@ -69,6 +71,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
           {"TIDEPOOL_DRY_DEVICE", run.device},
           {"TIDEPOOL_DRY_CAPACITY", run.capacity},
           {"TIDEPOOL_DRY_PLACEMENT", run.placement},
+          {"TIDEPOOL_ROUTING", run.routing},
           {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
           // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"},

@@ -16,7 +16,8 @@ import torch
 LIMIT_S = 600  # of the compiler
 _BUILD_S = 20  # about as long as it takes
 
-_SOURCES = tuple(f"tracer/native/{name}" for name in ("core.cpp", "log.hpp", "storages.hpp", "user_line.hpp"))
+_CORE, VALUES = (tuple(f"tracer/native/{name}" for name in names) for names in (
+    ("core.cpp", "log.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
 # Variables by which recorders come into child processes: a compiler needs none of them.
 _INJECTED = ("LD_PRELOAD", "PYTHONPATH", "CUDA_INJECTION64_PATH")
 
@@ -30,7 +31,7 @@ def _source_folder():
     """The folder that the sources are named from: this package if it is installed, else the root of the repository."""
     package = pathlib.Path(__file__).resolve().parent
     for folder in (package, package.parents[2]):
-        if (folder / _SOURCES[0]).is_file():
+        if (folder / _CORE[0]).is_file():
             return folder
     raise NativeError(f"the sources of the native recorder are not beside {package}")
 
@@ -52,21 +53,21 @@ def _flags():
             f"-I{site}/include", f"-I{site}/include/torch/csrc/api/include"], [f"-L{site}/lib", "-ltorch_cpu", "-lc10"]
 
 
-def _cache_folder():
+def _cache_folder(sources):
     """The user's folder for this PyTorch, these sources and these flags."""
     state = hashlib.sha256()
-    for name in _SOURCES:
+    for name in sources:
         state.update((_source_folder() / name).read_bytes())
     state.update(repr((_flags(), torch.__version__, torch.version.git_version, os.uname().machine)).encode())
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return pathlib.Path(home) / "tidepool" / "native" / f"{torch.__version__}-{state.hexdigest()[:16]}"
 
 
-def library(say=lambda text: None):
-    """The path of the library. Builds it if it is not there: one process does, and others wait for it. say(text) is called
-    before that. Raises NativeError."""
+def library(say=lambda text: None, sources=_CORE):
+    """The path of the library of some sources, the first of which includes the others. Builds it if it is not there: one process
+    does, and others wait for it. say(text) is called before that. Raises NativeError."""
     try:
-        folder = _cache_folder()
+        folder = _cache_folder(sources)
         path = folder / "libtidepool_torch.so"
         if path.is_file():
             return path
@@ -74,13 +75,13 @@ def library(say=lambda text: None):
         with open(folder / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.is_file():
-                _build(folder, path, say)
+                _build(folder, path, say, sources[0])
         return path
     except OSError as error:
         raise NativeError(str(error)) from None
 
 
-def _build(folder, path, say):
+def _build(folder, path, say, source):
     failed = folder / "failed"
     if failed.is_file():
         words = failed.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
@@ -94,7 +95,7 @@ def _build(folder, path, say):
                    if name not in _INJECTED and not name.startswith("TIDEPOOL_")}
     with tempfile.TemporaryDirectory(dir=folder) as work:
         made = os.path.join(work, "library.so")
-        command = [compiler, *before, f"-I{_source_folder()}", str(_source_folder() / _SOURCES[0]), "-o", made, *after]
+        command = [compiler, *before, f"-I{_source_folder()}", str(_source_folder() / source), "-o", made, *after]
         try:
             ran = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                  errors="replace", timeout=LIMIT_S)

@@ -109,7 +109,9 @@ def _say_last():
 
 def _attach():
     try:
-        packages = [_load("tidepool_torch", "live")] if "TIDEPOOL_RECORD_TORCH" in os.environ else []
+        packages = [_load("tidepool_torch", "values")] if "TIDEPOOL_ROUTING" in os.environ else []
+        if "TIDEPOOL_RECORD_TORCH" in os.environ:
+            packages.append(_load("tidepool_torch", "live"))
         if "TIDEPOOL_LIVE_REPORT" in os.environ:
             _load("tidepool_torch", "errors")
             packages.append(_load("tidepool_live", "session"))

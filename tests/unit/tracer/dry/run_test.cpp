@@ -263,6 +263,7 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
         "h100-80gb\n");
   CHECK(refused({"--placement", "best-fit"}) ==
         "tidepool: --placement: 'best-fit'; expected lowest-first or top-down\n");
+  CHECK(refused({"--routing", "fair"}) == "tidepool: --routing: 'fair'; expected balanced, zipf or worst\n");
   CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
   CHECK(refused({"--signal", "USR1"}) ==
         "tidepool: --signal: a dry run records all that the job does; expected it without --dry\n");

@@ -1,0 +1,75 @@
+// Values that decide sizes, loops and branches of PyTorch jobs, in dry runs (tests/dry/values.py).
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/paths.hpp"
+#include "tests/program.hpp"
+#include "tests/torch_python.hpp"
+
+namespace tidepool::dry_values_test {
+
+using Json = nlohmann::json;
+
+struct Ran {
+  ProgramResult result;
+  Json fit;
+};
+
+Ran run(const std::string& python, const std::string& kind, const std::vector<std::string>& options = {}) {
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  std::vector<std::string> arguments{"record", "--dry", "--kernels", "--device", "rtx-3090", "-o", trace};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  for (const std::string& each : {std::string{"--"}, python, paths::source_folder() + "/tests/dry/values.py", kind})
+    arguments.push_back(each);
+  Ran ran{run_program(arguments), {}};
+  ran.fit = Json::parse(run_program({"fit", trace, "--device", "rtx-3090", "--json"}).out);
+  return ran;
+}
+
+/// A line of `text` for each of the three steps.
+std::string thrice(const std::string& text) { return text + "\n" + text + "\n" + text + "\n"; }
+
+TEST_CASE("values that a job made on the host, or from its numbers, are known in a dry run") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const ProgramResult known = run(python, "known").result;
+  INFO(known.err);
+  CHECK(known.code == 0);
+  CHECK(run(python, "generate").result.out.starts_with("24\n"));
+}
+
+TEST_CASE("a mask of known integers keeps in a dry run what it keeps on a device, and nothing is assumed") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const Ran edges = run(python, "edges", {"--torch"});
+  INFO(edges.result.err);
+  CHECK(edges.result.out.starts_with(thrice("9887")));
+  CHECK(edges.fit.at("sizes_from") == "recorded");
+  CHECK(run(python, "heads", {"--torch"}).fit.at("sizes_from") == "recorded");
+}
+
+TEST_CASE("a size that follows from unknown values is assumed, and a fit that rests on it is not for certain") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const Ran masked = run(python, "masked", {"--torch"});
+  INFO(masked.result.err);
+  CHECK(masked.result.out.starts_with(thrice("6400")));
+  CHECK(masked.fit.at("sizes_from") == "assumed");
+  CHECK_FALSE(masked.fit.at("certain").get<bool>());
+  CHECK(masked.fit.dump().find("values.py:79 (aten::nonzero)") != std::string::npos);
+}
+
+TEST_CASE("experts are chosen as --routing says, and each that is hit runs") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  CHECK(run(python, "experts").result.out.starts_with(thrice("100 100 100 100 100 100 100 100")));
+  CHECK(run(python, "experts", {"--routing", "worst"}).result.out.starts_with(thrice("400 400")));
+  const std::string zipf = run(python, "experts", {"--routing", "zipf"}).result.out;
+  CHECK(std::stoi(zipf) > 100);
+}
+
+}  // namespace tidepool::dry_values_test

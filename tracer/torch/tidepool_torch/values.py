@@ -1,0 +1,59 @@
+"""Values of tensors in a dry run (../../native/values.cpp): those that decide sizes, loops and branches are computed."""
+
+import ctypes
+import os
+import sys
+
+import torch
+
+from .native import VALUES, NativeError, library
+from .user_line import UserLine
+
+_ROUTINGS = ("balanced", "zipf", "worst")
+_MASKS = "masks that no known value decides select all"
+_ASSUMED = {"balanced": f"assumed: choices spread evenly, and {_MASKS} (--routing worst: all choose the same)",
+            "zipf": f"assumed: the i-th place is chosen in proportion to 1/i, and {_MASKS}",
+            "worst": f"assumed: all choose the same places, and {_MASKS}"}
+_MOST = 8  # places that are named
+_DECIDED = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+
+
+class _Assumptions:
+    """States in the trace which lines chose sizes by assumed values."""
+
+    def __init__(self, routing, state):
+        self._routing, self._state = routing, state
+        self._line, self._places = UserLine(), []
+
+    def decided(self, op):
+        place = f"{self._line.now() or 'a backward pass'} ({op.decode()})"
+        if place not in self._places and len(self._places) <= _MOST:
+            self._places.append(place)
+            more = ", and others" if len(self._places) > _MOST else ""
+            text = (f"sizes rest on values that a dry run does not know: {', '.join(self._places[:_MOST])}{more}; "
+                    f"{_ASSUMED[self._routing]}")
+            self._state(b"assumed_sizes", text.encode())
+
+
+_kept = []  # what the library calls
+
+
+def attach():
+    """Called when torch has been imported in a dry run. If values cannot be computed, says why: they are zeros then."""
+    state = getattr(ctypes.CDLL(None), "tidepool_state", None)
+    # Results of other ranks arrive when the host asks for them; what is computed from them would have to wait.
+    if state is None or not torch.version.cuda or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return
+    try:
+        routing = os.environ["TIDEPOOL_ROUTING"]
+        path = library(lambda text: print(f"tidepool: {text}", file=sys.stderr, flush=True), VALUES)
+        assumptions = _Assumptions(routing, state)
+        decided = _DECIDED(assumptions.decided)
+        _kept.append(decided)
+        if not ctypes.CDLL(str(path)).tidepool_values_begin(_ROUTINGS.index(routing), decided):
+            raise NativeError("another part of the job uses the dispatch key Fake")
+    except Exception as error:
+        reason = str(error)
+        state(b"lacks", f"values of integers, so sizes that follow from them are zeros: {reason}".encode())
+        print(f"tidepool: {reason}; values of integers are zeros in this dry run, and sizes that follow from them",
+              file=sys.stderr, flush=True)
