@@ -45,12 +45,11 @@ void add_stated(nlohmann::ordered_json& object, const Fit& fit) {
   if (stated.allocated > Bytes{}) object["allocated_peak_bytes"] = stated.allocated.count();
   object["settings"] = stated.settings;
   object["failed_requests"] = stated.failed_requests;
-  object["sizes_from"] = stated.sizes.empty() ? "recorded" : "assumed";
+  object["sizes_from"] = stated.assumed.empty() ? "recorded" : "assumed";
 }
 
 std::vector<std::string> stated_notes(const Fit& fit) {
-  std::vector<std::string> notes;
-  if (!fit.stated.sizes.empty()) notes.push_back(fit.stated.sizes);
+  std::vector<std::string> notes = fit.stated.assumed;
   if (fit.untried)
     notes.push_back(fmt::format(
         "the job reserved {}; with less, its allocator gives back what it caches, and this recording does not show "
