@@ -270,6 +270,8 @@ void driver_modules() {
     expect(call("cuModuleGetFunction", &function, module, "other") == (image[0] == '.' ? 0 : 500), __LINE__);
     expect(call("cuModuleGetFunction", &function, module, name) == 0, __LINE__);
     expect(call("cuModuleUnload", module) == 0, __LINE__);  // the kernel stays known
+    void* none = nullptr;
+    expect(call("cuModuleUnload", module) == 400 && call("cuModuleGetFunction", &none, module, name) == 400, __LINE__);
     return function;
   };
   void *const fused = function(elf, "fused"), *const packed = function(fat, "fused"),

@@ -208,8 +208,7 @@ std::string zeros_hint(const Recorded& recorded, const RecordArguments& argument
   if (!failed && !untrained) return "";
   if (failed_to_compile(recorded))
     return "in a dry run, torch.compile compiles the job's kernels as on a GPU; expected Triton in the job's Python, "
-           "and "
-           "a C compiler (gcc, or the one that CC names)";
+           "and a C compiler (gcc, or the one that CC names)";
   return "in a dry run, kernels compute nothing and their results are zeros, so comparisons are false, even x == x and "
          "isfinite(x), and torch.distributions needs validate_args=False (tracer/dry/README.md)";
 }

@@ -75,16 +75,16 @@ Status encode(void* map, void* address, const std::uint64_t* extents, unsigned r
 #pragma GCC visibility push(default)
 extern "C" {
 
-Status cuModuleLoadData(void** module, const void* image) {
+Status cuModuleLoadData(const void** module, const void* image) {
   if (image == nullptr) return kInvalidValue;
   *module = DryDevice::get().load_module(whole_image(static_cast<const std::byte*>(image)));
   return kSuccess;
 }
-Status cuModuleLoadDataEx(void** module, const void* image, unsigned, void*, void**) {
+Status cuModuleLoadDataEx(const void** module, const void* image, unsigned, void*, void**) {
   return cuModuleLoadData(module, image);
 }
-Status cuModuleLoadFatBinary(void** module, const void* image) { return cuModuleLoadData(module, image); }
-Status cuModuleLoad(void** module, const char* path) {
+Status cuModuleLoadFatBinary(const void** module, const void* image) { return cuModuleLoadData(module, image); }
+Status cuModuleLoad(const void** module, const char* path) {
   constexpr Status kFileNotFound = 301;
   std::ifstream file{path, std::ios::binary};
   if (!file) return kFileNotFound;
@@ -92,13 +92,9 @@ Status cuModuleLoad(void** module, const char* path) {
   *module = DryDevice::get().load_module(std::as_bytes(std::span{image}));
   return kSuccess;
 }
-Status cuModuleUnload(void* module) {
-  delete static_cast<Module*>(module);
-  return kSuccess;
-}
-Status cuModuleGetFunction(const void** function, const void* module, const char* name) {
-  *function = DryDevice::get().function(*static_cast<const Module*>(module), name);
-  return *function != nullptr ? kSuccess : kNotFound;
+Status cuModuleUnload(const void* module) { return DryDevice::get().unload_module(module) ? kSuccess : kInvalidHandle; }
+Status cuModuleGetFunction(const Kernel** function, const void* module, const char* name) {
+  return DryDevice::get().function(*function, module, name);
 }
 
 // Linking of PTX. PyTorch looks these functions up together with those above, and calls them only for code that NVRTC

@@ -284,21 +284,31 @@ const Kernel* DryDevice::kernel(const void* host) {
       .first->second.get();
 }
 
-Module* DryDevice::load_module(std::span<const std::byte> image) const {
+const Module* DryDevice::load_module(std::span<const std::byte> image) {
   auto module = std::make_unique<Module>();
   const Cubin cubin = cubin_of_image(image, preset_.major, preset_.minor);
   module->known = !cubin.bytes.empty();
   module->kernels = read_cubin(cubin.bytes);
-  return module.release();
+  const std::lock_guard lock{mutex_};
+  const Module* const handle = module.get();
+  return modules_.emplace(handle, std::move(module)).first->second.get();
 }
 
-const Kernel* DryDevice::function(const Module& module, const char* name) {
-  const auto binary = module.kernels.find(name);
-  if (module.known && binary == module.kernels.end()) return nullptr;
-  auto kernel = make_kernel(name, module.known ? &binary->second : nullptr);
+bool DryDevice::unload_module(const void* module) {
   const std::lock_guard lock{mutex_};
-  const Kernel* const handle = kernel.get();
-  return kernels_.emplace(handle, std::move(kernel)).first->second.get();
+  return modules_.erase(module) > 0;
+}
+
+Status DryDevice::function(const Kernel*& kernel, const void* module, const char* name) {
+  const std::lock_guard lock{mutex_};
+  const auto loaded = modules_.find(module);
+  if (loaded == modules_.end()) return kInvalidHandle;
+  const auto binary = loaded->second->kernels.find(name);
+  if (loaded->second->known && binary == loaded->second->kernels.end()) return kNotFound;
+  auto made = make_kernel(name, loaded->second->known ? &binary->second : nullptr);
+  kernel = made.get();
+  kernels_.emplace(kernel, std::move(made));
+  return kSuccess;
 }
 
 void DryDevice::state_uses(const void* kernel, std::string_view letters) {

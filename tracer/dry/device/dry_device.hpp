@@ -139,10 +139,12 @@ class DryDevice {
   void register_variable(const void* host, std::size_t bytes);
   /// The kernel behind a host function or a kernel's handle; null if it was never registered or loaded.
   const Kernel* kernel(const void* host);
-  /// A module of the driver's interface, which the caller owns, and a kernel in it. The kernel lives as long as the
-  /// device, and is its own handle. Null if the module has no kernel of that name.
-  Module* load_module(std::span<const std::byte> image) const;
-  const Kernel* function(const Module& module, const char* name);
+  /// A module of the driver's interface, until it is unloaded.
+  const Module* load_module(std::span<const std::byte> image);
+  /// Whether the module was loaded.
+  bool unload_module(const void* module);
+  /// Finds a kernel in a module. It lives as long as the device, and is its own handle.
+  Status function(const Kernel*& kernel, const void* module, const char* name);
   /// What the kernel reads and writes: a letter for each parameter, r, w, b (both) or - (neither).
   void state_uses(const void* kernel, std::string_view letters);
   /// The device address of a registered variable; null if it was never registered, or the device is out of memory.
@@ -169,6 +171,7 @@ class DryDevice {
   };
   std::unordered_map<const void*, Registered> functions_;
   std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels_;
+  std::unordered_map<const void*, std::unique_ptr<Module>> modules_;
   std::unordered_map<const std::byte*, std::map<std::string, KernelBinary>> layouts_;
   std::unordered_map<const void*, std::pair<std::size_t, std::uint64_t>>
       variables_;  ///< bytes and device address; 0 until it is asked for
