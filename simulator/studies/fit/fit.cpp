@@ -236,7 +236,7 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   const Outlook outlook = own.outlook(expected);
   fit.fits = outlook == Outlook::kRuns;
   fit.certain = own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried &&
-                fit.stated.sizes.empty();
+                fit.stated.assumed.empty();
   fit.unknown_beyond = fit.fits && fit.stated.ran_out;
   const bool ran_out_here = fit.unknown_beyond && device.total <= fit.stated.device_total;
   if (ran_out_here) fit.fits = fit.unknown_beyond = false;

@@ -58,7 +58,8 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.failed_requests = number("failed_requests");
   stated.captured = number("captured_memory") > 0;
   stated.settings = text("setting.alloc_conf");
-  stated.sizes = text("assumed_sizes");
+  for (const auto& [key, value] : meta)
+    if (key.starts_with("assumed_")) stated.assumed.push_back(value);
   stated.ran_out = text("failure").find("OutOfMemoryError") != std::string::npos;
   const bool caches = text("setting.no_caching").empty() && allocator_options(stated.settings).has_value();
   if (!caches) stated.reserved = Bytes{number("mapped_peak_bytes")};

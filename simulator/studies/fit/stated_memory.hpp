@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "traces/trace.hpp"
 
@@ -19,11 +20,11 @@ struct StatedMemory {
   Bytes failed_request;  ///< a request that failed, and the tensors that were alive then
   Bytes failed_allocated;
   std::int64_t failed_requests = 0;
-  bool captured = false;  ///< CUDA graphs had pools of their own
-  double fraction = 1;    ///< the share of the device's memory that the job may reserve
-  bool ran_out = false;   ///< the job ended because its memory ran out
-  std::string settings;   ///< PYTORCH_ALLOC_CONF; "" for the defaults
-  std::string sizes;      ///< the first size that rests on a value that the dry run does not know; "" if none does
+  bool captured = false;             ///< CUDA graphs had pools of their own
+  double fraction = 1;               ///< the share of the device's memory that the job may reserve
+  bool ran_out = false;              ///< the job ended because its memory ran out
+  std::string settings;              ///< PYTORCH_ALLOC_CONF; "" for the defaults
+  std::vector<std::string> assumed;  ///< what was assumed and may be otherwise on a device: sizes, tuning
 };
 
 StatedMemory stated_memory(const Trace& trace);

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 import unittest
+from unittest import mock
 
 from support import torch  # noqa: F401
 
@@ -61,9 +62,11 @@ class DryTuningTest(unittest.TestCase):
         module = types.SimpleNamespace(do_bench=do_bench, do_bench_cudagraph=do_bench)
         dry_tuning._change("triton.testing", module)
         calls = []
-        self.assertEqual(module.do_bench(lambda: calls.append(1), quantiles=(0.5, 0.2, 0.8)), [1, 1, 1])
-        self.assertEqual(module.do_bench(lambda: calls.append(1), warmup=5), 1)
+        with mock.patch.object(dry_tuning, "_say") as say:
+            self.assertEqual(module.do_bench(lambda: calls.append(1), quantiles=(0.5, 0.2, 0.8)), [1, 1, 1])
+            self.assertEqual(module.do_bench(lambda: calls.append(1), warmup=5), 1)
         self.assertEqual(len(calls), 2)
+        say.assert_called()  # the trace states that a device would measure
 
     def test_a_version_without_what_is_changed_is_said(self):
         said = io.StringIO()

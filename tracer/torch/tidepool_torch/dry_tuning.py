@@ -1,6 +1,7 @@
 """Autotuning in a dry run. Times of a device that is not there choose nothing, and what a benchmark allocates and launches is no
 part of a step. So Triton and Inductor take the first configuration that the device can run, and measure none."""
 
+import ctypes
 import functools
 import importlib.util
 import sys
@@ -15,10 +16,19 @@ def _replace(owner, name, function):
     setattr(owner, name, functools.wraps(getattr(owner, name))(function))
 
 
+@functools.cache
+def _say():
+    """States in the trace, once, that the job would tune on a device."""
+    state = getattr(ctypes.CDLL(None), "tidepool_state", None)
+    if state is not None:
+        state(b"assumed_tuning", b"a dry run tunes no kernels; on a device, the first step also holds what benchmarks allocate")
+
+
 def _testing(module):
     """Triton's functions that measure a call: it runs once, since it may fail."""
 
     def measure(function, *_, quantiles=None, return_mode="mean", **__):
+        _say()
         function()
         if quantiles is not None:
             return [_TIME_MS] * len(quantiles)
@@ -38,6 +48,7 @@ def _autotuner(module):
         return run(self, *args, **kwargs)
 
     def bench_until_first(self, *args, **kwargs):
+        _say()
         if self._tidepool_rest is not None:
             return self._tidepool_rest
         times = bench(self, *args, **kwargs)
@@ -66,15 +77,24 @@ def _compiler(module):
 def _heuristics(module):
     """Inductor's own kernels."""
     kind = module.CachingAutotuner
-    _replace(kind, "benchmark_all_configs", lambda self, *_, **__: {self.launchers[0]: _TIME_MS})
+
+    def take_first(self, *_, **__):
+        _say()
+        return {self.launchers[0]: _TIME_MS}
+
+    _replace(kind, "benchmark_all_configs", take_first)
     _replace(kind, "coordinate_descent_tuning", lambda self, launcher, *_, **__: launcher)
 
 
 def _benchmarking(module):
+    def measure(*_, **__):
+        _say()
+        return _TIME_MS
+
     for kind in list(vars(module).values()):
         for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
             if isinstance(kind, type) and name in vars(kind):
-                _replace(kind, name, lambda *_, **__: _TIME_MS)
+                _replace(kind, name, measure)
 
 
 def _algorithms(module):
@@ -82,6 +102,8 @@ def _algorithms(module):
     call = module.AlgorithmSelectorCache.__call__
 
     def call_with_one(self, name, choices, *args, **kwargs):
+        if len(choices) > 1:
+            _say()
         library = [choice for choice in choices if isinstance(choice, module.ExternKernelCaller)]
         return call(self, name, (library or choices)[:1], *args, **kwargs)
 

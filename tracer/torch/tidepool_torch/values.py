@@ -54,6 +54,6 @@ def attach():
             raise NativeError("another part of the job uses the dispatch key Fake")
     except Exception as error:
         reason = str(error)
-        state(b"lacks", f"values of integers, so sizes that follow from them are zeros: {reason}".encode())
+        state(b"assumed_values", f"values of integers are zeros, and so are sizes that follow from them: {reason}".encode())
         print(f"tidepool: {reason}; values of integers are zeros in this dry run, and sizes that follow from them",
               file=sys.stderr, flush=True)

@@ -77,12 +77,15 @@ TEST_CASE("a job that ran out of memory never fits a device of no more memory") 
   CHECK(more.unknown_beyond);
 }
 
-TEST_CASE("a verdict whose sizes rest on an assumption is not for certain") {
+TEST_CASE("a verdict that rests on an assumption is not for certain") {
   const Facts stated{{"allocated_peak_bytes", mib(130)}, {"reserved_peak_bytes", mib(130)}};
   CHECK(fit_of(stated, 9000).certain);
   Facts assumed = stated;
   assumed["assumed_sizes"] = "train.py:7: the size of nonzero rests on values that a dry run does not compute";
   CHECK_FALSE(fit_of(assumed, 9000).certain);
+  Facts untuned = stated;
+  untuned["assumed_tuning"] = "the first configuration is taken";
+  CHECK_FALSE(fit_of(untuned, 9000).certain);
 }
 
 TEST_CASE("a job has no more than its share of the device's memory") {
