@@ -69,14 +69,8 @@ Bytes PoolRuns::place_best() {
   if (!plans_places() || !best_counted_ || best_counted_->placed || !may_be_best(best_counted_->result)) return {};
   run_in_pool(best_counted_->draft);
   if (!may_be_best(best_counted_->result)) return {};
-  Bytes excess;
-  for (const Placer::Packing packing : {Placer::Packing::kQuick, Placer::Packing::kThorough}) {
-    const FoundPlaces places = placer_->pack(*best_counted_->log, packing);
-    if (follow(*best_counted_, places)) return {};
-    excess = places.height - spec_.capacity;
-    if (!Placer::searches(*best_counted_->log)) break;
-  }
-  return excess;
+  const FoundPlaces places = placer_->pack(*best_counted_->log, Placer::Packing::kHard);
+  return follow(*best_counted_, places) ? Bytes{} : places.height - spec_.capacity;
 }
 
 }  // namespace tidepool

@@ -51,6 +51,11 @@ TEST_CASE("tide-prices finds the same plan again") {
     CHECK(time_of("bilstm", pool, 60, "effort=100") == time_of("bilstm", pool, 60, "effort=100"));
 }
 
+TEST_CASE("tide-prices finds places where quick packings of its plans are all too high") {
+  if (!optimised()) return;
+  CHECK(time_of("inception_v3", "best-fit", 60, "effort=0") < 71_ms);
+}
+
 TEST_CASE("each phase of tide-prices pays on one of the bundled steps") {
   if (!optimised()) return;
   struct Row {
