@@ -157,7 +157,7 @@ std::string nothing_recorded(const Recorded& recorded, const RecordArguments& ar
     const std::uint64_t skip = arguments.skip.value_or(0);
     return recorded.hooked ? fmt::format(
                                  "no step of PyTorch; a message above gives the reason, or the job completed at "
-                                 "most {} step{} of an optimizer",
+                                 "most {} step{} of an optimizer, or as many backward passes without one",
                                  skip + 1, skip == 0 ? "" : "s")
                            : kNoHook;
   }
@@ -181,7 +181,7 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
   if (records_torch(arguments) && !recorded.steps)
-    return "no step of a PyTorch optimizer was recorded; the trace has no operators, modules and roles from PyTorch";
+    return "no step of PyTorch was recorded; the trace has no operators, modules and roles from PyTorch";
   const std::size_t whole = recorded.steps ? recorded.whole_steps : iterations;
   if (whole < arguments.iterations.value_or(0))
     return fmt::format("{} of {} iterations are recorded: the job had no more{}", whole, *arguments.iterations,

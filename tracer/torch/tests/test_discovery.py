@@ -100,16 +100,28 @@ class Steps(unittest.TestCase):
         self.assertEqual([id(each) for each in self.discovery.optimizers()], [id(other), id(first)])
         self.assertEqual(self.ends, [id(other)])
 
-    def test_steps_of_hooks_within_backward_passes_end_no_iterations(self):
+    def test_where_all_optimizers_step_within_backward_passes_these_end_iterations(self):
         weight = torch.nn.Parameter(torch.ones(2))
         optimizer = torch.optim.SGD([weight], lr=0.5)
         weight.register_post_accumulate_grad_hook(lambda _: optimizer.step())
-        self.assertFalse(self.discovery.only_in_backward())
         for _ in range(3):
             weight.sum().backward()
-        self.assertEqual((self.ends, self.discovery.only_in_backward()), ([], True))
-        self.step(sgd())
-        self.assertFalse(self.discovery.only_in_backward())
+        self.assertEqual((self.ends, self.discovery.optimizers()), ([id(None)] * 3, [optimizer]))
+        behind = sgd()
+        self.step(behind)
+        weight.sum().backward()
+        self.assertEqual((self.ends[3:], self.discovery.optimizers()), ([id(behind)], [behind]))
+
+    def test_without_an_optimizer_backward_passes_end_iterations(self):
+        weight = torch.nn.Parameter(torch.ones(2))
+        waiting = sgd()
+        for _ in range(2):
+            weight.sum().backward()
+        self.assertEqual(self.ends, [])  # an optimizer will step
+        del waiting
+        for _ in range(2):
+            weight.sum().backward()
+        self.assertEqual(self.ends, [id(None)] * 2)
 
     def test_an_error_is_reported_and_does_not_reach_the_job(self):
         other = sgd()  # its groups would be compared with those of the first

@@ -219,15 +219,27 @@ for _ in range(4):
         phases = {record["name"]: record["phase"] for record in records if record.get("kind") == "framework_op"}
         self.assertEqual(phases["aten::cosh"], "forward")
 
-    def test_a_job_whose_optimizers_step_only_within_backward_passes_is_told_so_at_its_end(self):
+    def test_a_job_without_an_optimizer_has_an_iteration_for_each_backward_pass(self):
+        update = "    for each in model.parameters(): each.data.add_(each.grad, alpha=-0.1); each.grad = None\n"
+        script = SCRIPT.replace("optimizer = torch.optim.Adam(model.parameters(), foreach=True)\n", "")
+        script = script.replace("    optimizer.step()\n", update).replace("    optimizer.zero_grad()\n", "")
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        begins = [record["name"] for record in records if record.get("kind") == "range" and record["action"] == "begin"]
+        self.assertEqual(begins, ["0", "1", "2", "3", "4"])
+        updates = [record for record in records if record.get("name") == "aten::add_"]
+        self.assertEqual([record["phase"] for record in updates], ["optimizer"] * 4 * 5)
+        kinds = {(record["category"], record["name"]) for record in records if "category" in record and "name" in record}
+        self.assertLessEqual({("parameter", "0.weight"), ("gradient", "0.weight.grad")}, kinds)
+
+    def test_optimizers_that_step_within_backward_passes_have_state_in_the_recording(self):
         script = SCRIPT.replace("    optimizer.step()\n", "").replace("for _ in", """
 model[2].bias.register_post_accumulate_grad_hook(lambda _: optimizer.step())
 for _ in""")
-        result, files, _ = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
-        self.assertEqual((result.returncode, result.stderr),
-                         (0, "tidepool_torch: RuntimeError: optimizers stepped only within backward passes, as hooks of "
-                             "gradients do; expected steps behind a backward pass, which end an iteration; PyTorch is not "
-                             "recorded\n"))
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        states = {record["name"] for record in records if record.get("category") == "optimizer_state"}
+        self.assertLessEqual({"2.bias.exp_avg", "2.bias.exp_avg_sq"}, states)
 
     def test_operators_are_priced_for_a_device_that_is_named(self):
         self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))

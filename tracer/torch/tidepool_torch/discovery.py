@@ -1,5 +1,7 @@
 """Finds the models and the optimizers of an unchanged script."""
 
+import contextlib
+import functools
 import gc
 import os
 import weakref
@@ -18,8 +20,11 @@ class Discovery:
     """Calls stepped(optimizer) after each step of the optimizer that ends iterations, in this process only. That is the
     optimizer whose first step comes last, because its step ends a round of all optimizers (in a GAN, the generator's). Or
     it is the last one that took its first step, if it steps again before all others have stepped. If the job drops this
-    optimizer, or goes on with one that began later (_MOST_STEPS of its steps follow each other), this one ends iterations. If a gradient's hook calls an optimizer within a backward pass, that step is a part of
-    the pass and does not count.
+    optimizer, or goes on with one that began later (_MOST_STEPS of its steps follow each other), this one ends iterations. If
+    a gradient's hook calls an optimizer within a backward pass, that step is a part of the pass and does not count.
+
+    stepped(None) is called after each backward pass of a job that has no optimizer, or whose optimizers all step within
+    backward passes.
 
     An error does not reach the job, not even an error of stepped(): failed(error) is called."""
 
@@ -28,11 +33,14 @@ class Discovery:
         self._pid = os.getpid()
         self._optimizer = _nothing  # weak reference to the optimizer whose steps end iterations, or may do so
         self._ends = False  # whether a step of that optimizer has ended an iteration
-        self._stepped_in_backward = False
+        self._stepped_in_backward = {}  # as _have_stepped, of steps within backward passes
+        self._awaited = _nothing  # weak reference to an optimizer that has not stepped; no backward pass ends an iteration
+        self._by_backward = False  # whether a backward pass has ended an iteration
         self._row = _nothing, 0  # weak reference to the optimizer of the last step, and the number of its steps in a row
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = self._told_fork = False
         register_optimizer_step_post_hook(self._stepped)
+        _after_backward(self._passed)
 
     def stop(self):
         """Ends all calls. The hook stays: PyTorch may be in its loop over hooks, and raises if a hook is removed then."""
@@ -42,32 +50,44 @@ class Discovery:
         """Whether this is the process that made this object, and not a process that it forked."""
         return os.getpid() == self._pid
 
-    def only_in_backward(self):
-        """Whether optimizers have stepped, but all within backward passes."""
-        return self._stepped_in_backward and not self._have_stepped
-
     def optimizers(self):
         """The optimizers that have stepped: first the one whose steps end iterations, then the others in the order of their
-        first steps."""
-        living = [optimizer for reference in self._have_stepped.values() if (optimizer := reference()) is not None]
+        first steps. If all step within backward passes, these."""
+        stepped = self._have_stepped or self._stepped_in_backward
+        living = [optimizer for reference in stepped.values() if (optimizer := reference()) is not None]
         return sorted(living, key=lambda optimizer: optimizer is not self._optimizer())
 
     def _stepped(self, optimizer, _args, _kwargs):
-        try:
+        with self._guarded():
             if not self.in_process():
                 self._stepped_in_fork()
+            elif _in_backward():
+                self._stepped_in_backward.setdefault(id(optimizer), weakref.ref(optimizer))
+            elif not self._stopped and self._ends_iteration(optimizer):
+                self._stepped_hook(optimizer)
+
+    def _passed(self):
+        with self._guarded():
+            if self._stopped or self._have_stepped or _in_backward() or not self.in_process():
                 return
-            if self._stopped:
-                return
-            if _in_backward():
-                self._stepped_in_backward = True
-            else:
-                with torch._C.DisableTorchFunction():  # modes and classes of the job see no call of the recorder
-                    if self._ends_iteration(optimizer):
-                        self._stepped_hook(optimizer)
+            if self._by_backward or self._stepped_in_backward or self._has_no_optimizer():
+                self._by_backward = True
+                self._stepped_hook(None)
+
+    @contextlib.contextmanager
+    def _guarded(self):
+        try:
+            with torch._C.DisableTorchFunction():  # modes and classes of the job see no call of the recorder
+                yield
         except Exception as error:
             self._stopped = True
             self._failed_hook(error)
+
+    def _has_no_optimizer(self):
+        if self._awaited() is None:
+            found = next((each for each in _living_optimizers() if _is_of_others(each, set())), None)
+            self._awaited = _nothing if found is None else weakref.ref(found)
+        return self._awaited() is None
 
     def _stepped_in_fork(self):
         """Says once that a process which the job forked trains, if the job itself did not before. It is not recorded."""
@@ -104,7 +124,8 @@ class Discovery:
         """Whether an optimizer has not stepped yet and shares no parameter with an optimizer that has. (An optimizer that
         shares one is a wrapper.)"""
         known = _parameters(optimizer).union(*(_parameters(each) for each in self.optimizers()))
-        others = [each for each in gc.get_objects() if issubclass(type(each), Optimizer) and self._has_not_stepped(each)]
+        others = [each for each in _living_optimizers()
+                  if self._has_not_stepped(each) and self._stepped_in_backward.get(id(each), _nothing)() is not each]
         return any(_is_of_others(other, known) for other in others)
 
     def _has_not_stepped(self, optimizer):
@@ -113,6 +134,22 @@ class Discovery:
 
 def _nothing():
     """A reference to nothing."""
+
+
+def _after_backward(passed):
+    """Calls passed() after each backward pass that the job asks for."""
+    backward = torch.autograd.backward
+
+    @functools.wraps(backward)
+    def watched(*args, **kwargs):
+        backward(*args, **kwargs)
+        passed()
+
+    torch.autograd.backward = watched
+
+
+def _living_optimizers():
+    return [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
 
 
 def _in_backward():
@@ -132,7 +169,7 @@ def _parameters(optimizer):
 
 
 def outermost_modules(optimizer):
-    """The modules that are not inside another module, those with parameters of the optimizer first. Hooks on module
+    """The modules that are not inside another module, those with parameters of the optimizer, if there is one, first. Hooks on module
     calls would find them too, but torch.compile would compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}

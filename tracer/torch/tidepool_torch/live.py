@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import threading
+import weakref
 
 import torch
 from torch._ops import OpOverload
@@ -98,10 +99,6 @@ class LiveRecorder(Guest):
     def begun(self):
         """Whether this iteration has more than what is behind the step of an optimizer, such as a read of the loss."""
         return bool(self._step) or self._position.in_call or self._position.trains
-
-    def trains(self, optimizer):
-        """Whether the iterations end with steps of this optimizer."""
-        return self._optimizers[0]() is optimizer
 
     @property
     def complete(self):
@@ -378,6 +375,7 @@ class Capture:
         self._skip, self._left, self._times = skip, iterations, times
         self._file = RawFile(folder)  # the file's existence also shows that the recorder was attached to this process
         self._recorder = self._history = None
+        self._ends = None  # weak reference to the optimizer whose steps end iterations; None: backward passes do
         self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
         if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
@@ -391,7 +389,9 @@ class Capture:
 
     def _stepped(self, optimizer):
         self._other.iteration()
-        if self._recorder is not None and not self._recorder.trains(optimizer):
+        before = self._ends and self._ends()
+        self._ends = optimizer and weakref.ref(optimizer)
+        if self._recorder is not None and optimizer is not before:
             if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizer), self._discovery.optimizers()):
                 self._end()
         elif self._recorder is not None:
@@ -444,9 +444,6 @@ class Capture:
                     _say_missed(recorder.missed)
                 if recorder.left_out > 0:
                     _say_left_out(recorder.left_out)
-            elif self._discovery.only_in_backward():
-                _say(RuntimeError("optimizers stepped only within backward passes, as hooks of gradients do; expected steps "
-                                  "behind a backward pass, which end an iteration"))
             if self._history is not None:
                 self._history.end()
                 self._history = None

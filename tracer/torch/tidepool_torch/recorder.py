@@ -164,6 +164,8 @@ class Recorder(TorchDispatchMode):
 
         uses = self._uses(call, given)
         module, phase, line = self._position.now()
+        if phase == "forward" and not self._position.in_call and _updates_parameter(uses):
+            phase = "optimizer"  # by hand
         brings = any(tensor.dim() > 0 for tensor in from_host)
         made = self._new_buffers(call, "input" if brings and not uses else _KIND_MADE_IN[phase])
         if call.short_name in UNINITIALISED:
@@ -320,6 +322,10 @@ def classify(look_up, tensor, kind, name):
         if isinstance(buffer, Buffer) and not buffer.name:
             buffer.kind = kind
             buffer.name = name
+
+
+def _updates_parameter(uses):
+    return any(access != "read" and buffer.kind == "parameter" for buffer, access in uses)
 
 
 def _optimizer_state(optimizer, storages):

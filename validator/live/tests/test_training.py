@@ -74,6 +74,27 @@ class Training(unittest.TestCase):
     def test_a_gpt_under_swapping_with_copies_as_late_as_they_may_be(self):
         self.check("gpt", "lru-swap", "0.8x", LazyDevice(), verbs=("swap_out", "drop", "swap_in"))
 
+    def test_weights_updated_by_hand_come_back_after_the_backward_pass(self):
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 8))
+
+            def step():
+                for each in network.parameters():
+                    if each.grad is not None:
+                        each.data.add_(each.grad, alpha=-0.1)
+                network.zero_grad()
+                loss = network(torch.randn(128, 256)).square().mean()
+                loss.backward()
+                return loss.detach()
+
+            return network, (), step
+
+        report, predicted = check_numbers(self, make, "lru-swap", "0.9x", lambda made: [made[2]() for _ in range(4)])
+        self.assertEqual(report["deviations"], 0)
+        self.assertGreater(report["counts"]["swap_in"], 0)
+        self.assertLessEqual(report["peak_bytes"], predicted["limit_bytes"])
+
     def test_a_gpt_under_swapping_and_recomputation(self):
         self.check("gpt", "tide(effort=5)", "0.6x", verbs=("swap_out", "drop", "swap_in", "run"))
 

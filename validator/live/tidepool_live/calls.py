@@ -9,6 +9,8 @@ from tidepool_torch.storages import EMPTY, HOST
 class Anywhere:
     """Replacement of Position, which finds modules, phases and lines of ops: they are not needed here."""
 
+    in_call = True
+
     def __enter__(self):
         return self
 
@@ -20,6 +22,14 @@ class Anywhere:
 
     def now(self):
         return "", "forward", ""
+
+
+def after_backward(function):
+    """Calls the function at the end of the backward pass that runs, or at once if none does."""
+    if torch._C._current_graph_task_id() == -1:
+        function()
+    else:
+        torch.autograd.Variable._execution_engine.queue_callback(function)
 
 
 def allocates(call):

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .actions import Actions
-from .calls import Anywhere, allocates, disturbs, needs_no_content, uses_empty
+from .calls import Anywhere, after_backward, allocates, disturbs, needs_no_content, uses_empty
 from .contents import Contents, Tensors
 from .demand import Demand, buffers_of, made_bytes
 from .lasting import Lasting
@@ -26,7 +26,7 @@ from .recipes import EmptyRecipe, Recipe
 from .report import Report
 from .storages import LiveStorages
 
-GIVE_UP_AFTER = 8  # iterations in a row that deviate and end with an update; then the plan is not followed any more
+GIVE_UP_AFTER = 8  # iterations in a row that deviate and end with an update; then the plan is given up
 
 
 class Follower(Lender):
@@ -37,9 +37,8 @@ class Follower(Lender):
     report   receives the measurements (Report)
     limit    bytes that the job may use once the whole plan is executed; None for no limit
 
-    Before an unexpected op that may write to buffers of the step, versions that are not resident are brought back. After
-    a deviation, the plan is not followed until the step begins again. So the job has the same results as without a plan,
-    whatever ops it runs.
+    Before an unexpected op that may write to buffers of the step, versions that are not resident are brought back. After a
+    deviation, the plan is not followed until the step begins again. So the job's results are those without a plan.
     """
 
     work = "the plan"
@@ -56,6 +55,7 @@ class Follower(Lender):
         self._actions = Actions(plan, device, self._contents, self.report, self._demand)
         self._matcher = Matcher([op.signature for op in plan.ops])
         self._whole = False  # the iteration was followed from its first op on
+        self._ended = False  # its last op has run; actions are left
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
         self._lasting = Lasting(plan)
         self._updating = False  # an optimizer's step runs, or its own buffers have not ended yet
@@ -85,11 +85,10 @@ class Follower(Lender):
         if not self.entered:
             self._named.append(buffer)
 
-    def alloc(self, buffer):
+    def alloc(self, *_):
         pass
 
-    def mark(self, kind, name):
-        pass
+    mark = alloc
 
     def free(self, buffer):
         """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of the buffer."""
@@ -113,7 +112,7 @@ class Follower(Lender):
             return
         index = self._matcher.expected()
         signature = self._plan.signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
-        fits = self._is(signature, index) and self._same_buffers(op, index)
+        fits = not self._difference(signature, index) and self._same_buffers(op, index)
         if self._whole and not fits and self._beside(op, signature, index):
             if not self._lending:
                 self._others.add(op.name, index)
@@ -126,9 +125,6 @@ class Follower(Lender):
         elif self._whole:
             self._go_on(op, index)
 
-    def _is(self, signature, index):
-        return not self._difference(signature, index)
-
     def _difference(self, signature, index):
         """How an op differs from this one of the trace, apart from its buffers; "" if it does not."""
         if signature != self._plan.ops[index].signature:
@@ -140,7 +136,7 @@ class Follower(Lender):
         steps, a read of the loss. It must not write to buffers of the step, nor be the first op of the step."""
         if index == 0:
             return True
-        return ((self._others.one_more() or self._lending) and not self._is(signature, 0) and
+        return ((self._others.one_more() or self._lending) and self._difference(signature, 0) and
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
     def _find_gradients(self, look_up):
@@ -150,7 +146,7 @@ class Follower(Lender):
     def _has_stepped(self, optimizer, *_):
         """An update has ended. A step whose ops were all beside the recorded ones is a deviation."""
         self._updating = False
-        if optimizer is self._optimizers[0]():
+        if any(each() is optimizer for each in self._optimizers[:1]):
             unlike = self.report.steps.updated()
             if unlike and self._whole and self._matcher.expected() == 0 and self._others.first:
                 self._differs(0, self._others.first)
@@ -164,9 +160,7 @@ class Follower(Lender):
         if self._gave_up:
             self.report.gave_up()
 
-    @property
-    def _gave_up(self):
-        return self._strange >= GIVE_UP_AFTER
+    _gave_up = property(lambda self: self._strange >= GIVE_UP_AFTER)
 
     # Before an op.
 
@@ -242,6 +236,8 @@ class Follower(Lender):
 
     def _prepare(self, call):
         """Executes the plan's actions before this op. Returns the op's arguments with tensors that have content."""
+        if not call.signature.views:
+            self._finish_ended()
         index = self._next_named(call)
         given = [(argument, tensor, self._storages.known(tensor)) for argument, tensor in call.tensors()]
         follows = index is not None and self._plausible(call, index, given)
@@ -269,14 +265,12 @@ class Follower(Lender):
         self._demand.make_room(made_bytes(call))
 
     def _repeat_first_actions(self):
-        """Lets the actions before op 0 be executed again: an allocation between two steps may have caused them, and the op
-        that calls this undoes them."""
+        """Lets the actions before op 0 happen again: an allocation between two steps may have caused them; now they are undone."""
         if self._matcher.expected() == 0:
             self._issued = 0
 
     def _next_named(self, call):
-        """Index of the trace's op that this call may be, None if there is none. Skips the trace's ops for the creation
-        of empty storages, which take no time."""
+        """Index of the trace's op that this call may be, None if there is none. Skips the creation of empty storages."""
         index = self._matcher.expected()
         if self._gave_up or index != 0 and not self._whole:
             return None
@@ -385,7 +379,6 @@ class Follower(Lender):
         if index == 0:
             self._whole = True
             self.report.begin(self._meter, self._others.first, self._copies.clock)
-            self.report.steps.begin()
             self._others.clear()
         self._others.followed(index)
         self._issue(index)  # the trace may have several ops for a call; only the first was known before the call ran
@@ -402,8 +395,8 @@ class Follower(Lender):
                 self._contents.become(tensors.version, use.after)
                 tensors.version = use.after
         if index + 1 == len(self._plan.ops):
-            self._issue(index + 1)
-            self._finish()
+            self._ended = True
+            after_backward(self._finish_ended)  # until then, autograd has the gradients that the last op used
 
     def _bind(self, buffer, use):
         """From now on, the live buffer is the trace buffer of the use."""
@@ -471,9 +464,19 @@ class Follower(Lender):
                 self._numbers[buffer] = number
                 self._contents.tensors[number] = Tensors(storage, self._plan.first_version[number])
 
+    def _finish_ended(self):
+        if not self._ended or self.lost:
+            return
+        self._ended = False
+        try:
+            self._issue(len(self._plan.ops))
+            self._finish()
+        except Exception as error:
+            self.give_up(error)
+
     def _finish(self):
-        """The step has ended. All content of live tensors is brought back, except versions that the plan expects on
-        the host when the step begins. Buffers that outlive the step become buffers of the next one."""
+        """Brings the content of all live tensors back, except versions that the plan expects on the host when the step begins.
+        Buffers that outlive the step become buffers of the next one."""
         names = {}
         for number, then in self._lasting.becomes():
             if number in self._contents.tensors and self._plan.first_version[then] in self._plan.parked:

@@ -65,6 +65,7 @@ class Report:
     def begin(self, meter, between, clock):
         """The first op of a step has been matched. between: the first op that ran since the last step, or "". clock: reads
         the device's clock, if it has one."""
+        self.steps.begin()
         if self._started is None or between:
             self._count_between(meter, between)
             self._started, self._clock = time.perf_counter_ns(), clock()

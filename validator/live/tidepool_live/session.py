@@ -31,7 +31,7 @@ class Session:
         self._discovery = Discovery(self._stepped, self._failed)
         self._compile = CompileWatch(self._compiled)
 
-    def _stepped(self, optimizer):
+    def _stepped(self, _optimizer):
         optimizers = self._discovery.optimizers()
         self._discovery.stop()
         if self._compile.compiles():
@@ -51,9 +51,10 @@ class Session:
         if self._plan.native:
             raise RecordingError("the trace has the ops of the job alone (TIDEPOOL_NATIVE=on), and a job that follows a plan adds "
                                  "gradients otherwise; expected a trace that was recorded without it")
-        parameters = [parameter for group in optimizers[0].param_groups for parameter in group["params"]]
-        models, device = outermost_modules(optimizers[0]), device_for(parameters)
-        self._follower = Follower(self._plan, models, optimizers, device, self._report, self._limit)
+        models = outermost_modules(next(iter(optimizers), None))
+        parameters = [parameter for model in models for parameter in model.parameters()]
+        parameters += [parameter for each in optimizers[:1] for group in each.param_groups for parameter in group["params"]]
+        self._follower = Follower(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
         self._follower.__enter__()
         self._saved = SavedTensors(self._follower)
         self._saved.__enter__()
