@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the roofline of tidepool_torch with measured times: Kineto profiles with shapes, by class of operators.
+"""Compares the model of op times (tidepool_torch) with Kineto profiles that have shapes, by class of operators.
 
 Prints, for each profile, the kernels' time of the operators that the model covers, the model's time, and its error, in
-all and by class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its
-table of devices); no GPU.
+all and by class. Profiles say neither strides nor layouts, so operators are priced by their shapes alone. No GPU.
 
-    tests/recording/times_table.py CALIBRATE.json.gz:v100 CHECK.json.gz:a100-40gb ...
+    tests/recording/times_table.py PROFILE.json.gz:v100 PROFILE.json.gz:a100-40gb ...
 """
 
 import argparse
@@ -19,7 +18,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tracer" / "torch"))
 
-from tidepool_torch.roofline import FLOOR_NS, TWO_PASSES, find_device  # noqa: E402
+from tidepool_torch.devices import find_device  # noqa: E402
+from tidepool_torch.kernel_times import LAUNCH, moving_seconds, product_seconds  # noqa: E402
+from tidepool_torch.op_times import BATCH_NORMALISATION, CONVOLUTION  # noqa: E402
 
 MATRIX = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 # The number of tensors, each of the size of the first input, whose bytes an operator moves besides those of its inputs.
@@ -76,80 +77,76 @@ def convolutions(operators):
             if name == "aten::cudnn_convolution_backward_weight"}
 
 
-def work(name, shapes, sizes, outputs):
-    """(class, operations, bytes) of an operator; None if the table does not cover it."""
+def price(device, name, shapes, sizes, outputs):
+    """(class, seconds) of an operator; None if the table does not cover it."""
     moved = sum(elements(shape) * size for shape, size in zip(shapes, sizes))
+
+    def product(batch, m, n, k):
+        return product_seconds(device, device.float32, sizes[0], batch, m, n, k)
+
     if name in MATRIX:
         a, b = [shape for shape in shapes if len(shape) >= 2][-2:]
-        size, made = sizes[0], math.prod(a[:-1]) * b[-1]
-        return "matrix products", 2 * made * a[-1], moved + made * size
+        return "matrix products", product(math.prod(a[:-2]), a[-2], b[-1], a[-1])
     if name == "aten::cudnn_convolution":
         image, filters = shapes[0], shapes[1]
         output = outputs.get((tuple(image), filters[0]))
         if output is None:
             return None
-        return "convolutions", 2 * elements(output) * elements(filters[1:]), moved + elements(output) * sizes[0]
+        places = output[0] * math.prod(output[2:])
+        return "convolutions", CONVOLUTION[False] * product(1, places, filters[0], elements(filters[1:]))
     if name == "aten::cudnn_convolution_backward_input":
-        return "convolutions", 2 * elements(shapes[1]) * elements(shapes[2][1:]), 2 * moved
+        gradient, filters = shapes[1], shapes[2]
+        places = gradient[0] * math.prod(gradient[2:])
+        return "convolutions", CONVOLUTION[False] * product(1, places, elements(filters[1:]), filters[0])
     if name == "aten::cudnn_convolution_backward_weight":
         gradient, image = shapes[1], shapes[2]
-        filters = [key for key in outputs if key == (tuple(image), gradient[1])]
-        taps = _TAPS.get((tuple(image), gradient[1])) if filters else None
-        return ("convolutions", 2 * elements(gradient) * taps, moved) if taps else None
-    if name.removeprefix("aten::") in TWO_PASSES:
-        return "normalisation", 0, 2 * moved + elements(shapes[0]) * sizes[0]
+        taps = _TAPS.get((tuple(image), gradient[1]))
+        places = gradient[0] * math.prod(gradient[2:])
+        return ("convolutions", CONVOLUTION[False] * product(1, gradient[1], taps, places)) if taps else None
+    if "batch_norm" in name:
+        return "normalisation", BATCH_NORMALISATION * moving_seconds(device, 2 * moved + elements(shapes[0]) * sizes[0])
     if name in ELEMENTWISE and shapes and elements(shapes[0]):
-        return "element by element", 0, moved + ELEMENTWISE[name] * elements(shapes[0]) * sizes[0]
+        return "element by element", moving_seconds(device, moved + ELEMENTWISE[name] * elements(shapes[0]) * sizes[0])
     return None
 
 
 _TAPS = {}  # numbers in one filter, with the keys of convolutions()
 
 
-def table(path, device, efficiency):
-    """Prints the rows of a profile; returns the efficiency of each class."""
+def table(path, device):
+    """Prints the rows of a profile."""
     operators = read(path)
     outputs = convolutions(operators)
     for name, shapes, _, _ in operators:
         if name == "aten::cudnn_convolution":
             _TAPS[tuple(shapes[0]), shapes[1][0]] = elements(shapes[1][1:])
-    sums = collections.defaultdict(lambda: [0, 0.0, 0.0, 0])
+    sums = collections.defaultdict(lambda: [0, 0.0, 0])
     everything = sum(duration for *_, duration in operators)
     for name, shapes, sizes, duration in operators:
-        found = work(name, shapes, sizes, outputs)
+        found = price(device, name, shapes, sizes, outputs)
         if found is None:
             continue
-        kind, flops, moved = found
-        seconds = max(flops / device.float32, moved / device.bandwidth)
+        kind, seconds = found
         row = sums[kind]
         row[0] += duration
-        row[1] += FLOOR_NS + seconds * 1e9
-        row[2] += FLOOR_NS + seconds * 1e9 / efficiency.get(kind, 1)
-        row[3] += 1
+        row[1] += (LAUNCH + seconds) * 1e9
+        row[2] += 1
     name = pathlib.Path(path).name
-    for kind, (measured, peak, calibrated, count) in sorted(sums.items()):
-        print(f"| {name} | {device.name} | {kind} | {count} | {measured / 1e6:.2f} | {peak / 1e6:.2f} | "
-              f"{100 * (peak / measured - 1):+.0f} % | {calibrated / 1e6:.2f} | {100 * (calibrated / measured - 1):+.0f} % |")
-    measured, peak, calibrated = (sum(row[i] for row in sums.values()) for i in range(3))
-    print(f"| {name} | {device.name} | all of these: {100 * measured / max(1, everything):.0f} % of the kernels' time | "
-          f"{sum(row[3] for row in sums.values())} | {measured / 1e6:.2f} | {peak / 1e6:.2f} | "
-          f"{100 * (peak / max(1, measured) - 1):+.0f} % | {calibrated / 1e6:.2f} | "
-          f"{100 * (calibrated / max(1, measured) - 1):+.0f} % |")
-    return {kind: (row[1] - row[3] * FLOOR_NS) / max(1, row[0] - row[3] * FLOOR_NS) for kind, row in sums.items()}
+    measured, predicted, count = (sum(row[i] for row in sums.values()) for i in range(3))
+    share = f"all of these: {100 * measured / max(1, everything):.0f} % of the kernels' time"
+    for kind, (of_kind, model, calls) in [*sorted(sums.items()), (share, (measured, predicted, count))]:
+        print(f"| {name} | {device.name} | {kind} | {calls} | {of_kind / 1e6:.2f} | {model / 1e6:.2f} | "
+              f"{100 * (model / max(1, of_kind) - 1):+.0f} % |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("profiles", nargs="+", metavar="PROFILE:DEVICE")
-    fitted = {}
-    print("| profile | device | operators | calls | measured, ms | roofline, ms | error | with efficiencies, ms | error |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for index, given in enumerate(parser.parse_args().profiles):
+    print("| profile | device | operators | calls | measured, ms | predicted, ms | error |")
+    print("|---|---|---|---|---|---|---|")
+    for given in parser.parse_args().profiles:
         path, _, name = given.rpartition(":")
-        found = table(path, find_device(name), fitted)
-        if index == 0:
-            fitted = found
-    print("\nefficiencies of the first profile: " + ", ".join(f"{kind} {value:.2f}" for kind, value in sorted(fitted.items())))
+        table(path, find_device(name))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ bool without_gpu(const RecordArguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
 
-/// The device whose roofline gives the times of PyTorch's operators; empty: the times are measured.
+/// The device for which the times of PyTorch's operators are estimated; empty: the times are measured.
 std::string times_of(const RecordArguments& arguments) {
   if (!arguments.times.empty() || !arguments.is_dry || !records_torch(arguments)) return arguments.times;
   return arguments.dry.device;

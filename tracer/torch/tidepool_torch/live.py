@@ -19,15 +19,16 @@ import torch
 from torch._ops import OpOverload
 
 from .compiled import CompileWatch
+from .devices import find_device
 from .discovery import Discovery, outermost_modules
 from .guest import Guest, GuestStorages, unseen
 from .history import History
 from .native import core_or_none
+from .op_times import estimate_ns
 from .position import Position
 from .program import Buffer
 from .raw_file import RawFile, now
 from .recorder import living
-from .roofline import estimate_ns, find_device
 from .schema import OpCall, signature_of
 from .step_begin import StepBegin
 from .storages import HOST, wraps
@@ -62,7 +63,7 @@ class LiveRecorder(Guest):
     """Writes to a RawFile while entered, each iteration at its end. A Capture drops an incomplete iteration that follows
     complete ones.
 
-    times    the Device whose roofline prices each op, or None
+    times    the Device for which each op is priced, or None
     threads  the OtherThreads, or None
     """
 

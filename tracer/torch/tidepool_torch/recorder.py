@@ -12,10 +12,11 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from .devices import find_device
 from .errors import RecordingError
+from .op_times import estimate_ns
 from .position import Position, containers_of, names_of, prefixes_of
 from .program import Buffer, Op, Program
-from .roofline import estimate_ns, find_device
 from .schema import UNINITIALISED, OpCall
 from .storages import HOST, Storages, held_by, wraps
 
@@ -37,7 +38,7 @@ class Recorder(TorchDispatchMode):
 
     models, optimizers  one or a list; they give names and kinds to buffers. They are held by weak references: the program may
              drop them
-    device   name of the device whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of
+    device   name of the device for which the ops are priced (see devices.DEVICES), or None to measure the wall time of
              each op, which needs real tensors on the CPU
     name     of the model, for the trace's metadata
 

@@ -10,10 +10,10 @@ from torch.utils._pytree import tree_leaves
 from .guest import unseen
 from .live import LivePosition, LiveRecorder, PlacedStorages
 from .native import Core
+from .op_times import estimate_ns
 from .program import Buffer
 from .raw_file import now
 from .recorder import classify, living
-from .roofline import estimate_ns
 from .schema import OpCall, signature_of
 from .storages import HOST, held_by, storage_of
 from .user_line import is_user_code

@@ -1,0 +1,120 @@
+"""How long a kernel takes on a device.
+
+A product of matrices is computed in tiles. Each multiprocessor computes its tiles one after the other, at the peak rate
+of its units times a share that grows with the tile: a tile of m x n values reads (1/m + 1/n) operands for each operation.
+If the tiles are no multiple of the multiprocessors, some of these wait. The reduction may be split among more tiles, whose
+parts are then added. The library's choice is taken for the fastest one. The board cannot spend more power than its limit.
+Everything else moves bytes, at a share of the memory's rate, or at that of the cache if all of them fit there.
+
+The constants are fitted by tests/recording/op_times_table.py, which prints the errors. Where nothing else is said, they
+are from NeuSight's training rows (sitar-lab/NeuSight 6945927: P4, P100, T4, V100 and A100 with 40 GB; PyTorch 2.1).
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+
+@dataclass(frozen=True)
+class Units:
+    """Constants of products that one kind of units computes.
+
+    share      of the peak rate that a tile without traffic of operands reaches
+    traffic    what operands cost: the share is divided by 1 + traffic x (1/m + 1/n)
+    round_up   how much of the last, incomplete wave of tiles counts as a whole one
+    prologue   steps of the reduction that the begin and the end of a tile take
+    pieces     bytes moved for each byte of a split reduction's parts
+    split      seconds that the kernel takes which adds the parts
+    writes     share of the time to write the result that is not hidden, where the second matrix is transposed
+    memory     share of the memory's rate
+    overlap    exponent p of (computing^p + moving^p)^(1/p): how well the two overlap
+    """
+
+    share: float
+    traffic: float
+    round_up: float
+    prologue: float
+    pieces: float
+    split: float
+    writes: float
+    memory: float
+    overlap: float
+
+
+CORES = Units(share=1.0, traffic=6.2, round_up=0.35, prologue=0.1, pieces=24, split=2e-6, writes=0.8, memory=0.68, overlap=3.1)
+# From the tables of ai-dynamo/aiconfigurator 095f58a for A100, H100, H200, B200 and L40S, bfloat16.
+TENSOR_CORES = Units(share=0.929, traffic=14.9, round_up=0.349, prologue=146, pieces=0.675, split=3e-6, writes=0,
+                     memory=0.809, overlap=2.72)
+
+_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32))
+_TENSOR_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 256), (256, 64))
+# Batches of float32 products: the tiles for which the library of this generation has kernels. Others have all.
+_BATCH_TILES = {"pascal": ((128, 64),), "ampere": ((128, 128),), "ada": ((128, 128),),
+                "volta": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128)),
+                "turing": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128))}
+_LEAST_PART = 96  # steps of a reduction that is split
+
+# Joules that the board spends for a float32 operation, by generation. Pascal and Turing: as Volta. Those of Ada and later: half of
+# Ampere's, by the power limit and the products of an RTX 4090.
+ENERGY = {"pascal": 17e-12, "volta": 17e-12, "turing": 17e-12, "ampere": 15.6e-12, "ada": 7.4e-12, "hopper": 7.4e-12,
+          "blackwell": 7.4e-12}
+# From the captures of an H200 in traces/gpu: how much longer a multiprocessor with 128 float32 units takes for a tile that it
+# computes alone, and steps of the reduction that Hopper takes besides, which runs kernels of the generation before.
+_ALONE = 0.35
+_LATE = {"hopper": 30}
+# Share of the tensor cores' peak rate that the power of the board allows.
+SUSTAINED = {"volta": 0.9, "turing": 0.5, "ampere": 1.0, "ada": 0.8, "hopper": 0.95, "blackwell": 0.85}
+# Share of the peak rate that fused attention reaches: with float32 units, with tensor cores.
+ATTENTION = {False: 0.5, True: 0.5}
+
+LAUNCH = 2e-6  # the least time of a kernel on its stream
+REACH = 0.89  # share of the memory's rate that reading and writing a large tensor reaches
+REACH_IN_LINE = 0.77  # the same where error correction is in line, and of Pascal
+CACHE = {"ampere": 0.7, "hopper": 0.7}  # share of the cache that keeps what a kernel moves; 1 for other generations
+CACHE_RATE = 40e9  # bytes per second of the cache for each multiprocessor
+
+
+def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, transposed=False):
+    """Seconds of `batch` products of m x k by k x n values of `size` bytes, at a peak of `rate` operations per second. The
+    second matrix may be `transposed`."""
+    units = TENSOR_CORES if tensor_cores else CORES
+    moving = size * batch * (m * k + k * n + m * n) / (device.bandwidth * units.memory)
+    if min(m, n) == 1:
+        return moving  # with a vector: no tiles
+    of_processor = rate / device.processors * units.share * (SUSTAINED.get(device.generation, 1.0) if tensor_cores else 1.0)
+    lanes = 1.0 if tensor_cores else device.lanes / 64
+    alone = _ALONE if lanes > 1 else 0.0
+    tiles = _TENSOR_TILES if tensor_cores else _TILES
+    if batch > 1 and not tensor_cores:
+        tiles = _BATCH_TILES.get(device.generation, tiles)
+    prologue = units.prologue + (0 if tensor_cores else _LATE.get(device.generation, 0))
+    least = None
+    for rows, columns in tiles:
+        count = batch * ceil(m / rows) * ceil(n / columns)
+        slowness = 2 * rows * columns * (1 + units.traffic * lanes * (1 / rows + 1 / columns)) / of_processor
+        parts = 1
+        while True:
+            waves = count * parts / device.processors
+            whole = max(waves, 1.0)
+            waves = units.round_up * ceil(waves) + (1 - units.round_up) * whole
+            seconds = waves * (1 + alone / whole) * slowness * (k / parts + prologue)
+            if parts > 1:
+                seconds += units.split + units.pieces * parts * batch * m * n * 8 / device.bandwidth
+            if least is None or seconds < least:
+                least = seconds
+            parts *= 2
+            if parts > 16 or k / parts < _LEAST_PART or count * parts > 4 * device.processors:
+                break
+    if transposed:
+        least += units.writes * size * batch * m * n / device.bandwidth
+    if not tensor_cores:
+        least = max(least, 2 * batch * m * n * k * ENERGY[device.generation] / device.watts)
+    return (least**units.overlap + moving**units.overlap) ** (1 / units.overlap)
+
+
+def moving_seconds(device, moved):
+    """Seconds in which a kernel reads and writes so many bytes, one after the other."""
+    reach = REACH_IN_LINE if device.ecc_in_line or device.generation == "pascal" else REACH
+    room = CACHE.get(device.generation, 1.0) * device.cache
+    kept = min(1.0, max(0.0, 5 - 4 * moved / room))  # all of it, and nothing of 5/4 of the room
+    rate = device.bandwidth * reach
+    return moved * ((1 - kept) / rate + kept / max(rate, CACHE_RATE * device.processors))

@@ -1,0 +1,284 @@
+"""Estimated op times: which kernels an op launches on a named device, and how long they take (kernel_times.py).
+
+Products of matrices, convolutions, attention and recurrent layers are computed; every other op moves bytes.
+"""
+
+import functools
+import logging
+from math import prod
+
+import torch
+
+from .devices import Device
+from .kernel_times import ATTENTION, LAUNCH, SUSTAINED, moving_seconds, product_seconds
+from .schema import SHAPE_ONLY, distinct_bytes
+
+_product = functools.lru_cache(maxsize=None)(product_seconds)
+
+
+def estimate_ns(device: Device, call):
+    """Nanoseconds of one op (an OpCall) on a device."""
+    form = _FORMS.get(call.short_name)
+    seconds = None if form is None else form(device, call)
+    if seconds is None:
+        seconds = _counted(device, call)
+    return round((LAUNCH + seconds) * 1e9)
+
+
+def _products(first, second):
+    """The form of an op that multiplies two of its arguments: matrices, or batches of matrices."""
+
+    def seconds(device, call):
+        a, b = call.value(first), call.value(second)
+        if len(a.shape) < 2 or len(b.shape) < 2:
+            return None
+        batch = a.shape[0] if len(a.shape) == 3 else 1
+        return _multiply(device, a.dtype, batch, a.shape[-2], b.shape[-1], a.shape[-1], b.stride()[-1] != 1)
+
+    return seconds
+
+
+def _multiply(device, dtype, batch, m, n, k, transposed=False, convolution=False):
+    tensor_cores = _on_tensor_cores(device, dtype, convolution)
+    rate = device.tensorfloat32 if tensor_cores and dtype == torch.float32 else device.peak(dtype)
+    return _product(device, rate, dtype.itemsize, batch, m, n, k, tensor_cores, transposed)
+
+
+def _on_tensor_cores(device, dtype, convolution=False):
+    if dtype == torch.float32:
+        return device.tensorfloat32 > device.float32 and _rounds_to_tf32(convolution)
+    return dtype in (torch.float16, torch.bfloat16) and device.peak(dtype) > 1.5 * device.float32
+
+
+def _rounds_to_tf32(convolution):
+    backend = torch.backends.cudnn if convolution else torch.backends.cuda.matmul
+    try:
+        return backend.allow_tf32
+    except RuntimeError:  # the job uses the newer settings
+        return (torch.backends.cudnn.conv if convolution else backend).fp32_precision == "tf32"
+
+
+def _convolution(device, call):
+    """One product: each value of the result, of each group of channels."""
+    image, weight, result = call.value("input"), call.value("weight"), call.outputs[0]
+    if call.value("transposed", False):
+        image, result = result, image
+    groups = call.value("groups", 1)
+    m, n, k = result.shape[0] * prod(result.shape[2:]), weight.shape[0] // groups, prod(weight.shape[1:])
+    if n == 1:
+        return _DEPTHWISE * _moving(device, call)
+    return _convolve(device, image, groups, m, n, k) + _reordering(device, call, image, image, result)
+
+
+def _convolve(device, image, groups, m, n, k):
+    slower = CONVOLUTION[_on_tensor_cores(device, image.dtype, convolution=True)]
+    return slower * _multiply(device, image.dtype, groups, m, n, k, convolution=True)
+
+
+def _reordering(device, call, image, *tensors):
+    """Convolutions on tensor cores take channels last and copy other tensors there and back; those that are products of
+    the channels alone do not."""
+    weight, strides = call.value("weight"), call.value("stride")
+    if image.stride()[1] == 1 or not _on_tensor_cores(device, image.dtype, convolution=True):
+        return 0.0
+    if prod(weight.shape[2:]) == 1 and max(strides, default=1) == 1:
+        return 0.0
+    return sum(LAUNCH + moving_seconds(device, 2 * distinct_bytes(tensor)) for tensor in tensors)
+
+
+def _convolution_backward(device, call):
+    """One product for the input's gradient, which has fewer steps if the filter has a stride, and one for the weight's."""
+    gradient, image, weight = call.value("grad_output"), call.value("input"), call.value("weight")
+    if call.value("transposed", False):
+        gradient, image = image, gradient
+    groups = call.value("groups", 1)
+    of_input, of_weight, *_ = call.value("output_mask", (True, True, False))
+    outputs, inputs = gradient.shape[0] * prod(gradient.shape[2:]), image.shape[0] * prod(image.shape[2:])
+    filters, steps = weight.shape[0] // groups, prod(weight.shape[1:])
+    if filters == 1:
+        return _DEPTHWISE * _moving(device, call)
+    seconds = 0.0
+    if of_input:
+        channels = weight.shape[1]
+        seconds += _convolve(device, image, groups, inputs, channels, max(1, filters * steps // channels * outputs // inputs))
+    if of_weight:
+        seconds += LAUNCH + _convolve(device, image, groups, filters, steps, outputs)
+    return seconds + _reordering(device, call, image, gradient, *[image] * (of_input + of_weight))
+
+
+def _attention(device, call):
+    return _attention_products(device, call, 2)
+
+
+def _attention_backward(device, call):
+    return _attention_products(device, call, 5)
+
+
+def _attention_products(device, call, products):
+    """So many products of queries by keys, of which a causal mask leaves out a half."""
+    query, key = call.value("query"), call.value("key")
+    if query is None or len(query.shape) != 4:
+        return None
+    batch, heads, length, width = query.shape
+    half = 0.5 if call.value("is_causal", False) else 1.0
+    tensor_cores = query.dtype != torch.float32 and _on_tensor_cores(device, query.dtype)
+    rate = device.peak(query.dtype) * ATTENTION[tensor_cores]
+    rate *= SUSTAINED.get(device.generation, 1.0) if tensor_cores else 1.0
+    computing = products * half * 2 * batch * heads * length * key.shape[-2] * width / rate
+    return max(computing, _moving(device, call))
+
+
+def _recurrent(products):
+    """Gates by input for all time steps at once, gates by hidden state step by step. input: [time, batch, features]."""
+
+    def seconds(device, call):
+        given, weights = call.value("input"), call.value("weights")
+        steps, batch, features = given.shape
+        gates, hidden = weights[1].shape
+        at_once = _multiply(device, given.dtype, 1, steps * batch, gates, features)
+        each = LAUNCH + _multiply(device, given.dtype, 1, batch, gates, hidden)
+        return products * (at_once + steps * each)
+
+    return seconds
+
+
+def _rows(reads, shortest, at_once, slower=1.0):
+    """The form of an op that reads a row `reads` times, if registers cannot hold it: from the `shortest` on. Rows come from
+    memory once, if the cache holds those that all multiprocessors work at, each at so many `at_once`."""
+
+    def seconds(device, call):
+        result = call.outputs[0]
+        row = result.shape[-1] if result.shape else 1
+        if row < shortest:
+            return slower * _moving(device, call)
+        missed = min(1.0, at_once * device.processors * row * result.element_size() / device.cache)
+        return slower * _moving(device, call, reads=1 + (reads - 1) * missed)
+
+    return seconds
+
+
+def _passes(reads, slower=1.0):
+    """The form of an op that reads all `reads` times, and is `slower` than the memory."""
+    return lambda device, call: slower * _moving(device, call, reads)
+
+
+def _batch_normalisation(device, call):
+    """One pass for sums, then another one; a multiprocessor has a channel."""
+    channels = call.value("input").shape[1]
+    slower = BATCH_NORMALISATION * (1.4 if call.short_name.endswith("backward") else 1.0)
+    return slower * max(1.0, device.processors / channels) * _moving(device, call, reads=2)
+
+
+def _look_up_backward(device, call):
+    """Equal indices are sorted and their rows summed."""
+    return _moving(device, call) + _SUMMED_ROW * prod(call.value("indices").shape)
+
+
+def _moving(device, call, reads=1):
+    slower = _STRIDED if call.short_name not in _FORMS and _changes_layout(call) else 1.0
+    return slower * moving_seconds(device, moved_bytes(call, reads))
+
+
+def _changes_layout(call):
+    """Whether an op on elements reads them in another order than it writes them."""
+    result = call.outputs[0] if call.outputs else None
+    if result is None or len(result.shape) < 2:
+        return False
+    order = _order(result)
+    return any(tensor.numel() == result.numel() and len(tensor.shape) > 1 and 0 not in tensor.stride()
+               and _order(tensor) != order for _, tensor in call.tensors())
+
+
+def _order(tensor):
+    """Strides of the dimensions that have several elements."""
+    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size != 1]
+
+
+def _counted(device, call):
+    """Of an op that is no product: operations that PyTorch counts, if it does, or bytes."""
+    operations = flops(call)
+    moving = _moving(device, call)
+    if operations == 0:
+        return moving
+    return max(operations / (device.peak(_dtype(call.outputs)) * ATTENTION[False]), moving)
+
+
+_DEPTHWISE = 3  # passes over memory that a convolution takes in which each channel has its own filter
+# How much slower than a copy of the same bytes. From the captures of an H200 in traces/gpu.
+_STRIDED = 1.7  # elements that are read in another order than written
+_REDUCTION = 1.7  # sums over rows
+BATCH_NORMALISATION = 1.25
+CONVOLUTION = {False: 1.05, True: 1.3}  # on tensor cores or not; than a product of matrices of the same sizes
+_RANDOM = 1.3
+_SUMMED_ROW = 30e-9  # seconds for each row that a look-up's backward sums
+
+_FORMS = {
+    "mm": _products("self", "mat2"), "bmm": _products("self", "mat2"), "addmm": _products("mat1", "mat2"),
+    "_addmm_activation": _products("mat1", "mat2"), "baddbmm": _products("batch1", "batch2"),
+    "convolution": _convolution, "cudnn_convolution": _convolution, "convolution_backward": _convolution_backward,
+    "_scaled_dot_product_flash_attention": _attention, "_scaled_dot_product_efficient_attention": _attention,
+    "_scaled_dot_product_cudnn_attention": _attention,
+    "_scaled_dot_product_flash_attention_backward": _attention_backward,
+    "_scaled_dot_product_efficient_attention_backward": _attention_backward,
+    "_scaled_dot_product_cudnn_attention_backward": _attention_backward,
+    "lstm_layer": _recurrent(1), "lstm_layer_backward": _recurrent(2),
+    "_softmax": _rows(3, 1025, 2.5), "_log_softmax": _rows(3, 1025, 2.5), "_safe_softmax": _passes(1, 3.7),
+    "_softmax_backward_data": _rows(2, 1025, 2.5, 1.9), "_log_softmax_backward_data": _rows(2, 1025, 2.5),
+    "native_layer_norm": _rows(2, 0, 8), "native_group_norm": _passes(2),
+    "native_layer_norm_backward": _passes(2, 1.5), "native_group_norm_backward": _passes(2, 1.5),
+    "sum": _passes(1, _REDUCTION), "mean": _passes(1, _REDUCTION), "cat": _passes(1, _STRIDED),
+    "native_dropout": _passes(1, _RANDOM), "native_dropout_backward": _passes(1, _RANDOM),
+    "max_pool2d_with_indices": _passes(1, 2.2), "max_pool2d_with_indices_backward": _passes(1, 4.5),
+    "embedding_dense_backward": _look_up_backward,
+    **dict.fromkeys("native_batch_norm cudnn_batch_norm miopen_batch_norm batch_norm_with_update native_batch_norm_backward "
+                    "cudnn_batch_norm_backward miopen_batch_norm_backward batch_norm_backward".split(), _batch_normalisation),
+}
+
+
+def flops(call):
+    """Floating-point operations of an op that PyTorch counts; 0 for others."""
+    counted = _counted_operators().get(call.func._overloadpacket)
+    return 0 if counted is None else counted(*call.args, **call.kwargs, out_val=call.result)
+
+
+@functools.cache
+def _counted_operators():
+    log = logging.getLogger("torch.utils.flop_counter")
+    disabled, log.disabled = log.disabled, True  # its import prints a warning if PyTorch has no Triton
+    from torch.utils.flop_counter import flop_registry
+
+    log.disabled = disabled
+    return flop_registry
+
+
+def moved_bytes(call, reads=1):
+    """Bytes read and written: each tensor once, but one that is only read `reads` times, and one that is read and written
+    twice. A table look-up reads only the rows that it returns."""
+    if call.short_name in SHAPE_ONLY:
+        return sum(distinct_bytes(tensor) for tensor in call.outputs)
+    made = sum(distinct_bytes(tensor) for tensor in call.outputs if not _is_argument(call, tensor))
+    total = made
+    for argument, tensor in call.tensors():
+        access = call.access(argument, tensor)
+        size = distinct_bytes(tensor)
+        if argument.name in _TABLES.get(call.short_name, ()):
+            size = min(size, made)
+        if access is not None and argument.name not in _SHAPES.get(call.short_name, ()):
+            total += size * max(2 if access == "read_write" else 1, reads)
+    return total
+
+
+_TABLES = {"embedding": ("weight",), "index_select": ("self",), "gather": ("self",), "index": ("self",),
+           "nll_loss_forward": ("self",)}
+_SHAPES = {"nll_loss_backward": ("self",)}  # arguments whose shape counts alone
+
+
+def _is_argument(call, tensor):
+    return any(given is tensor for _, given in call.tensors())
+
+
+def _dtype(outputs):
+    for tensor in outputs:
+        if tensor.dtype.is_floating_point:
+            return tensor.dtype
+    return torch.float32
