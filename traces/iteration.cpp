@@ -159,6 +159,14 @@ Trace one_iteration(const Trace& trace, std::size_t number) { return Cut{trace, 
 
 std::size_t complete_iterations(const Trace& trace) { return begins_of_complete(trace).size(); }
 
+std::vector<std::size_t> bounds_of_iterations(const Trace& trace) {
+  std::vector<std::size_t> bounds;
+  const std::vector<std::size_t> begins = begins_of_complete(trace);
+  for (const std::size_t mark : begins) bounds.push_back(trace.data().marks[mark].event);
+  if (!begins.empty()) bounds.push_back(steps_of_iterations(trace, begins.size() - 1, 1).second);
+  return bounds;
+}
+
 Trace iterations(const Trace& trace, std::size_t first, std::size_t count) {
   return Cut{trace, steps_of_iterations(trace, first, count)}.run();
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "traces/trace.hpp"
 
@@ -18,6 +19,9 @@ Trace one_iteration(const Trace& trace, std::size_t number);
 /// The number of marked iterations, without those named "after ...": these hold the ops between an iteration and the
 /// next one. one_iteration() numbers them too.
 std::size_t complete_iterations(const Trace& trace);
+
+/// The positions in Trace::events() at which the complete iterations begin, and at which the last one ends.
+std::vector<std::size_t> bounds_of_iterations(const Trace& trace);
 
 /// The range of ops, begin and end, of `count` complete iterations from number `first` on. It includes the ops between
 /// these iterations.

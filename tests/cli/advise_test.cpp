@@ -149,6 +149,22 @@ TEST_CASE("tidepool advise changes nothing where the step fits") {
   CHECK(result.err == "advise: the step fits as it is: its peak is 14.07 GiB\n");
 }
 
+TEST_CASE("a step that fits is not enough where the job takes more outside of it") {
+  const ScratchFolder folder;
+  std::string text = run_program({"export", kSample, "--to", "jsonl"}).out;
+  const std::string step = folder.file("step.jsonl"), meta = R"("meta":{)";
+  std::ofstream{step} << text.replace(text.find(meta), meta.size(), meta + R"("allocated_peak_bytes":"21474836480",)");
+  const std::string why = "the job's tensors take 20 GiB at most, outside of this trace, whose own peak is 14.07 GiB\n";
+  ProgramResult result = run_program({"advise", step, "--capacity", "15GiB"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, ContainsSubstring("wanted\nthe step fits as it is, the job does not: " + why));
+  result = run_program({"advise", step, "--capacity", "15GiB", "--apply", "pytorch"});
+  CHECK(result.code == 1);
+  CHECK(result.err == "advise: the step fits as it is, the job does not: " + why);
+  CHECK(run_program({"advise", step, "--capacity", "21GiB"}).code == 0);
+  CHECK_THAT(run_program({"explain", step}).out, ContainsSubstring(why));
+}
+
 TEST_CASE("tidepool advise names a setting of the allocator if tensors fit and its reserved memory does not") {
   ProgramResult result = run_program({"advise", kSample, "--capacity", "14.2GiB"});
   CHECK(result.code == 0);

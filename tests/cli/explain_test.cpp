@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -178,6 +181,29 @@ TEST_CASE("tidepool explain leaves out kinds that hardly lower the peak") {
   REQUIRE_FALSE(json.at("lowering").empty());
   const auto peak = json.at("ideal_peak_bytes").get<std::int64_t>();
   for (const Json& row : json.at("lowering")) CHECK((peak - row.at("peak_bytes").get<std::int64_t>()) * 1000 >= peak);
+}
+
+TEST_CASE("tidepool explain names the line that keeps memory from step to step") {
+  const ScratchFolder folder;
+  std::string text = R"({"tidepool":1,"meta":{},"streams":["0"]})"
+                     "\n";
+  for (int i = 0; i < 4; ++i)
+    text += fmt::format(R"({{"mark":"iteration","name":"{0}"}}
+{{"alloc":{0},"size_bytes":4096,"kind":"activation","line":"train.py:7"}}
+{{"run":"aten::relu","uses":[[{0},"write","schema"]],"duration_ns":1000}}
+)",
+                        i);
+  const std::string path = folder.file("leak.jsonl");
+  std::ofstream{path} << text;
+  ProgramResult result = run_program({"explain", path, "--growth"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("memory grows by 4 KiB a step: 4 KiB are alive in all of number 1"));
+  CHECK_THAT(result.out, ContainsSubstring("4 KiB a step, in 2 of 2  activation       train.py:7\n"));
+  const Json json = Json::parse(run_program({"explain", path, "--growth", "--json"}).out);
+  CHECK(json.at("growth").at(0).at("cause") == "train.py:7");
+  result = run_program({"explain", kSample, "--growth"});
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, ContainsSubstring("has fewer than three marked steps; expected a recording of several steps"));
 }
 
 }  // namespace tidepool::explain_test

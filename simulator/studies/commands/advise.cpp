@@ -13,6 +13,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/studies/advise/advice_json.hpp"
+#include "simulator/studies/fit/stated_memory.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "simulator/studies/text/interruptible.hpp"
@@ -77,12 +78,18 @@ void print_question(const AdviseArguments& arguments, const RunSpec& spec, const
   std::fflush(stdout);
 }
 
-void print_text(const RunSpec& spec, const Advice& advice) {
+/// The reason why the job does not fit although its step may; "" if there is none.
+std::string beyond_step(const RunSpec& spec, const Trace& step) {
+  return stated_memory(step).allocated > spec.capacity ? outside_text(step) : "";
+}
+
+void print_text(const RunSpec& spec, const Advice& advice, const std::string& beyond) {
   const bool fits = !advice.changes.empty() && advice.changes.front().fits;
   fmt::print("{}\n", advice.reserved ? fmt::format("PyTorch's allocator reserves {}{}", to_text(*advice.reserved),
                                                    fits ? "; with one of its settings the step fits"
                                                         : ", and no setting of it that was tried makes it fit")
-                     : advice.base_peak <= spec.capacity ? "it fits as it is"
+                     : advice.base_peak <= spec.capacity
+                         ? beyond.empty() ? "it fits as it is" : "the step fits as it is, the job does not: " + beyond
                      : fits
                          ? "changes: first those that fit, of these first those with a certain peak, each group by time"
                      : advice.changes.empty() ? "nothing that was tried lowers the peak by 1 % or more"
@@ -121,7 +128,7 @@ void tell_done(std::chrono::steady_clock::time_point begin, const std::string& k
 }
 
 /// Prints the code of the best change that is Python. @return  the exit code
-int apply(const RunSpec& spec, const Advice& advice) {
+int apply(const RunSpec& spec, const Advice& advice, const std::string& beyond) {
   if (advice.reserved) {
     const bool set = !advice.changes.empty();
     say("advise: the step's tensors fit, PyTorch's allocator reserves {}{}\n", to_text(*advice.reserved),
@@ -129,8 +136,9 @@ int apply(const RunSpec& spec, const Advice& advice) {
     return set ? 0 : 1;
   }
   if (advice.base_peak <= spec.capacity) {
-    say("advise: the step fits as it is: its peak is {}\n", to_text(advice.base_peak));
-    return 0;
+    say("advise: the step fits as it is{}\n",
+        beyond.empty() ? ": its peak is " + to_text(advice.base_peak) : ", the job does not: " + beyond);
+    return beyond.empty() ? 0 : 1;
   }
   const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
                                   [](const Change& change) { return change.is_python(); });
@@ -169,14 +177,16 @@ int run_advise(const AdviseArguments& arguments) {
     if (text && missing_for_advice(step.trace).empty()) print_question(arguments, spec, step.trace);
     const Interruptible interruptible;
     const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, tried);
+    const std::string beyond = beyond_step(spec, step.trace);
     for (const std::string& note : advice.notes) say("advise: {}\n", note);
-    if (!arguments.apply.empty()) return apply(spec, advice);
+    if (!beyond.empty() && advice.base_peak > spec.capacity) say("advise: {}\n", beyond);
+    if (!arguments.apply.empty()) return apply(spec, advice, beyond);
     if (arguments.json)
       print_json(arguments, step, spec, advice);
     else
-      print_text(spec, advice);
+      print_text(spec, advice, beyond);
     if (Interruptible::asked()) return Interruptible::code();
-    return (advice.base_peak <= spec.capacity && !advice.reserved) ||
+    return (advice.base_peak <= spec.capacity && !advice.reserved && beyond.empty()) ||
                    (!advice.changes.empty() && advice.changes.front().fits)
                ? 0
                : 1;

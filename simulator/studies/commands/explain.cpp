@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/studies/fit/stated_memory.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
@@ -14,6 +15,7 @@
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/event_names.hpp"
+#include "traces/step/growth.hpp"
 #include "traces/step/holders.hpp"
 
 namespace tidepool {
@@ -24,7 +26,7 @@ constexpr std::int64_t kWorthSaying = 1000;  // a remedy is printed if it saves 
 struct ExplainArguments {
   std::string trace, at;
   std::size_t show = 15, depth = 0;
-  bool peak = false, json = false;
+  bool peak = false, growth = false, json = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -253,6 +255,7 @@ void print_text(const ExplainArguments& arguments, const Explanation& found) {
              instant.op.valid()          ? op_and_phase(found.trace, instant.op)
              : found.trace.ops().empty() ? found.events.after(instant.step)
                                          : "where the trace ends");
+  if (const std::string outside = outside_text(found.trace); !outside.empty()) fmt::print("{}\n", outside);
   if (!arguments.at.empty())
     fmt::print("{:.1f} % of the peak of {}\n", share(instant.live, found.trace.ideal_peak()) * 100,
                to_text(found.trace.ideal_peak()));
@@ -261,13 +264,82 @@ void print_text(const ExplainArguments& arguments, const Explanation& found) {
   print_lowering(found);
 }
 
+/// What a part of the trace is called.
+std::string part_name(const Trace& trace, const Growth& growth) {
+  if (growth.by_iteration) return "step";
+  const auto begin = trace.events().begin();
+  const auto allocations = std::count_if(begin + static_cast<std::ptrdiff_t>(growth.bounds[0]),
+                                         begin + static_cast<std::ptrdiff_t>(growth.bounds[1]),
+                                         [](const Event& event) { return event.kind == EventKind::kAlloc; });
+  return fmt::format("series of {} allocations", grouped(allocations));
+}
+
+/// "40 MiB a step", of what grew over all steps.
+Bytes each(Bytes bytes, const Growth& growth) { return bytes / static_cast<std::int64_t>(growth.times()); }
+
+Json growth_json(const ExplainArguments& arguments, const Explanation& found, const Growth& growth) {
+  const Trace& trace = found.trace;
+  Json object{{"trace", arguments.trace},     {"trace_hash", trace.hash()},   {"part", part_name(trace, growth)},
+              {"first_part", growth.first()}, {"least_bytes", Json::array()}, {"growth", Json::array()}};
+  for (const Bytes least : growth.least) object["least_bytes"].push_back(least.count());
+  for (const GrowthRow& row : growth.rows)
+    object["growth"].push_back({{"cause", row.cause},
+                                {"kind", word(row.kind)},
+                                {"bytes", row.bytes.count()},
+                                {"grew", row.grew},
+                                {"kept", row.kept},
+                                {"newest", row.newest.valid() ? Json(row.newest.index()) : Json(nullptr)}});
+  return object;
+}
+
+void print_growth(const ExplainArguments& arguments, const Explanation& found, const Growth& growth) {
+  const std::string part = part_name(found.trace, growth);
+  const Bytes first = growth.least[growth.first()], last = growth.least.back();
+  if (growth.rows.empty()) {
+    fmt::print("{}: nothing grows from {} to {}: {} are alive in all of the last, {} in all of number {}\n",
+               arguments.trace, part, part, to_text(last), to_text(first), growth.first());
+    return;
+  }
+  fmt::print("{}: {}: {} are alive in all of number {}, {} in all of number {}\n\n", arguments.trace,
+             last > first ? fmt::format("memory grows by {} a {}", to_text(each(last - first, growth)), part)
+                          : "memory does not grow, but these do",
+             to_text(first), growth.first(), to_text(last), growth.parts() - 1);
+  for (std::size_t i = 0; i < std::min(arguments.show, growth.rows.size()); ++i) {
+    const GrowthRow& row = growth.rows[i];
+    fmt::print("  {:>10} a {}, in {} of {}  {:<16} {}\n", to_text(each(row.bytes, growth)), part, row.grew,
+               growth.times(), word(row.kind), row.cause.empty() ? "(not recorded)" : row.cause);
+    if (!row.newest.valid()) continue;
+    const OpId made = op_it_is_for(found.trace, row.newest);
+    fmt::print("              {} {} not freed; the last: {} of {}\n", grouped(static_cast<std::int64_t>(row.kept)),
+               row.kept == 1 ? "buffer is" : "buffers are", to_text(found.trace.buffer(row.newest).size),
+               made.valid() ? op_and_phase(found.trace, made) : buffer_text(found.trace, row.newest));
+  }
+  if (growth.rows.size() > arguments.show)
+    fmt::print("  {} others (--show {})\n", grouped(static_cast<std::int64_t>(growth.rows.size() - arguments.show)),
+               growth.rows.size());
+}
+
+int explain_growth(const ExplainArguments& arguments, const Explanation& found) {
+  const Growth growth = find_growth(found.trace);
+  if (growth.parts() == 0)
+    refuse(
+        "--growth: {} has fewer than three {}; expected a recording of several steps, as of "
+        "`record --dry --torch --iterations 4`",
+        arguments.trace, found.trace.ops().empty() ? "like series of allocations" : "marked steps");
+  arguments.json ? fmt::print("{}\n", json_text(growth_json(arguments, found, growth)))
+                 : print_growth(arguments, found, growth);
+  return 0;
+}
+
 int run_explain(const ExplainArguments& arguments) {
   if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
+  if (arguments.growth && (arguments.peak || !arguments.at.empty())) refuse("--growth: expected it without an instant");
   const TraceWithHistory loaded = load_with_history(arguments.trace);
   const Trace& trace = loaded.trace;
   naming(arguments.trace, [&] { require_one_memory(trace, "`explain` shows one"); });
   Explanation found{
       .trace = trace, .events = {trace, loaded.history ? &*loaded.history : nullptr}, .instant = {}, .remedies = {}};
+  if (arguments.growth) return explain_growth(arguments, found);
   found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
   found.remedies = remedies_for(trace, found.instant);
   arguments.json ? print_json(arguments, found) : print_text(arguments, found);
@@ -277,12 +349,15 @@ int run_explain(const ExplainArguments& arguments) {
 
 const RegisterCommand kExplain{
     {.name = "explain",
-     .summary = "what is alive at the peak or at an op: by module and kind, since when, and what would lower it",
+     .summary =
+         "what is alive at the peak or at an op: by module and kind, since when, what would lower it, and what grows",
+     .seldom = {"--peak"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ExplainArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_flag("--peak", arguments->peak, "the first instant at which most bytes are alive (the default)");
        app.add_option("--at", arguments->at, "the instant at which the op of this number runs").type_name("OP");
+       app.add_flag("--growth", arguments->growth, "what grows from step to step, and the lines that keep it");
        app.add_option("--depth", arguments->depth,
                       "parts of a module's path that make a row, as in 2 for blocks.0; 0: all")
            .capture_default_str();

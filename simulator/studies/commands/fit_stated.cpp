@@ -32,9 +32,8 @@ std::string stated_text(const Trace& trace, const Fit& fit) {
   if (stated.failed_requests > 0)
     text += fmt::format("            {} of its requests failed; the largest: {} beside {}\n", stated.failed_requests,
                         to_text(stated.failed_request), to_text(stated.failed_allocated));
-  if (stated.allocated > trace.ideal_peak() + trace.ideal_peak() / 100)
-    text += fmt::format("            the job's tensors take {} at most, outside of this trace, whose own peak is {}\n",
-                        to_text(stated.allocated), to_text(trace.ideal_peak()));
+  if (const std::string outside = outside_text(trace); !outside.empty())
+    text += fmt::format("            {}\n", outside);
   return text;
 }
 

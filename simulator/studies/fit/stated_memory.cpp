@@ -1,10 +1,13 @@
 #include "simulator/studies/fit/stated_memory.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "simulator/engine/pools/caching_pool.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 namespace {
@@ -69,6 +72,13 @@ StatedMemory stated_memory(const Trace& trace) {
       fraction = parts.at("per_process_memory_fraction");
   if (const double share = std::strtod(fraction.c_str(), nullptr); share > 0 && share < 1) stated.fraction = share;
   return stated;
+}
+
+std::string outside_text(const Trace& trace) {
+  const Bytes stated = stated_memory(trace).allocated, own = trace.ideal_peak();
+  if (stated <= own + own / 100) return "";
+  return fmt::format("the job's tensors take {} at most, outside of this trace, whose own peak is {}", to_text(stated),
+                     to_text(own));
 }
 
 }  // namespace tidepool

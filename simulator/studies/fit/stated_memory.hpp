@@ -29,6 +29,10 @@ struct StatedMemory {
 
 StatedMemory stated_memory(const Trace& trace);
 
+/// "the job's tensors take 5.1 GiB at most, outside of this trace, whose own peak is 640 MiB"; "" if nothing is stated,
+/// or no more than 1 % above the trace's own peak.
+std::string outside_text(const Trace& trace);
+
 /// The options of the pool `pytorch` or `pytorch-expandable` that settings ask for, by option. None if the settings ask
 /// for an allocator that is not modelled, such as backend:cudaMallocAsync.
 struct AllocatorOptions {
