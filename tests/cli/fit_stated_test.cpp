@@ -58,7 +58,7 @@ TEST_CASE("tidepool fit prints what PyTorch's allocator reserved in a dry run, w
     std::vector<std::string> options;
   };
   for (const Case& each : {Case{"graphs", "", {}}, Case{"side", "", {}}, Case{"leak", "", {"--torch"}},
-                           Case{"splits", "max_split_size_mb:128,expandable_segments:True", {}},
+                           Case{"empty", "", {}}, Case{"splits", "max_split_size_mb:128,expandable_segments:True", {}},
                            Case{"splits", "backend:cudaMallocAsync", {}}}) {
     INFO(each.kind << " " << each.settings);
     const Settings settings{each.settings.c_str()};

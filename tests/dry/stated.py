@@ -5,6 +5,7 @@ leak    outputs of a loop without torch.no_grad() are kept after training
 side    the model is built on a stream that is used once
 splits  a setting of the allocator decides
 infer   inference only
+empty   nothing runs on the device
 """
 
 import sys
@@ -58,4 +59,6 @@ elif kind == "infer":
         model = layers(4, 1024)
         for _ in range(3):
             model(torch.randn(1024, 1024, device="cuda"))
+elif kind == "empty":
+    kept = [torch.empty(rows << 20, dtype=torch.uint8, device="cuda") for rows in (64, 91, 3)]
 print(torch.cuda.max_memory_reserved())

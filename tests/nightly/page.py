@@ -14,7 +14,7 @@ tests/nightly.sh kills faults fuzz --minutes 1      # these parts, in this order
 
 Each row is the last run of its part: its commit (`+`: with uncommitted changes), its wall time with building, and its
 number of runs. `runs` are inputs of a fuzz target, calls that failed, kills, steps, plans, tests or commands. A part without a
-row has not run yet. All parts are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `live`, `wheel`, `asan`,
+row has not run yet. All parts are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `live`, `verdicts`, `wheel`, `asan`,
 `tsan`, `giants`.
 
 | part | what holds | commit | minutes | runs | findings | |

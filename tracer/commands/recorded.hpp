@@ -12,7 +12,7 @@ namespace tidepool {
 struct Recorded {
   bool files = false;           ///< a process made a raw file, even one without a complete header
   bool hooked = false;          ///< PyTorch's hook was loaded into a process
-  bool work = false;            ///< a kernel, a copy, a memset or an op is recorded
+  bool work = false;            ///< a kernel, a copy, a memset, an op or an allocation of PyTorch is recorded
   bool steps = false;           ///< the hook recorded ops of training steps
   bool several_ranks = false;   ///< the files are of a job of several ranks
   std::size_t trained = 0;      ///< processes in which the hook recorded ops of training steps
