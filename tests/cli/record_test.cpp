@@ -31,6 +31,9 @@ TEST_CASE("tidepool record refuses unsupported options before it runs the job") 
   CHECK(message({"record", "-o", folder.file("none/a.tide"), "--", "true"}) ==
         "tidepool: -o " + folder.file("none/a.tide") + ": there is no folder " + folder.file("none") +
             "; expected one that exists\n");
+  for (const auto& [steps, torch] : {std::pair{"3", "--no-gpu"}, std::pair{"0", "--torch"}})
+    CHECK(message({"record", "-o", folder.file("a.tide"), torch, "--steps", steps, "--", "true"}) ==
+          "tidepool: --steps: PyTorch's hook counts steps; expected a number from 1 on, and --torch too\n");
   CHECK(message({"record", "-o", "", "--", "true"}) ==
         "tidepool: -o: the name of the trace is empty; expected one, as in run.tide\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--no-gpu", "--", "true"}) ==

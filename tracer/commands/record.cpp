@@ -44,7 +44,7 @@ namespace variable = cupti::variable;
 
 struct RecordArguments {
   std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework, times;
-  std::optional<std::uint64_t> skip, iterations;
+  std::optional<std::uint64_t> skip, iterations, steps;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
   bool is_dry = false, like_ranks = false, kernels = false, keep_raw = false, wait = false, device_buffers = false,
        torch = false, no_gpu = false, detach = true;
@@ -136,6 +136,7 @@ std::map<std::string, std::string> environment(const RecordArguments& arguments,
     set[variable::kIterations] = "1";  // a plan is made for one step
   else if (records_torch(arguments) && without_gpu(arguments))
     set[variable::kIterations] = std::to_string(kHookIterations);
+  if (arguments.steps) set[variable::kSteps] = std::to_string(*arguments.steps);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
   if (arguments.wait) set[variable::kWait] = "1";
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
@@ -336,6 +337,8 @@ void require_sense(const RecordArguments& arguments) {
                                       std::pair{"--iteration-kernel", &arguments.iteration_kernel}})
     if (!value->empty() && records_torch(arguments))
       refuse("{}: with PyTorch's hook, iterations are the steps of an optimizer; expected it without --torch", option);
+  if (arguments.steps && (!records_torch(arguments) || arguments.steps == 0U))
+    refuse("--steps: PyTorch's hook counts steps; expected a number from 1 on, and --torch too");
   if (arguments.is_dry && !arguments.iteration_range.empty())
     refuse("--iteration-range: a dry run sees no NVTX ranges; expected --iteration-kernel");
   if (arguments.like_ranks && !arguments.is_dry)
@@ -429,6 +432,8 @@ const RegisterCommand kRecord{
                       fmt::format("iterations to record, or 0 for all; then the job continues at full speed (default: "
                                   "all; with --torch {} without a GPU, and 1 in a dry run without --kernels)",
                                   kHookIterations));
+       app.add_option("--steps", arguments->steps,
+                      "end the job after so many steps; with --torch. Those that are not recorded count, too");
        app.add_option(
            "--times", arguments->times,
            "estimate the times of PyTorch's operators for this device, as in a100-40gb, instead of measuring "

@@ -21,6 +21,7 @@ inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
 inline constexpr const char* kDetach = "TIDEPOOL_DETACH";
 inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
 inline constexpr const char* kTimes = "TIDEPOOL_TIMES";         ///< a device: PyTorch's hook prices operators for it
+inline constexpr const char* kSteps = "TIDEPOOL_STEPS";         ///< PyTorch's hook ends the job after so many steps
 inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< set if PyTorch's hook records too
 }  // namespace variable
 

@@ -241,6 +241,16 @@ for _ in""")
         states = {record["name"] for record in records if record.get("category") == "optimizer_state"}
         self.assertLessEqual({"2.bias.exp_avg", "2.bias.exp_avg_sq"}, states)
 
+    def test_a_job_ends_behind_its_last_wanted_step_with_all_that_was_recorded(self):
+        script = SCRIPT.replace("for _ in", """
+import atexit
+atexit.register(print, "cleaned up")
+for i in""").replace("    optimizer.zero_grad()\n", "    print(i)\n    optimizer.zero_grad()\n")
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_STEPS": "4"}, script)
+        self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", "0\n1\n2\n3\ncleaned up\n"))
+        begins = [record["name"] for record in records if record.get("kind") == "range" and record["action"] == "begin"]
+        self.assertEqual(begins, ["0"])
+
     def test_operators_are_priced_for_a_device_that_is_named(self):
         self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))
         settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}

@@ -31,6 +31,7 @@ from .raw_file import RawFile, now
 from .recorder import living
 from .schema import OpCall, signature_of
 from .step_begin import StepBegin
+from .step_limit import StepLimit
 from .storages import HOST, wraps
 from .threads import OtherThreads
 
@@ -492,5 +493,7 @@ def attach():
         times = os.environ.get("TIDEPOOL_TIMES")
         Capture(os.environ["TIDEPOOL_RAW"], int(os.environ.get("TIDEPOOL_SKIP", "0")),
                 int(iterations) if iterations else None, find_device(times) if times else None)
+        if steps := os.environ.get("TIDEPOOL_STEPS"):
+            StepLimit(int(steps))
     except Exception as error:
         _say(error)
