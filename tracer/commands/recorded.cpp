@@ -72,8 +72,8 @@ Recorded look_at_recorded(const fs::path& raw) {
     if (!raw::has_header(input.bytes())) continue;
     const raw::Log log = raw::read_raw(input);
     files[log.header.process].push_back(path);
-    found.work = found.work || !log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty() ||
-                 (log.header.source != raw::Source::kTorch && !log.framework_memory.empty());
+    found.work = found.work || !log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() ||
+                 !log.ops.empty() || (log.header.source != raw::Source::kTorch && !log.framework_memory.empty());
     for (const raw::Info& info : log.infos)
       if (log.text(info.key) == "rank") ranks.insert(log.text(info.value));
     for (const raw::Communicator& each : log.communicators) found.several_ranks = found.several_ranks || each.ranks > 1;
