@@ -395,8 +395,6 @@ def tensor_cores(tables, most, fit):
         rows += [(device, (1, row["m"], row["n"], row["k"]), row["latency"] / 1e3)
                  for row in random.Random(1).sample(found, min(most, len(found)))]
     units = dataclasses.asdict(kernel_times.TENSOR_CORES)
-    shares = {generation: kernel_times.SUSTAINED[generation] for generation in sorted({row[0].generation for row in rows})}
-
     def errors():
         return [(device, math.log((kernel_times.LAUNCH + kernel_times.product_seconds(
             device, device.bfloat16, 2, *sizes, tensor_cores=True)) / measured)) for device, sizes, measured in rows]
@@ -405,11 +403,10 @@ def tensor_cores(tables, most, fit):
         if not 0 < values["round_up"] <= 1 or not 0 < values["share"] <= 1.03:
             return math.inf
         kernel_times.TENSOR_CORES = kernel_times.Units(**{key: values[key] for key in units})
-        kernel_times.SUSTAINED.update({key: values[key] for key in shares})
         return statistics.mean(min(1.0, abs(error)) for _, error in errors())
 
     if fit:
-        best, values = descend(loss, {**units, **shares}, 8)
+        best, values = descend(loss, units, 8)
         print(f"16-bit products: {len(rows)} rows, mean |log| {best:.3f}: " + ", ".join(f"{k} {v:.4g}" for k, v in values.items()))
     of_device = collections.defaultdict(list)
     for device, error in errors():

@@ -42,8 +42,8 @@ class Units:
 
 CORES = Units(share=1.0, traffic=6.2, round_up=0.35, prologue=0.1, pieces=24, split=2e-6, writes=0.8, memory=0.68, overlap=3.1)
 # From the tables of ai-dynamo/aiconfigurator 095f58a for A100, H100, H200, B200 and L40S, bfloat16.
-TENSOR_CORES = Units(share=0.929, traffic=14.9, round_up=0.349, prologue=146, pieces=0.675, split=3e-6, writes=0,
-                     memory=0.809, overlap=2.72)
+TENSOR_CORES = Units(share=0.99, traffic=18, round_up=0.29, prologue=182, pieces=0.08, split=3.9e-6, writes=0,
+                     memory=0.8, overlap=2.65)
 
 _TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32))
 _TENSOR_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 256), (256, 64))
@@ -53,18 +53,21 @@ _BATCH_TILES = {"pascal": ((128, 64),), "ampere": ((128, 128),), "ada": ((128, 1
                 "turing": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128))}
 _LEAST_PART = 96  # steps of a reduction that is split
 
-# Joules that the board spends for a float32 operation, by generation. Pascal and Turing: as Volta. Those of Ada and later: half of
-# Ampere's, by the power limit and the products of an RTX 4090.
+# Joules that the board spends for an operation of its float32 units and of its tensor cores (16 bits), by generation. float32:
+# Pascal and Turing as Volta; later than Ampere: assumed, a little less than half of Ampere's, 4 nm instead of 7 nm. Tensor
+# cores: the rate that long products of aiconfigurator's tables reach, and for Turing 24 TFLOP/s of a T4 that was reported.
 ENERGY = {"pascal": 17e-12, "volta": 17e-12, "turing": 17e-12, "ampere": 15.6e-12, "ada": 7.4e-12, "hopper": 7.4e-12,
           "blackwell": 7.4e-12}
+TENSOR_ENERGY = {"pascal": 17e-12, "volta": 2.9e-12, "turing": 2.9e-12, "ampere": 1.6e-12, "ada": 1.8e-12, "hopper": 1.0e-12,
+                 "blackwell": 0.7e-12}
 # From the captures of an H200 in traces/gpu: how much longer a multiprocessor with 128 float32 units takes for a tile that it
 # computes alone, and steps of the reduction that Hopper takes besides, which runs kernels of the generation before.
 _ALONE = 0.35
 _LATE = {"hopper": 30}
-# Share of the tensor cores' peak rate that the power of the board allows.
-SUSTAINED = {"volta": 0.9, "turing": 0.5, "ampere": 1.0, "ada": 0.8, "hopper": 0.95, "blackwell": 0.85}
-# Share of the peak rate that fused attention reaches: with float32 units, with tensor cores.
-ATTENTION = {False: 0.5, True: 0.5}
+# Share of the peak rate that fused attention reaches in long rows: with float32 units, with tensor cores; PyTorch's kernels
+# are made for Ampere. A row of so many keys reaches a half of it.
+ATTENTION, TENSOR_ATTENTION, LATE_ATTENTION = 0.5, 0.65, 0.4
+HALF_ROW = 600
 
 LAUNCH = 2e-6  # the least time of a kernel on its stream
 REACH = 0.89  # share of the memory's rate that reading and writing a large tensor reaches
@@ -80,7 +83,7 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
     moving = size * batch * (m * k + k * n + m * n) / (device.bandwidth * units.memory)
     if min(m, n) == 1:
         return moving  # with a vector: no tiles
-    of_processor = rate / device.processors * units.share * (SUSTAINED.get(device.generation, 1.0) if tensor_cores else 1.0)
+    of_processor = rate / device.processors * units.share
     lanes = 1.0 if tensor_cores else device.lanes / 64
     alone = _ALONE if lanes > 1 else 0.0
     tiles = _TENSOR_TILES if tensor_cores else _TILES
@@ -106,9 +109,18 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
                 break
     if transposed:
         least += units.writes * size * batch * m * n / device.bandwidth
-    if not tensor_cores:
-        least = max(least, 2 * batch * m * n * k * ENERGY[device.generation] / device.watts)
+    energy = TENSOR_ENERGY[device.generation] * size / 2 if tensor_cores else ENERGY[device.generation]
+    least = max(least, 2 * batch * m * n * k * energy / device.watts)
     return (least**units.overlap + moving**units.overlap) ** (1 / units.overlap)
+
+
+def attention_seconds(device, rate, operations, keys, tensor_cores=False):
+    """Seconds of so many operations of fused attention, with rows of so many keys."""
+    share = ATTENTION
+    if tensor_cores:
+        share = LATE_ATTENTION if device.generation in ("hopper", "blackwell") else TENSOR_ATTENTION
+    energy = (TENSOR_ENERGY if tensor_cores else ENERGY)[device.generation]
+    return max(operations * (1 + HALF_ROW / keys) / (rate * share), operations * energy / device.watts)
 
 
 def moving_seconds(device, moved):

@@ -5,12 +5,12 @@ Products of matrices, convolutions, attention and recurrent layers are computed;
 
 import functools
 import logging
-from math import prod
+from math import inf, prod
 
 import torch
 
 from .devices import Device
-from .kernel_times import ATTENTION, LAUNCH, SUSTAINED, moving_seconds, product_seconds
+from .kernel_times import LAUNCH, attention_seconds, moving_seconds, product_seconds
 from .schema import SHAPE_ONLY, distinct_bytes
 
 _product = functools.lru_cache(maxsize=None)(product_seconds)
@@ -22,7 +22,16 @@ def estimate_ns(device: Device, call):
     seconds = None if form is None else form(device, call)
     if seconds is None:
         seconds = _counted(device, call)
+    if call.short_name in _FILLED and torch.are_deterministic_algorithms_enabled():
+        seconds += _filling(device, call)
     return round((LAUNCH + seconds) * 1e9)
+
+
+def _filling(device, call):
+    """Deterministic jobs fill memory that is allocated without content."""
+    if not torch.utils.deterministic.fill_uninitialized_memory:
+        return 0.0
+    return LAUNCH + moving_seconds(device, sum(distinct_bytes(tensor) for tensor in call.outputs))
 
 
 def _products(first, second):
@@ -122,10 +131,8 @@ def _attention_products(device, call, products):
     batch, heads, length, width = query.shape
     half = 0.5 if call.value("is_causal", False) else 1.0
     tensor_cores = query.dtype != torch.float32 and _on_tensor_cores(device, query.dtype)
-    rate = device.peak(query.dtype) * ATTENTION[tensor_cores]
-    rate *= SUSTAINED.get(device.generation, 1.0) if tensor_cores else 1.0
-    computing = products * half * 2 * batch * heads * length * key.shape[-2] * width / rate
-    return max(computing, _moving(device, call))
+    operations = products * half * 2 * batch * heads * length * key.shape[-2] * width
+    return max(attention_seconds(device, device.peak(query.dtype), operations, key.shape[-2], tensor_cores), _moving(device, call))
 
 
 def _recurrent(products):
@@ -169,48 +176,69 @@ def _batch_normalisation(device, call):
     return slower * max(1.0, device.processors / channels) * _moving(device, call, reads=2)
 
 
+def _sum(device, call):
+    """Two kernels: the second adds what the multiprocessors have."""
+    return 2 * LAUNCH + _SUM * moved_bytes(call) / device.bandwidth
+
+
 def _look_up_backward(device, call):
     """Equal indices are sorted and their rows summed."""
     return _moving(device, call) + _SUMMED_ROW * prod(call.value("indices").shape)
 
 
 def _moving(device, call, reads=1):
-    slower = _STRIDED if call.short_name not in _FORMS and _changes_layout(call) else 1.0
-    return slower * moving_seconds(device, moved_bytes(call, reads))
+    return moving_seconds(device, moved_bytes(call, reads))
 
 
-def _changes_layout(call):
-    """Whether an op on elements reads them in another order than it writes them."""
+def _elements(device, call):
+    """An op on elements. Where a tensor is repeated, or read in another order than written, a thread takes one element."""
+    seconds = _moving(device, call)
     result = call.outputs[0] if call.outputs else None
-    if result is None or len(result.shape) < 2:
-        return False
-    order = _order(result)
-    return any(tensor.numel() == result.numel() and len(tensor.shape) > 1 and 0 not in tensor.stride()
-               and _order(tensor) != order for _, tensor in call.tensors())
+    if result is None or len(result.shape) < 2 or call.short_name in _TABLES:
+        return seconds
+    count, order = prod(result.shape), None
+    slower = 0.0
+    for _, tensor in call.tensors():
+        shape, strides = tensor.shape, tensor.stride()
+        if len(shape) == 0 or prod(shape) == 1:
+            continue
+        if prod(shape) != count or 0 in strides:
+            slower = max(slower, 1.0 if _repeats(shape, result.shape) else 0.0)
+        elif len(shape) > 1:
+            order = order or _order(result.shape, result.stride())
+            slower = max(slower, _STRIDED if _order(shape, strides) != order else 0.0)
+    return max(seconds * slower, seconds, count / (_ONE_BY_ONE * device.processors) if slower else 0.0)
 
 
-def _order(tensor):
+def _repeats(shape, whole):
+    return len(shape) <= len(whole) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(whole)))
+
+
+def _order(shape, strides):
     """Strides of the dimensions that have several elements."""
-    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size != 1]
+    return [stride for size, stride in zip(shape, strides) if size != 1]
 
 
 def _counted(device, call):
     """Of an op that is no product: operations that PyTorch counts, if it does, or bytes."""
     operations = flops(call)
-    moving = _moving(device, call)
+    moving = _elements(device, call)
     if operations == 0:
         return moving
-    return max(operations / (device.peak(_dtype(call.outputs)) * ATTENTION[False]), moving)
+    return max(attention_seconds(device, device.peak(_dtype(call.outputs)), operations, inf), moving)
 
 
 _DEPTHWISE = 3  # passes over memory that a convolution takes in which each channel has its own filter
 # How much slower than a copy of the same bytes. From the captures of an H200 in traces/gpu.
 _STRIDED = 1.7  # elements that are read in another order than written
-_REDUCTION = 1.7  # sums over rows
+_ONE_BY_ONE = 2.4e9  # such elements a second, or repeated ones, of a multiprocessor
+_SUM = 1.7
 BATCH_NORMALISATION = 1.25
 CONVOLUTION = {False: 1.05, True: 1.3}  # on tensor cores or not; than a product of matrices of the same sizes
 _RANDOM = 1.3
 _SUMMED_ROW = 30e-9  # seconds for each row that a look-up's backward sums
+
+_FILLED = frozenset("native_dropout native_layer_norm native_layer_norm_backward clone embedding_dense_backward".split())
 
 _FORMS = {
     "mm": _products("self", "mat2"), "bmm": _products("self", "mat2"), "addmm": _products("mat1", "mat2"),
@@ -226,7 +254,7 @@ _FORMS = {
     "_softmax_backward_data": _rows(2, 1025, 2.5, 1.9), "_log_softmax_backward_data": _rows(2, 1025, 2.5),
     "native_layer_norm": _rows(2, 0, 8), "native_group_norm": _passes(2),
     "native_layer_norm_backward": _passes(2, 1.5), "native_group_norm_backward": _passes(2, 1.5),
-    "sum": _passes(1, _REDUCTION), "mean": _passes(1, _REDUCTION), "cat": _passes(1, _STRIDED),
+    "sum": _sum, "cat": _passes(1, 2.1), "slice_backward": _passes(1, 1.7),
     "native_dropout": _passes(1, _RANDOM), "native_dropout_backward": _passes(1, _RANDOM),
     "max_pool2d_with_indices": _passes(1, 2.2), "max_pool2d_with_indices_backward": _passes(1, 4.5),
     "embedding_dense_backward": _look_up_backward,
