@@ -23,14 +23,15 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "tracer/native/follower.hpp"
 #include "tracer/native/log.hpp"
+#include "tracer/native/operators.hpp"
 #include "tracer/native/storages.hpp"
 #include "tracer/native/user_line.hpp"
 
-std::int64_t tidepool_cells[3] = {0, 0, 0};
+std::int64_t tidepool_cells[16] = {};
 
 namespace tidepool::native {
 namespace {
@@ -53,13 +54,6 @@ std::int64_t thread_number() {
   return number;
 }
 
-/// Facts of an operator's schema.
-struct Operator {
-  std::int64_t number;
-  bool records;  ///< whether it belongs to a program: ops of PyTorch's own tools do not
-  bool views;    ///< whether it makes no memory and changes none
-};
-
 void report_end(void* context);
 
 struct Core {
@@ -67,8 +61,8 @@ struct Core {
   Storages storages{&report_end};
   Log log{storages};
   std::vector<std::int64_t> taken;
-  std::unordered_map<const c10::FunctionSchema*, Operator> operators;
-  std::vector<const c10::FunctionSchema*> schemas;
+  Operators operators;
+  Follower follower{mutex, storages, operators};
   std::int64_t calls = 0;
   std::string error;  // what ended the recording
   bool forked = false;
@@ -76,7 +70,7 @@ struct Core {
   std::unique_ptr<torch::Library> library;
 };
 
-std::atomic<bool> recording{false};
+std::atomic<bool> recording{false}, following{false};
 
 /// Never destroyed: storages of the job outlive all statics.
 Core& core() {
@@ -87,42 +81,24 @@ Core& core() {
 /// Declared before a lock, so that it is dropped after it.
 using Dead = std::vector<Storages::Weak>;
 
-void note_free(std::int64_t number) {
+void note_free(const Tracked& tracked) {
   core().log.begin(kFree);
-  core().log.add(number, now(), thread_number());
+  core().log.add(tracked.number, now(), thread_number());
   core().log.end();
 }
 
 void report_end(void* context) {
   auto* memory = static_cast<Storages::Memory*>(context);
-  if (recording) {
+  if (recording || following) {
     Dead dead;
     const std::lock_guard lock{core().mutex};
-    if (const auto number = core().storages.ended(memory->storage); number > 0 && recording) note_free(number);
+    core().storages.ended(memory->storage, [](Tracked& tracked) {
+      if (recording) note_free(tracked);
+      if (following) core().follower.ended(tracked);
+    });
     dead = core().storages.take_dead();
   }
   delete memory;
-}
-
-bool is_view(const c10::FunctionSchema& schema) {
-  const std::string& name = schema.name();
-  if (name == "aten::set_" || name == "aten::_unsafe_view") return true;
-  bool aliases = !schema.returns().empty();
-  for (const auto& each : schema.returns()) aliases &= each.alias_info() && !each.alias_info()->isWrite();
-  return aliases;
-}
-
-Operator look_up(const c10::OperatorHandle& op) {
-  const c10::FunctionSchema& schema = op.schema();
-  auto& operators = core().operators;
-  if (const auto found = operators.find(&schema); found != operators.end()) return found->second;
-  const std::string& name = schema.name();
-  bool views = is_view(schema);
-  for (const auto tag : op.getTags()) views |= tag == at::Tag::inplace_view && name != "aten::resize_";
-  const bool tool = name.rfind("prim::", 0) == 0 || name.rfind("profiler::", 0) == 0;
-  const Operator made{static_cast<std::int64_t>(core().schemas.size()), !tool, views};
-  core().schemas.push_back(&schema);
-  return operators.emplace(&schema, made).first->second;
 }
 
 /// Torch 2.4 to 2.14 have our key above Python, 2.15 has it below. There, an op on a wrapper subclass (DTensor, ...)
@@ -235,16 +211,18 @@ void safely(F&& f) {
   }
 }
 
+const Operator& look_up(const c10::OperatorHandle& op) {
+  const std::lock_guard lock{core().mutex};
+  return core().operators.look_up(op);
+}
+
 void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   if (dispatch_subclass(op, keys, stack)) return;
   const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey);
   const c10::impl::ExcludeDispatchKeyGuard guard(kKey);
+  if (following) return core().follower.follow(op, below, stack);
   if (!recording || tidepool_cells[kResting] > 0) return op.redispatchBoxed(below, stack);
-  Operator facts;
-  {
-    const std::lock_guard lock{core().mutex};
-    facts = look_up(op);
-  }
+  const Operator& facts = look_up(op);
   if (!facts.records) return op.redispatchBoxed(below, stack);
   if (facts.views) {
     safely(&note_view);
@@ -267,7 +245,7 @@ void include(bool included) { c10::impl::tls_set_dispatch_key_included(kKey, inc
 
 /// A process that the job forks is not recorded. Its lock may be held by a thread that it does not have.
 void leave_child() {
-  recording = false;
+  recording = following = false;
   new (&core().mutex) std::mutex;
   core().forked = true;
   include(false);
@@ -305,6 +283,7 @@ void tidepool_begin(UserLine::IsUser is_user, int exact) {
   core().lines.set_judge(is_user);
   core().storages.set_exact(exact != 0);
   core().error.clear();
+  core().follower.error.clear();
   recording = true;
 }
 
@@ -317,14 +296,17 @@ void tidepool_stop() {
   if (core().forked) return;
   Dead dead;
   const std::lock_guard lock{core().mutex};
-  recording = false;
+  recording = following = false;
+  core().follower.recipes.clear();
   core().storages.release();
   dead = core().storages.take_dead();
   core().lines.clear();
 }
 
 /// What ended the recording; "" if nothing did.
-int tidepool_error(char* out, int size) { return copy_text(core().error, out, size); }
+int tidepool_error(char* out, int size) {
+  return copy_text(core().error.empty() ? core().follower.error : core().error, out, size);
+}
 
 /// The words of the log since the last call. They are valid until the next one.
 std::int64_t tidepool_take(const std::int64_t** words) {
@@ -345,7 +327,7 @@ void tidepool_number(std::int64_t* storages, int count) {
 
 /// The name of an op with that of its overload, as in aten::add_.Tensor. Returns its length.
 int tidepool_operator(std::int64_t number, char* out, int size) {
-  const c10::FunctionSchema& schema = *core().schemas[static_cast<std::size_t>(number)];
+  const c10::FunctionSchema& schema = core().operators.schema(number);
   const std::string& overload = schema.overload_name();
   return copy_text(schema.name() + (overload.empty() ? "" : "." + overload), out, size);
 }
@@ -359,7 +341,15 @@ int tidepool_device_type(int type, char* out, int size) {
   return copy_text(c10::DeviceTypeName(static_cast<c10::DeviceType>(type), true), out, size);
 }
 
+/// The number of the name of an op, without the overload.
+std::int64_t tidepool_name(const char* name) {
+  const std::lock_guard lock{core().mutex};
+  return core().operators.name(name);
+}
+
 int tidepool_element_type(std::int64_t tensor) {
   return static_cast<int>(c10::typeMetaToScalarType(reinterpret_cast<c10::TensorImpl*>(tensor)->dtype()));
 }
 }
+
+#include "tracer/native/follower_interface.hpp"

@@ -8,18 +8,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tracer/native/cells.hpp"
 #include "tracer/native/storages.hpp"
 
-extern "C" {
-/// Read and written by Python without calls, at the indices below.
-extern std::int64_t tidepool_cells[3];
-}
-
 namespace tidepool::native {
-
-constexpr std::size_t kWords = 0;    ///< words in the log
-constexpr std::size_t kResting = 1;  ///< above 0: ops are not recorded, as those of a loader
-constexpr std::size_t kRunning = 2;  ///< number of modules that are running
 
 /// Events, as words of 64 bits: kind, number of words, and the fields below. tidepool_torch/replay.py reads them.
 enum Event : std::int64_t {

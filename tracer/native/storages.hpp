@@ -12,6 +12,20 @@
 
 namespace tidepool::native {
 
+/// Bytes that a storage has now. Content that left keeps its size, so that views of it can be made; it has no address.
+inline std::int64_t resident_bytes(const c10::StorageImpl& storage) {
+  const bool empty = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks().get() == nullptr;
+  return empty ? 0 : static_cast<std::int64_t>(storage.nbytes());
+}
+
+/// What the buffer of a storage is.
+enum class Kind : std::uint8_t {
+  kUnknown,  ///< no op has used it
+  kHost,     ///< host memory: it is known, and not part of the step
+  kEmpty,    ///< it had no bytes
+  kDevice,   ///< a buffer of the step
+};
+
 /// A storage that has a number. A weak reference keeps its address from being used again.
 struct Tracked {
   c10::weak_intrusive_ptr<c10::StorageImpl> weak;
@@ -19,6 +33,19 @@ struct Tracked {
   std::int64_t number;
   std::int64_t watched = -1;  ///< its place in Storages::watched_, -1 if the end of its memory is reported
   bool wrapped = false;
+  // Of a job that is compared with a plan (step.hpp):
+  Kind kind = Kind::kUnknown;
+  bool undefined = false;        ///< it was made without content, and has not been written
+  bool told = false;             ///< Python has an object for it, and is told its end
+  bool away = false;             ///< its content left for other memory, beside the plan
+  std::int64_t bytes = 0;        ///< of its buffer
+  std::int64_t counted = 0;      ///< bytes of the meter
+  std::int32_t slot = -1;        ///< the trace's buffer that it is in this iteration
+  std::int32_t before = -1;      ///< the one that it was at the end of the last iteration
+  std::int32_t remembered = -1;  ///< the one that it was at the begin of the iteration after the last whole one
+  std::int32_t place = 0;        ///< its use in the call with the number `seen`
+  std::int64_t seen = 0;
+  std::int64_t used = 0;  ///< number of the call that used it last
 };
 
 /// Numbers of live storages, and their ends in order. Not safe for threads: the caller has a lock.
@@ -42,45 +69,69 @@ class Storages {
 
   void set_exact(bool exact) { exact_ = exact; }
 
-  std::int64_t number_of(c10::StorageImpl* storage) {
+  std::int64_t number_of(c10::StorageImpl* storage) { return track(storage).number; }
+
+  Tracked& track(c10::StorageImpl* storage) {
     auto found = storages_.find(storage);
     if (found == storages_.end()) {
       c10::raw::intrusive_ptr::incref(storage);
       const auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);
       Tracked tracked{Weak(strong), storage, next_++};
       found = storages_.emplace(storage, std::move(tracked)).first;
+      numbers_.emplace(found->second.number, &found->second);
       watch(found->second);
     }
     if (exact_ && !found->second.wrapped) wrap(found->second);
-    return found->second.number;
+    return found->second;
   }
 
-  /// The number of a storage whose memory is being freed; 0 if it lives on with other memory.
-  std::int64_t ended(c10::StorageImpl* storage) {
+  /// A storage that has a number; null for another.
+  const Tracked* known(c10::StorageImpl* storage) const {
     const auto found = storages_.find(storage);
-    if (found == storages_.end()) return 0;
+    return found == storages_.end() ? nullptr : &found->second;
+  }
+
+  /// A storage by its number; null if it has ended.
+  Tracked* find(std::int64_t number) const {
+    const auto found = numbers_.find(number);
+    return found == numbers_.end() || found->second->weak.expired() ? nullptr : found->second;
+  }
+
+  template <class F>
+  void for_each(F&& f) {
+    for (auto& [storage, tracked] : storages_) f(tracked);
+  }
+
+  /// The memory of a storage is being freed. Calls f with it, unless it lives on with other memory.
+  template <class F>
+  void ended(c10::StorageImpl* storage, F&& f) {
+    const auto found = storages_.find(storage);
+    if (found == storages_.end()) return;
     if (!found->second.weak.expired()) {
       found->second.wrapped = false;
       watch(found->second);
-      return 0;
+      return;
     }
-    const std::int64_t number = found->second.number;
+    f(found->second);
     forget(found);
-    return number;
   }
 
-  /// Calls f(number) for each of the next storages that have ended unnoticed.
+  /// Notices the end of a storage's new memory, too.
+  void renew(Tracked& tracked) {
+    if (exact_ && !tracked.wrapped) wrap(tracked);
+  }
+
+  /// Calls f for each of the next `most` storages that have ended unnoticed.
   template <class F>
-  void look_around(F&& f) {
-    constexpr std::size_t kMost = 64;
-    for (std::size_t i = std::min(kMost, watched_.size()); i > 0 && !watched_.empty(); --i) {
+  void look_around(F&& f, std::size_t most = 64) {
+    for (std::size_t i = std::min(most, watched_.size()); i > 0 && !watched_.empty(); --i) {
       if (cursor_ >= watched_.size()) cursor_ = 0;
       Tracked& tracked = *watched_[cursor_];
       if (!tracked.weak.expired()) {
         ++cursor_;
         continue;
       }
-      f(tracked.number);
+      f(tracked);
       forget(storages_.find(tracked.storage));
     }
   }
@@ -99,6 +150,7 @@ class Storages {
     }
     for (auto& [storage, tracked] : storages_) dead_.push_back(std::move(tracked.weak));
     storages_.clear();
+    numbers_.clear();
     watched_.clear();
   }
 
@@ -122,6 +174,7 @@ class Storages {
   void forget(Found found) {
     unwatch(found->second);
     dead_.push_back(std::move(found->second.weak));
+    numbers_.erase(found->second.number);
     storages_.erase(found);
   }
 
@@ -145,6 +198,7 @@ class Storages {
   bool exact_ = false;
   std::int64_t next_ = 1;
   std::unordered_map<c10::StorageImpl*, Tracked> storages_;
+  std::unordered_map<std::int64_t, Tracked*> numbers_;
   std::vector<Tracked*> watched_;
   std::vector<Weak> dead_;
   std::size_t cursor_ = 0;

@@ -106,6 +106,14 @@ class Records(unittest.TestCase):
         self.assertIn("aten::add_", names)
         self.assertLessEqual(peak(natively), peak(by_mode))
 
+    def test_a_number_of_python_is_no_buffer_as_under_a_mode(self):
+        """Adam adds a tensor of a number to its step counters."""
+        for kind in ("native", "mode"):
+            records, _ = recorded(kind)
+            begun = next(index for index, record in enumerate(records) if record.get("kind") == "framework_op")
+            self.assertEqual([record for record in records[begun:] if record.get("action") == "existing" and
+                              record.get("category") == "input" and record["size"] == 4], [], kind)
+
     def test_every_use_is_of_a_whole_live_buffer(self):
         records, _ = recorded("native")
         live = {}

@@ -17,7 +17,8 @@ LIMIT_S = 600  # of the compiler
 _BUILD_S = 20  # about as long as it takes
 
 _CORE, VALUES = (tuple(f"tracer/native/{name}" for name in names) for names in (
-    ("core.cpp", "log.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
+    ("core.cpp", "call.hpp", "cells.hpp", "follower.hpp", "follower_interface.hpp", "log.hpp", "operators.hpp", "recipe.hpp",
+     "step.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
 # Variables by which recorders come into child processes: a compiler needs none of them.
 _INJECTED = ("LD_PRELOAD", "PYTHONPATH", "CUDA_INJECTION64_PATH")
 
@@ -118,14 +119,14 @@ class Core:
             library = ctypes.PyDLL(str(path))
         except OSError as error:
             raise NativeError(str(error)) from None
-        self._library = library
+        self.library = library
         library.tidepool_take.restype = ctypes.c_int64
         library.tidepool_take.argtypes = [ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))]
         library.tidepool_number.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_int]
         library.tidepool_operator.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int]
         library.tidepool_element_type.argtypes = [ctypes.c_int64]
         library.tidepool_begin.argtypes = [_IS_USER, ctypes.c_int]
-        self.cells = (ctypes.c_int64 * 3).in_dll(library, "tidepool_cells")
+        self.cells = (ctypes.c_int64 * 16).in_dll(library, "tidepool_cells")
         if not library.tidepool_install():
             raise NativeError(f"PyTorch {torch.__version__} uses the dispatch key Fake itself")
         _let_pass()
@@ -137,38 +138,38 @@ class Core:
     def begin(self, is_user, exact):
         self._is_user = _IS_USER(lambda file: is_user(os.fsdecode(file)))
         self.cells[self.RESTING] = self.cells[self.RUNNING] = 0
-        self._library.tidepool_begin(self._is_user, exact)
+        self.library.tidepool_begin(self._is_user, exact)
 
     def take(self):
         """The words of the log since the last call."""
         words = ctypes.POINTER(ctypes.c_int64)()
-        count = self._library.tidepool_take(ctypes.byref(words))
+        count = self.library.tidepool_take(ctypes.byref(words))
         return words[:count]
 
     def numbers(self, storages):
         """The numbers of storages, which are given by address."""
         array = (ctypes.c_int64 * len(storages))(*storages)
-        self._library.tidepool_number(array, len(storages))
+        self.library.tidepool_number(array, len(storages))
         return list(array)
 
     def operator(self, number):
         """An op of the log, as an OpOverload."""
-        namespace, _, name = self._text(self._library.tidepool_operator, number).partition("::")
+        namespace, _, name = self.text(self.library.tidepool_operator, number).partition("::")
         name, _, overload = name.partition(".")
         return getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
 
     def file(self, number):
-        return self._text(self._library.tidepool_file, number)
+        return self.text(self.library.tidepool_file, number)
 
     def device(self, kind, index):
-        name = self._text(self._library.tidepool_device_type, kind)
+        name = self.text(self.library.tidepool_device_type, kind)
         return torch.device(name) if index < 0 else torch.device(name, index)
 
     def error(self):
-        return self._text(self._library.tidepool_error)
+        return self.text(self.library.tidepool_error)
 
     @staticmethod
-    def _text(function, *arguments):
+    def text(function, *arguments):
         size = 1 + function(*arguments, None, 0)
         out = ctypes.create_string_buffer(size)
         function(*arguments, out, size)

@@ -22,9 +22,13 @@ if not os.access(PROGRAM, os.X_OK):
 
 import models
 import tidepool_torch
-from tidepool_live import Follower, LiveProgram
+from tidepool_live import LiveProgram, follower_for
 from tidepool_live.device import HostDevice
 from tidepool_live.saved import SavedTensors
+from tidepool_torch import native
+from tidepool_torch.devices import find_device
+from tidepool_torch.raw_file import RawFile
+from tidepool_torch.replay import NativeRecorder
 
 torch.set_num_threads(1)
 
@@ -35,6 +39,25 @@ def tidepool(*arguments):
     return result.stdout
 
 
+# Follows a plan natively if its trace was recorded so.
+Follower = follower_for
+
+
+def record(step, network, optimizer, path):
+    """Records the second step of a job as TIDEPOOL_NATIVE says."""
+    if os.environ.get("TIDEPOOL_NATIVE") != "on":
+        tidepool_torch.record_steps(step, network, optimizer, device="a100").save(path)
+        return
+    step()
+    with tempfile.TemporaryDirectory() as folder:
+        file = RawFile(folder)
+        with NativeRecorder(native.core(), network, optimizer, file, find_device("a100")) as recorder:
+            step()
+            recorder.iteration()
+        file.close()
+        tidepool("import", folder, "-o", path)
+
+
 class Planned:
     """A recorded step of a network and a plan for it, in a temporary folder. model: a name of models.make(), or a function
     that returns (network, optimizer, step)."""
@@ -43,7 +66,7 @@ class Planned:
         self._folder = tempfile.TemporaryDirectory()
         self.trace, self.plan = self.file("step.jsonl"), self.file("step.plan")
         network, optimizer, step = models.make(model) if isinstance(model, str) else model()
-        tidepool_torch.record_steps(step, network, optimizer, device="a100").save(self.trace)
+        record(step, network, optimizer, self.trace)
         tidepool("simulate", self.trace, "--first", "--policy", policy, "--capacity", capacity, "--overhead-limit", "none",
                  "--plan-out", self.plan)
         tidepool("run", "--plan", self.plan, "--trace", self.trace, "--program-out", self.file("program.json"))

@@ -96,7 +96,7 @@ class Training(unittest.TestCase):
         self.assertLessEqual(report["peak_bytes"], predicted["limit_bytes"])
 
     def test_a_gpt_under_swapping_and_recomputation(self):
-        self.check("gpt", "tide(effort=5)", "0.6x", verbs=("swap_out", "drop", "swap_in", "run"))
+        self.check("gpt", "tide(effort=5)", "0.65x", verbs=("swap_out", "drop", "swap_in", "run"))
 
 
 class Deviations(unittest.TestCase):
@@ -311,7 +311,7 @@ class Deviations(unittest.TestCase):
     def test_state_that_leaves_at_a_false_begin_of_the_step_is_back_for_its_update(self):
         """A step that deviates calls the recorded step's first operator before the update. At that call, optimizer state
         leaves the device. The update of this state is not in the plan."""
-        planned = Planned("gpt", "tide(effort=5)", "0.6x")
+        planned = Planned("gpt", "tide(effort=5)", "0.65x")
         self.addCleanup(planned.close)
         self.assertTrue(planned.program.parked)
 

@@ -145,11 +145,9 @@ class Actions:
     def _place_of(self, use):
         if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
             return self._contents.storage(use.before, use.buffer)
-        storage = self._contents.storage(use.after, use.buffer)
-        if storage is None:  # the op overwrites the whole storage
-            storage = torch.UntypedStorage(self._plan.sizes[use.buffer], device=self._copies.where)
-            self._contents.put(use.after, storage)
-        return storage
+        if self._contents.storage(use.after, use.buffer) is None:  # the op overwrites the whole storage
+            self._contents.put(use.after, self._contents.new_storage(self._plan.sizes[use.buffer]))
+        return self._contents.storage(use.after, use.buffer)
 
     def require(self, *versions):
         """Makes versions resident: swaps them in or recomputes them. Other versions that this needs leave again after their
@@ -192,13 +190,17 @@ class Actions:
                 wanted += [use.before for use in self.recipes[producer].arguments if use.before is not None]
         return sorted(ops)
 
+    def _held(self):
+        """The versions that an action has used and that live tensors have now, with their trace buffers."""
+        numbers = {version: self._plan.buffer_of[version] for version in self._contents.versions()}
+        return {version: number for version, number in numbers.items() if self._contents.home(version, number) is not None}
+
     def lend(self, only=None):
         """Brings the content of all live tensors back for a while, or of those of one trace buffer. Returns what take_back()
         needs."""
         lent = []
         with torch._C._AutoDispatchBelowAutograd():
-            held = {tensors.version: number for number, tensors in self._contents.tensors.items()
-                    if self._contents.of(tensors.version) is not None and tensors.home() is not None and only in (None, number)}
+            held = {version: number for version, number in self._held().items() if only in (None, number)}
             there = {version for version, number in held.items() if self._contents.storage(version, number) is not None}
             self.require(*held)
             for version, number in held.items():
@@ -221,9 +223,7 @@ class Actions:
         """Brings the content of all live tensors back to their storages, except spared versions. stays: called with each version
         that is only on the host, and its buffer; returns whether it stays there in the care of another."""
         def held():
-            return {tensors.version: number for number, tensors in self._contents.tensors.items()
-                    if tensors.version not in spared and self._contents.of(tensors.version) is not None and
-                    tensors.home() is not None}
+            return {version: number for version, number in self._held().items() if version not in spared}
 
         with torch._C._AutoDispatchBelowAutograd():
             gone = {version: number for version, number in held().items()

@@ -25,7 +25,7 @@ class Content:
     ended   whether the plan has no further use of it; then it ends with the program's last tensor
     host    its copy on the host
     out, back  events at the end of the swap-out and the swap-in, None if none is under way
-    source  the storage that a swap-out reads
+    source  a tensor of the bytes that a swap-out reads
     """
 
     def __init__(self):
@@ -82,9 +82,8 @@ class Contents:
         """Gives a version a storage with a copy of the version that it replaces, which stays."""
         self.ready(parent)
         source = self.storage(parent, buffer)
-        target = torch.UntypedStorage(source.nbytes(), device=source.device)
-        self.put(version, target)
-        bytes_of(target).copy_(bytes_of(source))
+        self.put(version, self.new_storage(source.nbytes()))
+        bytes_of(self.storage(version, buffer)).copy_(bytes_of(source))
         self._contents[version].copied = True
 
     def is_copy(self, version):
@@ -106,8 +105,8 @@ class Contents:
         if content.host is None:
             size = storage.nbytes()
             content.host = self._device.host_bytes(size)
-            content.source = storage  # must not end while it is copied
-            content.out = self._device.copy("out", content.host, bytes_of(storage), content.back)
+            content.source = bytes_of(storage)  # must not end while it is copied
+            content.out = self._device.copy("out", content.host, content.source, content.back)
             self.copied_out += size
         return True
 
@@ -135,7 +134,7 @@ class Contents:
         size = content.host.nbytes
         storage, owned = self.home(version, buffer), False
         if storage is None:
-            storage, owned = torch.UntypedStorage(size, device=self._device.where), True
+            storage, owned = self.new_storage(size), True
         else:
             storage.resize_(size)
         content.put(storage, owned)
@@ -198,6 +197,7 @@ class Contents:
     def restore_home(self, version, buffer):
         """Brings the content back to the storage of the program's tensors, from the device or the host, and forgets
         the version. Returns whether the content was found."""
+        self.finish(version)  # a copy that has ended may have been the last to keep the storage
         home, storage = self.home(version, buffer), self.storage(version, buffer)
         if storage is None:
             if not self.swap_in(version, buffer):
@@ -244,7 +244,9 @@ class Contents:
 
     def rename(self, names):
         """Begin of the next iteration: contents get the numbers of their versions in it. names: old -> new number."""
-        self._contents = {names[version]: content for version, content in self._contents.items()}
+        renamed = {names[version]: content for version, content in self._contents.items()}
+        self._contents.clear()
+        self._contents.update(renamed)
 
     def adopt(self, version, host):
         """A version is only on the host, where its bytes are `host`."""
@@ -255,6 +257,10 @@ class Contents:
         """Forgets a version that is only on the host. Returns its bytes there."""
         self.finish(version)
         return self._contents.pop(version).host
+
+    def new_storage(self, size):
+        """A storage that only the plan keeps."""
+        return torch.UntypedStorage(size, device=self._device.where)
 
     def _manage(self, version, storage):
         content = self._contents.get(version)

@@ -14,15 +14,19 @@ class Demand:
     """limit     bytes that the job may use
     storages  the LiveStorages of the job; device and meter: as for Contents
     evict     called with a buffer and its storage, which is not in use longest: puts it away, or leaves it
+    away      an empty dictionary
     """
 
-    def __init__(self, limit, device, meter, storages, evict):
+    def __init__(self, limit, device, meter, storages, evict, away):
         self._limit, self._device, self._meter, self._storages, self._evict = limit, device, meter, storages, evict
-        self._away = {}  # live Buffer -> its bytes on the host
+        self._away = away  # live Buffer -> its bytes on the host
         self._kept = set()  # buffers whose memory code of the job reads without ops
 
     def __bool__(self):
         return bool(self._away)
+
+    def buffers(self):
+        return list(self._away)
 
     def holds(self, buffer):
         return buffer in self._away

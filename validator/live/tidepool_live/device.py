@@ -8,6 +8,8 @@ import torch
 
 def bytes_of(storage):
     """All of a storage as a tensor of bytes that shares its memory."""
+    if not isinstance(storage, torch.UntypedStorage):
+        return storage.as_bytes()
     tensor = torch.empty(0, dtype=torch.uint8, device=storage.device)
     return tensor.set_(storage, 0, (storage.nbytes(),), (1,))
 

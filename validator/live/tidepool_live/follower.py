@@ -13,15 +13,10 @@ from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .actions import Actions
+from .bindings import Bindings
 from .calls import Anywhere, after_backward, allocates, disturbs, needs_no_content, uses_empty
-from .contents import Contents, Tensors
 from .demand import Demand, buffers_of, made_bytes
-from .lasting import Lasting
-from .lending import Lender
 from .limit import Limit
-from .meter import Meter
-from .others import Others
-from .program import Matcher
 from .recipes import EmptyRecipe, Recipe
 from .report import Report
 from .storages import LiveStorages
@@ -29,7 +24,7 @@ from .storages import LiveStorages
 GIVE_UP_AFTER = 8  # iterations in a row that deviate and end with an update; then the plan is given up
 
 
-class Follower(Lender):
+class Follower(Bindings):
     """While this context is entered, each op of the job is matched with an op of the recorded step, and the plan's actions
     before that op are executed first. Create and enter it between two steps, when the optimizer has its state.
 
@@ -44,27 +39,27 @@ class Follower(Lender):
     work = "the plan"
 
     def __init__(self, plan, models, optimizers, device, report=None, limit=None):
-        self._meter = Meter()
+        self._meter = self._new_meter()
         super().__init__(models, optimizers)
         self._plan = plan
         self._copies = device
         self.report = report or Report(plan)
         self.report.watch(self._meter, self.within, lambda: self._others.first)
-        self._contents = Contents(device, self._meter)
-        self._demand = Demand(plan.limit, device, self._meter, self._storages, self._evict)
+        self._contents = self._new_contents(device)
+        self._demand = Demand(plan.limit, device, self._meter, self._storages, self._evict, self._new_away())
         self._actions = Actions(plan, device, self._contents, self.report, self._demand)
-        self._matcher = Matcher([op.signature for op in plan.ops])
+        self._matcher = self._new_matcher([op.signature for op in plan.ops])
         self._whole = False  # the iteration was followed from its first op on
         self._ended = False  # its last op has run; actions are left
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
-        self._lasting = Lasting(plan)
+        self._lasting = self._new_lasting()
         self._updating = False  # an optimizer's step runs, or its own buffers have not ended yet
         self._named = []  # live buffers of models and optimizers from before the first followed step
         self._issued = 0  # actions before ops [0, _issued) are done
         self._borrowed = []  # what ops that are not in the trace brought back, for Actions.take_back()
         self._call = self._state = self._substitutes = None
         self._needed, self._follows = set(), False  # buffers that the op uses; whether it may be the expected one
-        self._others = Others(len(plan.ops))
+        self._others = self._new_others(len(plan.ops))
         self._limit = Limit(limit, device, self._meter, self.report)
         self._strange, self._updated = 0, True  # updates in a row that deviated; whether an update began since the last one
 
@@ -262,7 +257,10 @@ class Follower(Lender):
             self._actions.settle(stays=self._stays)
             self._repeat_first_actions()
             self._demand.bring(self._needed)
-        self._demand.make_room(made_bytes(call))
+        self._demand.make_room(self._made_bytes(call))
+
+    def _made_bytes(self, call):
+        return made_bytes(call)
 
     def _repeat_first_actions(self):
         """Lets the actions before op 0 happen again: an allocation between two steps may have caused them; now they are undone."""
@@ -395,37 +393,17 @@ class Follower(Lender):
                 self._contents.become(tensors.version, use.after)
                 tensors.version = use.after
         if index + 1 == len(self._plan.ops):
-            self._ended = True
-            after_backward(self._finish_ended)  # until then, autograd has the gradients that the last op used
+            self._last_ran()
 
-    def _bind(self, buffer, use):
-        """From now on, the live buffer is the trace buffer of the use."""
-        if self._numbers.get(buffer) == use.buffer:
-            return
-        self._unbind(use.buffer)
-        storage = self._storages.home(buffer)
-        first = use.before if use.before is not None else self._plan.first_version[use.buffer]
-        self._numbers[buffer] = use.buffer
-        self._contents.tensors[use.buffer] = Tensors(storage, first)
-        self._lasting.used(buffer, use.buffer)
-
-    def _unbind(self, number):
-        """The trace buffer belongs to another live buffer than expected. Brings the content of the expected one back."""
-        expected = self._contents.tensors.get(number)
-        if expected is None:
-            return
-        if self._contents.of(expected.version) is not None:
-            if expected.home() is not None:
-                self._actions.require(expected.version)
-                self._contents.restore_home(expected.version, number)
-            self._contents.forget(expected.version)
-        self._numbers = {buffer: bound for buffer, bound in self._numbers.items() if bound != number}
+    def _last_ran(self):
+        self._ended = True
+        after_backward(self._finish_ended)  # until then, autograd has the gradients that the last op used
 
     def _keep_recipe(self, op, index, by_number):
         expected = self._plan.ops[index]
         if op.name != self._call.name:
             storage = self._storages.home(op.uses[0][0])
-            self._actions.recipes[index] = EmptyRecipe(storage, expected)
+            self._actions.recipes[index] = EmptyRecipe(storage, expected, self._contents.new_storage)
             return
 
         def use_of(tensor):
@@ -454,16 +432,6 @@ class Follower(Lender):
         self._others.unlearn(self._strange)
         self._remember()
 
-    def _remember(self):
-        """Assumes that the buffers that outlived the last whole iteration are the ones that exist now."""
-        self._borrowed = []
-        self._numbers, self._contents.tensors = {}, {}
-        for buffer, number in self._lasting.remember():
-            storage = self._storages.home(buffer)
-            if storage is not None:
-                self._numbers[buffer] = number
-                self._contents.tensors[number] = Tensors(storage, self._plan.first_version[number])
-
     def _finish_ended(self):
         if not self._ended or self.lost:
             return
@@ -477,12 +445,7 @@ class Follower(Lender):
     def _finish(self):
         """Brings the content of all live tensors back, except versions that the plan expects on the host when the step begins.
         Buffers that outlive the step become buffers of the next one."""
-        names = {}
-        for number, then in self._lasting.becomes():
-            if number in self._contents.tensors and self._plan.first_version[then] in self._plan.parked:
-                version = self._contents.tensors[number].version
-                if self._contents.only_on_host(version):
-                    names[version] = self._plan.first_version[then]
+        names = self._spared()
         self._actions.settle(spared=names, stays=self._stays)
         self._contents.rename(names)
         self.report.steps.finish(self._updating)
@@ -491,10 +454,4 @@ class Follower(Lender):
         self.report.count_peaks(self._copies)
         self._strange = 0
         self._issued, self._borrowed = 0, []
-        known = self._lasting.finish({buffer: number for buffer, number in self._numbers.items()
-                                      if number in self._contents.tensors})
-        held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
-        for buffer, number, then in known:
-            self._numbers[buffer] = then
-            self._contents.tensors[then] = held[number]
-            held[number].version = self._plan.first_version[then]
+        self._carry_over()

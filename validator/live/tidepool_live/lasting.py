@@ -16,9 +16,9 @@ class Lasting:
         self._taken = set()  # the trace buffers that _becomes names
         self._became, self._now = {}, {}  # at the end of the last whole iteration: _becomes; live Buffer -> trace buffer
 
-    def becomes(self):
-        """(trace buffer, its trace buffer in the next iteration) for all that are known."""
-        return self._becomes.items()
+    def becomes(self, number):
+        """The trace buffer in the next iteration of one that outlives this one; None if it is not known."""
+        return self._becomes.get(number)
 
     def used(self, buffer, number):
         """An op uses a live buffer, as this trace buffer."""

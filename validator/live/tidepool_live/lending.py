@@ -62,7 +62,7 @@ class Lender(Guest):
         self._demand.bring([buffer])
         if not isinstance(buffer, Buffer) or buffer not in self._numbers:
             return tensor
-        if tensor.untyped_storage().nbytes() > 0:
+        if self._storages.nbytes(tensor, buffer) > 0:
             self._contents.ready(self._contents.tensors[self._numbers[buffer]].version)
             return tensor
         self._issue(self._matcher.expected())
@@ -85,7 +85,7 @@ class Lender(Guest):
     def _stays(self, version, number):
         """Lets a version that is only on the host stay there, in the care of the Demand. Returns whether it does: at the end of
         a step it comes back if there is room."""
-        buffer = next((buffer for buffer, bound in self._numbers.items() if bound == number), None)
+        buffer = self._bound_to(number)
         at_end = self._follows and not self._demand.lacks(self._plan.sizes[number])
         if buffer is None or at_end or self._storages.single(buffer) is None:
             return False
@@ -94,9 +94,10 @@ class Lender(Guest):
 
     def _take_over(self):
         """What the Demand has of the step's buffers becomes content of the plan, which its actions move."""
-        for buffer, number in self._numbers.items() if self._demand else ():
-            host = self._demand.take(buffer)
-            if host is not None:
+        for buffer in self._demand.buffers():
+            number = self._numbers.get(buffer)
+            if number is not None:
+                host = self._demand.take(buffer)
                 version = self._contents.tensors[number].version
                 self._contents.adopt(version, host)
                 if version not in self._plan.parked:

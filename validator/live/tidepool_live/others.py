@@ -48,7 +48,10 @@ class Others:
 
     def may_be(self, index):
         """Whether an op that is called now may be this op of the step."""
-        return self._modes[index] in (None, torch.is_grad_enabled())
+        return self._mode(index) in (None, torch.is_grad_enabled())
+
+    def _mode(self, index):
+        return self._modes[index]
 
     def followed(self, index):
         self._new_modes[index] = torch.is_grad_enabled()

@@ -60,7 +60,7 @@ class LiveProgram:
         self.predicted = content["predicted"]
         self.limit = content["limit_bytes"]
         self.sizes = [size for size, _ in content["buffers"]]
-        self._unit = BLOCK if all(size % BLOCK == 0 for size in self.sizes) else 1
+        self.unit = BLOCK if all(size % BLOCK == 0 for size in self.sizes) else 1
         self.first_version = [version for _, version in content["buffers"]]
         self.buffer_of = [buffer for buffer, _, _ in content["versions"]]
         self.producer = [op for _, op, _ in content["versions"]]
@@ -69,13 +69,20 @@ class LiveProgram:
         self.hidden = set(content["hidden"])
         self.ops = [self._op(op) for op in content["ops"]]
         self.actions = [[] for _ in range(len(self.ops) + 1)]
-        for before, verb, subject in self._with_discards(content["actions"]):
+        actions = list(self._with_discards(content["actions"]))
+        for before, verb, subject in self._effective(actions):
             self.actions[before].append((verb, subject))
         self._unused = {name: buffer for buffer, name in content["unused"]}
         used = {use.buffer for op in self.ops for use in op.uses}
         self.made = [sum(self.sizes[use.buffer] for use in op.uses if use.before is None) for op in self.ops]
-        self._idle = [(index, self.buffer_of[subject]) for index, actions in enumerate(self.actions)
-                      for verb, subject in actions if verb == "free" and self.buffer_of[subject] not in used]
+        self.idle = [(before, self.buffer_of[subject]) for before, verb, subject in actions
+                     if verb == "free" and self.buffer_of[subject] not in used]
+
+    def _effective(self, actions):
+        """The actions that do something: the end of a version that no action moves does not."""
+        moved = {subject for _, verb, subject in actions if verb not in ("run", "free", "await")}
+        moved.update(use.after for _, verb, subject in actions if verb == "run" for use in self.ops[subject].uses)
+        return [action for action in actions if action[1] == "run" or action[2] in moved]
 
     @classmethod
     def load(cls, path):
@@ -100,7 +107,7 @@ class LiveProgram:
     def idle_buffers(self, index, size):
         """The buffers of this size that no op uses and that end near op `index`: gradients of the step before, until
         zero_grad() ends them."""
-        return [buffer for end, buffer in self._idle
+        return [buffer for end, buffer in self.idle
                 if abs(end - index) <= 2 and self._rounded(size) == self._rounded(self.sizes[buffer])]
 
     def unused_buffer(self, name, size):
@@ -113,7 +120,7 @@ class LiveProgram:
         return any(used == self._rounded(size) for used, _ in self.ops[index].signature[1:])
 
     def _rounded(self, size):
-        return -(-size // self._unit) * self._unit
+        return -(-size // self.unit) * self.unit
 
     def signature(self, name, uses):
         """The properties of an op that must be equal in the trace and in the job. uses: (bytes, access) in order."""

@@ -88,9 +88,9 @@ class EmptyRecipe:
 
     state = generator = None
 
-    def __init__(self, storage, expected):
-        self._size, self._device = storage.nbytes(), storage.device
+    def __init__(self, storage, expected, make):
+        self._size, self._make = storage.nbytes(), make
         self.arguments, self.made = [], list(expected.uses)
 
     def run(self, place):
-        return [torch.UntypedStorage(self._size, device=self._device)]
+        return [self._make(self._size)]

@@ -13,7 +13,7 @@ from tidepool_torch.errors import RecordingError
 
 from .allocator import LayoutAllocator
 from .device import device_for
-from .follower import Follower
+from .choice import follower_for
 from .program import LiveProgram
 from .report import Report, save_report
 from .saved import SavedTensors
@@ -48,13 +48,10 @@ class Session:
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
     def _follow(self, optimizers):
-        if self._plan.native:
-            raise RecordingError("the trace has the ops of the job alone (TIDEPOOL_NATIVE=on), and a job that follows a plan adds "
-                                 "gradients otherwise; expected a trace that was recorded without it")
         models = outermost_modules(next(iter(optimizers), None))
         parameters = [parameter for model in models for parameter in model.parameters()]
         parameters += [parameter for each in optimizers[:1] for group in each.param_groups for parameter in group["params"]]
-        self._follower = Follower(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
+        self._follower = follower_for(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
         self._follower.__enter__()
         self._saved = SavedTensors(self._follower)
         self._saved.__enter__()

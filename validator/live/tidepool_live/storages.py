@@ -18,6 +18,10 @@ class LiveStorages(GuestStorages):
         """The first storage of this buffer that has not ended, that of the program's tensors first; None if all have ended."""
         return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
 
+    def nbytes(self, tensor, _buffer):
+        """Bytes that the storage of a tensor has now."""
+        return tensor.untyped_storage().nbytes()
+
     def used(self, buffers):
         """An op uses these buffers now."""
         for buffer in buffers:

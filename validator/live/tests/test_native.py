@@ -1,0 +1,74 @@
+"""The native follower: Python is called only where the plan acts. What the others test of it, they test with TIDEPOOL_NATIVE=on."""
+
+import os
+import shutil
+import unittest
+from unittest import mock
+
+from support import Follower, HostDevice, Planned, models, torch
+
+from tidepool_torch import native
+from tidepool_torch.errors import RecordingError
+
+
+class Native(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("g++") is None:
+            self.skipTest("there is no C++ compiler")
+        patch = mock.patch.dict(os.environ, TIDEPOOL_NATIVE="on")
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def planned(self, *arguments):
+        planned = Planned(*arguments)
+        self.addCleanup(planned.close)
+        return planned.program
+
+    def test_without_actions_only_the_first_op_and_the_end_of_a_step_call_python(self):
+        program = self.planned("gpt", "none", "2x")
+        network, optimizer, step = models.make("gpt")
+        step()
+        asked = []
+        with Follower(program, network, optimizer, HostDevice()) as follower:
+            for _ in range(3):
+                step()
+            answer = follower._answer
+            with mock.patch.object(follower, "_answer", lambda what, words: (asked.append(what), answer(what, words))):
+                step()
+        self.assertEqual(follower.report.content()["iterations"], 4)
+        self.assertLess(len(program.actions), 2 * len(program.ops))
+        self.assertLessEqual(len(asked), 8)
+        self.assertGreater(len(program.ops), 100)
+
+    def test_an_op_whose_argument_would_have_no_content_raises_an_error(self):
+        """As if the plan's content were forgotten: a kernel would read at no address."""
+        program = self.planned("mlp", "lru-swap", "0.6x")
+        network, optimizer, step = models.make("mlp")
+        step()
+        with Follower(program, network, optimizer, HostDevice()), \
+                mock.patch("tidepool_live.native_parts.NativeContents.swap_in", lambda *_: True), \
+                self.assertRaisesRegex(RuntimeError, "an argument of aten::[a-z_]* has no content; please report"):
+            step()
+            step()
+
+    def test_gradients_are_added_in_place_as_without_a_plan(self):
+        program = self.planned("gpt", "lru-swap", "0.7x")
+        names = [op.name for op in program.ops]
+        self.assertIn("aten::add_", names)
+        network, optimizer, step = models.make("gpt")
+        step()
+        with Follower(program, network, optimizer, HostDevice()) as follower:
+            for _ in range(4):
+                step()
+        report = follower.report.content()
+        self.assertEqual((report["iterations"], report["deviations"]), (4, 0))
+
+    def test_a_plan_that_needs_the_core_is_refused_without_it(self):
+        program = self.planned("mlp", "dtr", "0.6x")
+        with mock.patch.object(native, "core", side_effect=native.NativeError("there is no C++ compiler (g++)")), \
+                self.assertRaisesRegex(RecordingError, "cannot be used here: there is no C.. compiler .g...; expected a trace"):
+            Follower(program, torch.nn.Linear(1, 1), [], HostDevice())
+
+
+if __name__ == "__main__":
+    unittest.main()
