@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "traces/base/quantity.hpp"
 #include "traces/iteration.hpp"
@@ -19,6 +21,19 @@ Nanos recorded_span(const Trace& trace) {
     last = std::max(last, op.start + op.duration);
   }
   return last - first;
+}
+
+/// The value of a key of the meta; empty if there is none.
+std::string meta_of(const Trace& trace, const char* key) {
+  const auto found = trace.data().meta.find(key);
+  return found == trace.data().meta.end() ? std::string{} : found->second;
+}
+
+/// What is wrong with times of the CPU that recorded the ops; empty if they are not.
+std::string caveat_of_cpu_times(const Trace& trace) {
+  if (meta_of(trace, "time") != "measured" || meta_of(trace, "device") != "cpu") return {};
+  return "op times are those of the CPU that recorded them, so copies over a GPU's link look free in comparison; "
+         "`tidepool record --torch --times a100-40gb` estimates op times for a GPU";
 }
 
 }  // namespace
@@ -52,14 +67,15 @@ Summary summarize(const Trace& trace) {
   return sum;
 }
 
-bool has_cpu_times(const Trace& trace) {
-  const std::map<std::string, std::string>& meta = trace.data().meta;
-  const auto is = [&](const char* key, const char* value) {
-    const auto found = meta.find(key);
-    return found != meta.end() && found->second == value;
-  };
-  return is("time", "measured") && is("device", "cpu");
+std::string error_of_times(const Trace& trace) { return meta_of(trace, "times_error"); }
+
+std::string caveat_of_times(const Trace& trace) {
+  const std::string error = error_of_times(trace);
+  if (error.empty()) return caveat_of_cpu_times(trace);
+  return fmt::format("op times are estimates for {}: a step is off by {} in the mean", meta_of(trace, "times"), error);
 }
+
+Nanos host_time(const Summary& sum) { return Nanos{30'000} * static_cast<std::int64_t>(sum.ops); }
 
 std::vector<std::string> warnings(const Trace& trace) {
   const Losses& lost = trace.data().losses;
@@ -81,7 +97,7 @@ std::vector<std::string> warnings(const Trace& trace) {
   if (lost.clock_residual_ns != 0)
     lines.push_back(fmt::format("clocks of the recording differ by up to {} after they were aligned",
                                 to_text(Nanos{lost.clock_residual_ns})));
-  if (has_cpu_times(trace)) lines.emplace_back(kCpuTimes);
+  if (std::string caveat = caveat_of_cpu_times(trace); !caveat.empty()) lines.push_back(std::move(caveat));
   if (!trace.ops().empty() && !trace.buffers().empty() && trace.data().uses.empty())
     lines.push_back("no op says which buffers it uses: pools can be compared, swapping and recomputation cannot");
   return lines;

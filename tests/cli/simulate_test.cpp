@@ -423,6 +423,21 @@ TEST_CASE("tidepool simulate --explain prints a line for each decision") {
                         trace + ": none+lru on best-fit"));
 }
 
+TEST_CASE("simulate and sweep say how far estimated op times are off, and info what the host takes") {
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1_MiB});
+  build.run({.duration = 1_us}, {{a, Access::kWrite}});
+  build.run({.duration = 1_us}, {{a, Access::kRead}});
+  build.meta() = {{"time", "estimated"}, {"times", "h200"}, {"times_error", "10 %"}};
+  const std::string trace = tests::write_trace(scratch, "estimated", build.finish());
+  const std::string caveat = trace + ": op times are estimates for h200: a step is off by 10 % in the mean\n";
+  CHECK_THAT(run_program({"simulate", trace}).err, StartsWith(caveat));
+  CHECK_THAT(run_program({"sweep", trace, "--policy", "none", "--capacity", "1x"}).err, StartsWith(caveat));
+  CHECK(run_program({"info", trace}).out.find("\nduration      2 us of ops; a host issues them in about 60 us\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("simulate and sweep warn of op times that are a CPU's") {
   const ScratchFolder scratch;
   TraceBuilder build;

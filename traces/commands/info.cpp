@@ -83,6 +83,7 @@ Json to_json(const Trace& trace) {
           {"kind_bytes", kinds},
           {"duration_ns", sum.duration.count()},
           {"recorded_span_ns", sum.span.count()},
+          {"host_ns", host_time(sum).count()},
           {"streams", sum.streams},
           {"devices", sum.devices},
           {"evidence", evidence},
@@ -115,6 +116,11 @@ void print_table(const Trace& trace) {
   row("streams", sum.streams);
   row("devices", sum.devices);
   row("ideal peak", fmt::format("{} ({} bytes)", to_text(sum.ideal_peak), sum.ideal_peak.count()));
+  if (!error_of_times(trace).empty()) {
+    row("duration",
+        fmt::format("{} of ops; a host issues them in about {}", to_text(sum.duration), to_text(host_time(sum))));
+    return;
+  }
   const std::string span =
       sum.span > sum.duration ? fmt::format(" of ops; recorded within {}", to_text(sum.span)) : std::string{};
   row("duration", to_text(sum.duration) + span);

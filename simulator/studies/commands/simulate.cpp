@@ -201,7 +201,8 @@ int run_simulate(const SimulateArguments& arguments) {
   refuse_job_options(arguments.job, arguments.trace);
   require_writable(arguments.plan_out);
   const NamedTrace trace{arguments.trace, load_for_runs(arguments.trace)};
-  if (has_cpu_times(trace.trace)) say("{}: {}\n", arguments.trace, kCpuTimes);
+  if (const std::string caveat = caveat_of_times(trace.trace); !caveat.empty())
+    say("{}: {}\n", arguments.trace, caveat);
   const Grid grid{with_defaults(arguments.grid), trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)

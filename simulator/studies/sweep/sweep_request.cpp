@@ -117,7 +117,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
   for (std::size_t i = 0; i < order.traces.size(); ++i) {
     const std::string& path = order.traces[i];
     NamedTrace trace{path, load_for_runs(path)};
-    if (has_cpu_times(trace.trace)) say("{}: {}\n", path, kCpuTimes);
+    if (const std::string caveat = caveat_of_times(trace.trace); !caveat.empty()) say("{}: {}\n", path, caveat);
     const std::string hash = trace.trace.hash();
     if (!known)
       order.hashes.push_back(hash);

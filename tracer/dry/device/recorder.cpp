@@ -23,6 +23,8 @@ namespace tidepool::dry {
 namespace {
 
 constexpr std::uint64_t kLeastNanos = 2'000;        // least time of a kernel: roughly that of an empty one
+constexpr double kMemoryShare = 0.85;               // of the memory's peak rate that kernels reach
+constexpr double kProductShare = 0.75;              // of the peak rate that large products of matrices reach
 constexpr std::uint64_t kLeastCollective = 10'000;  // least time of a collective: roughly that of an empty one
 
 std::int64_t clock_now(clockid_t clock) {
@@ -225,10 +227,10 @@ std::uint64_t Recorder::bytes_used(const std::vector<raw::BufferUse>& uses) cons
   return bytes;
 }
 
-/// Roofline, ns: the longer of two times, moving every used buffer once or computing at the maker's peak rate.
+/// ns: the longer of two times, moving every used buffer once or computing, at what kernels reach of the maker's rates.
 std::uint64_t Recorder::estimate(const std::vector<raw::BufferUse>& uses, double flops, double peak_flops) const {
-  const double seconds = std::max(static_cast<double>(bytes_used(uses)) / preset_.bytes_per_second,
-                                  peak_flops > 0 ? flops / peak_flops : 0);
+  const double seconds = std::max(static_cast<double>(bytes_used(uses)) / (preset_.bytes_per_second * kMemoryShare),
+                                  peak_flops > 0 ? flops / (peak_flops * kProductShare) : 0);
   return std::max(kLeastNanos, static_cast<std::uint64_t>(seconds * 1e9));
 }
 
@@ -322,7 +324,7 @@ Work Recorder::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, r
   work.to = to;
   work.from = from;
   work.bytes = bytes;
-  const double rate = kind == raw::CopyKind::kDtoD ? preset_.bytes_per_second / 2 : host_link(preset_);
+  const double rate = kind == raw::CopyKind::kDtoD ? preset_.bytes_per_second * kMemoryShare / 2 : host_link(preset_);
   work.estimate_ns = std::max(kLeastNanos, static_cast<std::uint64_t>(static_cast<double>(bytes) / rate * 1e9));
   return work;
 }
@@ -334,8 +336,8 @@ Work Recorder::fill(std::uint64_t to, unsigned char value, std::uint64_t bytes) 
   work.to = to;
   work.bytes = bytes;
   work.value = value;
-  work.estimate_ns =
-      std::max(kLeastNanos, static_cast<std::uint64_t>(static_cast<double>(bytes) / preset_.bytes_per_second * 1e9));
+  work.estimate_ns = std::max(kLeastNanos, static_cast<std::uint64_t>(static_cast<double>(bytes) /
+                                                                      (preset_.bytes_per_second * kMemoryShare) * 1e9));
   return work;
 }
 

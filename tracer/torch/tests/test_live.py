@@ -256,8 +256,8 @@ for i in""").replace("    optimizer.zero_grad()\n", "    print(i)\n    optimizer
         settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}
         result, _, records = run(settings)
         self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", self.plain.stdout))
-        self.assertEqual({record["key"]: record["value"] for record in records if record.get("kind") == "info"}["times"],
-                         "a100")
+        infos = {record["key"]: record["value"] for record in records if record.get("kind") == "info"}
+        self.assertEqual((infos["times"], infos["times_error"]), ("a100", "10 %"))
         ops = [record for record in records if record.get("kind") == "framework_op"]
         self.assertTrue(all(op["estimate"] >= 2000 for op in ops))
         result, _, _ = run({**settings, "TIDEPOOL_TIMES": "a1000"})

@@ -35,6 +35,12 @@ class Device:
         return getattr(self, str(dtype).removeprefix("torch."), self.float32)
 
     @property
+    def error(self):
+        """How far an estimated step is off, in the mean: where steps were measured (tests/recording/op_times_table.py, and the
+        captures in traces/gpu), and, assumed, elsewhere."""
+        return 0.1 if self.name in ("v100", "a100", "a100-40gb", "h100", "h200", "l4") else 0.2
+
+    @property
     def tensorfloat32(self):
         """Operations per second of float32 products that are rounded to TF32; without such units, those of float32."""
         return self.float32 if self.generation in ("pascal", "volta", "turing") else self.float16 / 2

@@ -89,6 +89,7 @@ class LiveRecorder(Guest):
         if times:
             file.write(kind="info", key="time", value="estimated")
             file.write(kind="info", key="times", value=times.name)
+            file.write(kind="info", key="times_error", value=f"{times.error:.0%}".replace("%", " %"))
         elif self._allocates:
             file.write(kind="info", key="device", value="cpu")
 
