@@ -60,6 +60,18 @@ TEST_CASE("for ranks that all fit, fit names the one that takes most") {
   CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
 }
 
+TEST_CASE("ranks whose sizes rest on assumed values do not fit for certain, and fit says what was assumed") {
+  const ScratchFolder folder;
+  TraceData data = rank(2_GiB, 1_us).data();
+  data.meta["assumed_sizes"] = "sizes rest on values that a dry run does not know: train.py:7 (aten::nonzero)";
+  const std::string job = job_of(folder, {rank(1_GiB, 1_us), Trace{std::move(data)}});
+  const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, Catch::Matchers::StartsWith("all ranks fit; rank 1 takes most: "));
+  CHECK_THAT(run.out.substr(0, run.out.find('\n')), Catch::Matchers::EndsWith("; not for certain"));
+  CHECK_THAT(run.err, ContainsSubstring("train.py:7 (aten::nonzero)"));
+}
+
 TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
   const ScratchFolder folder;
   const std::string killed = "was killed by SIGKILL";

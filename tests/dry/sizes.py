@@ -45,7 +45,7 @@ check_freed(lambda total: total + 1, 14)
 
 pairs = torch.tensor([[1, 10], [2, 20], [3, 30]], device=device)
 assert (pairs[:, 0].sum().item(), pairs.sum().item()) == (6, 66)
-assert pairs[:, :1].expand(3, 2).sum().item() == 0  # two distances: not computed
+assert pairs[:, :1].expand(3, 2).sum().item() == 12 and (pairs[:, 0] > 1).nonzero().flatten().tolist() == [1, 2]
 numbers = torch.arange(1, 9).to(device)
 assert (numbers[::2].sum().item(), numbers[::2].amax().item(), numbers[1:4].amin().item()) == (16, 7, 2)
 dist.destroy_process_group()

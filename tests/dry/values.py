@@ -39,6 +39,11 @@ def known():
     for _ in range(3):
         unknown = (torch.randn(512, device=device) @ torch.randn(512, 4, device=device)).argsort()
         assert sorted(unknown.tolist()) == [0, 1, 2, 3]
+    # Memory that had unknown ones is used for numbers of the script.
+    unknown = [(torch.randn(4, device=device) * 9).long() for _ in range(16)]
+    del unknown
+    for again in [torch.tensor([1, 5, 3, 8], device=device) for _ in range(16)]:
+        assert (again > 2).nonzero().flatten().tolist() == [1, 2, 3]
 
 
 def generate():

@@ -20,7 +20,7 @@ using torch::jit::Stack;
 struct Operator {
   std::string name;  ///< as in "aten::topk"
   std::size_t arguments, results;
-  std::vector<bool> written;                            ///< for each argument, whether the op writes it
+  std::vector<bool> written;                            ///< for each argument, whether the op may write it
   int device = -1, pin = -1, generator = -1, dim = -1;  ///< places among the arguments
   bool aside;       ///< it makes no values itself: a view, an op that calls others, a message
   bool mutates;     ///< it writes arguments
@@ -34,6 +34,9 @@ struct Operator {
   bool chooses;     ///< its integers are places along a dimension that it takes by values
   bool reads;       ///< it may give values to the host
   bool foreign;     ///< it is another library's, whose kernels write what no op shows
+  bool lifts;       ///< its argument is new, with values of the host's: torch.tensor(..., device="cuda")
+  bool exchanges;   ///< it is a collective: the dry device has its results when the host asks for them
+  bool follows;     ///< the dry device makes its results, too, of values that it exchanged
 
   explicit Operator(const c10::OperatorHandle& op) {
     const c10::FunctionSchema& schema = op.schema();
@@ -48,10 +51,12 @@ struct Operator {
     };
     arguments = schema.arguments().size();
     results = schema.returns().size();
+    exchanges = is_one_of(space, {"c10d", "_c10d_functional"});
     bool is_out = false, draws_floats = false;
     for (std::size_t i = 0; i < arguments; ++i) {
       const c10::Argument& argument = schema.arguments()[i];
       written.push_back(argument.alias_info() && argument.alias_info()->isWrite());
+      if (exchanges) written.back() = argument.name().rfind("input", 0) != 0;  // such schemas do not say
       is_out |= argument.is_out();
       const int place = static_cast<int>(i);
       if (argument.name() == "device") device = place;
@@ -104,8 +109,9 @@ struct Operator {
                                                    "_efficient_attention",
                                                    "_flash_attention",
                                                    "embedding_dense"});
-    aside = views || composite || floats || begins({"_foreach_", "_fused_", "_amp_"}) ||
-            is_one_of(space, {"c10d", "_c10d_functional", "symm_mem", "prim", "profiler", "inductor", "rpc"});
+    lifts = word == "lift_fresh";
+    aside = !lifts && (views || composite || floats || begins({"_foreach_", "_fused_", "_amp_"}) ||
+                       is_one_of(space, {"symm_mem", "prim", "profiler", "inductor", "rpc"}));
     overwrites = is_out || is_one_of(word, {"copy_", "fill_", "zero_", "random_", "bernoulli_", "normal_", "uniform_"});
     shape_only = is_one_of(word, {"empty_like", "new_empty", "new_empty_strided"});
     reads = is_one_of(word, {"_local_scalar_dense", "copy_"});
@@ -118,6 +124,7 @@ struct Operator {
     chooses = is_one_of(word, {"topk", "sort", "argsort", "argmax", "argmin", "max", "min", "kthvalue", "median",
                                "nanmedian", "mode", "multinomial"});
     foreign = space != "aten";
+    follows = is_one_of(word, {"add", "add_", "sum", "max", "min", "amax", "amin", "copy_", "clone", "_to_copy"});
   }
 };
 
@@ -146,7 +153,9 @@ void for_each_tensor(const Operator& facts, const Stack& stack, F&& f) {
       if (value.toTensor().defined()) f(value.toTensor(), static_cast<bool>(facts.written[i]));
     } else if (value.isList()) {
       for (const c10::IValue& each : value.toListRef()) {
-        if (!each.isTensor()) break;
+        if (each.isTensorList())
+          for (const at::Tensor& inner : each.toTensorVector()) f(inner, static_cast<bool>(facts.written[i]));
+        if (!each.isTensor()) continue;
         if (each.toTensor().defined()) f(each.toTensor(), static_cast<bool>(facts.written[i]));
       }
     }

@@ -36,6 +36,7 @@ constexpr std::int64_t kMostElements = 1 << 26, kMostFloats = 1 << 20, kMostHost
 struct Knowledge {
   std::mutex mutex;
   std::unordered_set<const void*> unknown;          ///< of integers and booleans: all others are known
+  std::unordered_set<const void*> exchanged;        ///< unknown ones that the dry device has when the host asks
   std::unordered_set<const void*> floats;           ///< that are known
   std::unordered_map<const void*, Origin> assumed;  ///< known because their values were assumed
   std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<const Operator>> operators;
@@ -67,6 +68,7 @@ const void* address(const at::Tensor& tensor) { return tensor.storage().data(); 
 struct Known {
   bool is_known;
   Origin origin;
+  bool is_exchanged = false;
 };
 
 Known knowledge_of(const at::Tensor& tensor) {
@@ -74,13 +76,14 @@ Known knowledge_of(const at::Tensor& tensor) {
   const void* const at = address(tensor);
   const std::lock_guard lock{of.mutex};
   const bool is_known = is_whole(tensor) ? of.unknown.count(at) == 0 : of.floats.count(at) > 0;
-  if (!is_known || of.assumed.empty()) return {is_known, Origin::kReal};
+  if (!is_known) return {false, Origin::kReal, of.exchanged.count(at) > 0};
+  if (of.assumed.empty()) return {true, Origin::kReal};
   const auto found = of.assumed.find(at);
   return {true, found == of.assumed.end() ? Origin::kReal : found->second};
 }
 
 /// Notes what an op has made or written.
-void note(const at::Tensor& tensor, bool is_known, Origin origin = Origin::kReal) {
+void note(const at::Tensor& tensor, bool is_known, Origin origin = Origin::kReal, bool is_exchanged = false) {
   if (!is_plain(tensor) || !tensor.is_cuda()) return;
   Knowledge& of = knowledge();
   const void* const at = address(tensor);
@@ -88,8 +91,11 @@ void note(const at::Tensor& tensor, bool is_known, Origin origin = Origin::kReal
   of.assumed.erase(at);
   of.floats.erase(at);
   of.unknown.erase(at);
+  of.exchanged.erase(at);
   if (!is_known) {
-    if (is_whole(tensor)) of.unknown.insert(at);
+    if (!is_whole(tensor)) return;
+    of.unknown.insert(at);
+    if (is_exchanged) of.exchanged.insert(at);
     return;
   }
   if (!is_whole(tensor)) of.floats.insert(at);
@@ -102,6 +108,7 @@ struct Operands {
   bool known = true;          ///< all values
   bool whole = true;          ///< those on the device are integers and booleans
   bool booleans_only = true;  ///< the unknown ones are booleans
+  bool exchanged = false;     ///< the unknown ones are those that the dry device has when the host asks
   bool host_floats = false;   ///< a tensor of floats is on the host
   std::int64_t elements = 0, floats = 0;
   Origin origin = Origin::kReal;
@@ -128,6 +135,7 @@ Operands look_at(const Operator& facts, const Stack& stack) {
     const Known about = knowledge_of(tensor);
     found.origin = std::max(found.origin, about.origin);
     if (about.is_known) return;
+    found.exchanged = about.is_exchanged && (found.known || found.exchanged);
     found.known = false;
     found.booleans_only &= tensor.scalar_type() == at::kBool;
   });
@@ -205,15 +213,16 @@ class Aside {
 };
 
 /// Notes the results of an op on unknown operands.
-void note_unknown(const Operator& facts, const std::vector<at::Tensor>& written, const Stack& arguments, Stack& stack) {
-  for (const at::Tensor& tensor : written) note(tensor, false);
+void note_unknown(const Operator& facts, const std::vector<at::Tensor>& written, const Stack& arguments,
+                  bool is_exchanged, Stack& stack) {
+  for (const at::Tensor& tensor : written) note(tensor, false, Origin::kReal, is_exchanged);
   for_each_result(facts, stack, [&](const at::Tensor& tensor) {
     if (facts.chooses && !facts.mutates && is_plain(tensor) && tensor.is_cuda() && tensor.scalar_type() == at::kLong &&
         arguments[0].isTensor() && !is_whole(arguments[0].toTensor())) {
       if (tensor.numel() > 0) host_view(tensor).copy_(assumed_choice(facts, arguments, tensor, knowledge().routing));
       note(tensor, true, Origin::kAssumed);
     } else {
-      note(tensor, false);
+      note(tensor, false, Origin::kReal, is_exchanged);
     }
   });
 }
@@ -263,7 +272,7 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
     for_each_tensor(facts, *stack, [&](const at::Tensor& tensor, bool is_written) {
       if (is_written) written.push_back(tensor);
     });
-    adds_up = facts.adds_up && !operands.known && operands.whole && operands.booleans_only &&
+    adds_up = facts.adds_up && !operands.known && !operands.exchanged && operands.whole && operands.booleans_only &&
               (written.empty() || (is_whole(written[0]) && written[0].scalar_type() != at::kBool));
     if (facts.name == "aten::zero_" && operands.known) {
       // The dry device fills memory itself, without making pages of zeros.
@@ -281,7 +290,7 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
     const bool assumed = counts || operands.origin != Origin::kReal;
     if (facts.sizes && assumed) decide(facts);
     if (facts.reads && !facts.mutates && operands.whole && operands.origin == Origin::kAssumed) decide(facts);
-  } else if (facts.reads && operands.whole && !operands.booleans_only) {
+  } else if (facts.reads && operands.whole && !operands.booleans_only && !operands.exchanged) {
     decide(facts);
   }
   {
@@ -298,7 +307,21 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
   else if (run)
     note_known(facts, written, *run, counts ? Origin::kAssumed : adds_up ? Origin::kCompared : operands.origin, *stack);
   else
-    note_unknown(facts, written, arguments, *stack);
+    note_unknown(facts, written, arguments, operands.exchanged && facts.follows, *stack);
+}
+
+/// A collective: nothing is computed here.
+void exchange(const c10::OperatorHandle& op, const Operator& facts, DispatchKeySet below, Stack* stack) {
+  std::vector<at::Tensor> written;
+  {
+    const Aside aside;
+    for_each_tensor(facts, *stack, [&](const at::Tensor& tensor, bool is_written) {
+      if (is_written) written.push_back(tensor);
+    });
+  }
+  op.redispatchBoxed(below, stack);
+  const Aside aside;
+  note_unknown(facts, written, {}, true, *stack);
 }
 
 void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
@@ -306,6 +329,14 @@ void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   if (computing || off) return op.redispatchBoxed(below, stack);
   const Operator& facts = look_up(op);
   if (facts.aside) return op.redispatchBoxed(below, stack);
+  if (facts.exchanges) return exchange(op, facts, below, stack);
+  if (facts.lifts) {
+    op.redispatchBoxed(below, stack);
+    const Aside aside;
+    return for_each_result(facts, *stack, [](const at::Tensor& each) {
+      if (is_plain(each)) note(each, is_whole(each) || each.numel() <= kMostFloats);
+    });
+  }
   const Operands operands = look_at(facts, *stack);
   if (!operands.on_device) return op.redispatchBoxed(below, stack);
   see_on_device(op, facts, operands, below, stack);

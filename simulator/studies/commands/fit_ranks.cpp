@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/studies/commands/fit_stated.hpp"
 #include "simulator/studies/fit/fit.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
@@ -87,15 +88,18 @@ bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
 void print(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
   const std::size_t first = first_rank(fits);
   const Fit& fit = fits[first].fit;
+  const bool certain =
+      std::ranges::all_of(fits, [&](const RankFit& each) { return each.fit.certain || each.fit.fits != fit.fits; });
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", in_gib(fit.predicted), in_gib(total));
   if (cannot_tell(job, fits))
     fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
   else if (fit.fits)
-    fmt::print("all ranks fit; rank {} takes most: {}, margin {}\n", first, sizes, to_text(total - fit.predicted));
+    fmt::print("all ranks fit; rank {} takes most: {}, margin {}{}\n", first, sizes, to_text(total - fit.predicted),
+               certain ? "" : "; not for certain");
   else
-    fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much\n", first,
-               to_text(fits[first].at), sizes, to_text(fit.predicted - total));
+    fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much{}\n", first,
+               to_text(fits[first].at), sizes, to_text(fit.predicted - total), certain ? "" : "; not for certain");
   fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, text_of(*fit.device), "rank",
              "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
   for (std::size_t rank = 0; rank < fits.size(); ++rank) {
@@ -139,7 +143,10 @@ int judge_ranks(const std::string& path, const DeviceBudget& device, const std::
   else
     print(job, path, fits);
   std::set<std::string> notes;
-  for (const RankFit& each : fits) notes.insert(each.fit.notes.begin(), each.fit.notes.end());
+  for (const RankFit& each : fits) {
+    notes.insert(each.fit.notes.begin(), each.fit.notes.end());
+    for (std::string& note : stated_notes(each.fit)) notes.insert(std::move(note));
+  }
   for (const Trace& trace : job.traces)
     if (const std::string failure = failure_of(trace); !failure.empty())
       notes.insert(fmt::format("the job failed: {}; what it did until then is judged", failure));
