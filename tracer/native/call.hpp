@@ -32,10 +32,18 @@ struct BufferUse {
   Access access;
 };
 
+/// What an op does beside its uses, as in tidepool_torch/recorder.py.
+enum class Work : std::int8_t {
+  kKernel,
+  kSource,    ///< it brings content from outside
+  kHostWait,  ///< it gives the value of its argument to the host
+  kCopy,      ///< it brings content to the host
+};
+
 /// An op of the step, as a trace has it.
 struct StepOp {
   std::int64_t name;
-  bool source;  ///< whether it brings content from outside
+  Work work;
   c10::SmallVector<BufferUse, 8> uses;
 };
 
@@ -57,6 +65,7 @@ class Call {
     updates_statistics_ = arguments.updates_statistics();
     allocates_ = arguments.allocates();
     unscales_ = arguments.unscales();
+    random_ = arguments.is_random();
     if (op_.lifts) return;  // its argument is its result
     for (const TensorArgument& argument : op_.tensors)
       each_tensor(arguments[argument.position], [&](const at::Tensor& tensor) {
@@ -91,14 +100,20 @@ class Call {
         see.made(*each);
       }
     if (op_.uninitialised) return;
-    StepOp op{op_.name, brings_, {uses.begin(), uses.end()}};
+    StepOp op{op_.name, Work::kKernel, {uses.begin(), uses.end()}};
     for (Tracked* each : fresh) op.uses.push_back({each, Access::kWrite});
-    const bool has_time = brings_ || (!op.uses.empty() && (op_.reads_value || (!outputs.empty() && !on_device)));
-    if (!has_time && !writes(op)) return;  // a view, or a query about a tensor
+    if (brings_)
+      op.work = Work::kSource;
+    else if (!op.uses.empty() && op_.reads_value)
+      op.work = Work::kHostWait;
+    else if (!op.uses.empty() && !outputs.empty() && !on_device)
+      op.work = Work::kCopy;
+    else if (!writes(op))
+      return;  // a view, or a query about a tensor
     for (const BufferUse& use : op.uses) {
       if (!use.tracked->undefined || use.access == Access::kWrite) continue;
       use.tracked->undefined = false;
-      see.run(StepOp{empty_, false, {{use.tracked, Access::kWrite}}});
+      see.run(StepOp{empty_, Work::kKernel, {{use.tracked, Access::kWrite}}});
     }
     for (const BufferUse& use : op.uses) use.tracked->undefined &= use.access == Access::kRead;
     see.run(op);
@@ -107,6 +122,10 @@ class Call {
 
   const Operator& op() const { return op_; }
   bool allocates() const { return allocates_; }
+  bool is_random() const { return random_; }
+
+  /// Whether content comes from the host, and from nowhere else.
+  bool brings_all() const { return op_.lifts || (brings_ && uses.empty()); }
   bool updates_statistics() const { return updates_statistics_; }
 
   /// Whether the step has no use of the call: it only works on host memory.
@@ -239,7 +258,7 @@ class Call {
 
   /// The second half of a normalisation in training: the running statistics move towards those of the batch.
   StepOp statistics(const c10::SmallVector<Tracked*, 4>& outputs) const {
-    StepOp op{op_.statistics, false, {}};
+    StepOp op{op_.statistics, Work::kKernel, {}};
     for (std::size_t i = 1; i < 3 && i < outputs.size(); ++i) op.uses.push_back({outputs[i], Access::kRead});
     for (const Given& each : given)
       if (each.statistic) op.uses.push_back({each.tracked, Access::kReadWrite});
@@ -256,7 +275,7 @@ class Call {
           if (!is_known(*tracked)) tracked->kind = Kind::kHost;
         } else if (add(*tracked)) {
           see.made(*tracked);
-          see.run(StepOp{op_.name, true, {{tracked, Access::kWrite}}});
+          see.run(StepOp{op_.name, Work::kSource, {{tracked, Access::kWrite}}});
         }
       });
   }
@@ -267,6 +286,7 @@ class Call {
   std::int64_t number_ = 0, empty_;
   std::size_t hosts_ = 0;
   bool ignores_statistics_ = false, updates_statistics_ = false, allocates_ = false, unscales_ = false, brings_ = false;
+  bool random_ = false;
   c10::SmallVector<const TensorArgument*, 8> arguments_;
 };
 

@@ -66,6 +66,9 @@ struct Core {
   std::int64_t calls = 0;
   std::string error;  // what ended the recording
   bool forked = false;
+  bool on_gpu = false;  // memory of the CPU is host memory
+  bool values = false;  // of arguments and results are in the log
+  std::int64_t empty = 0;
   UserLine lines;
   std::unique_ptr<torch::Library> library;
 };
@@ -158,45 +161,79 @@ void note_view() {
   log.end();
 }
 
-/// Writes the begin of a call. Returns its number.
-std::int64_t note_begin(const Operator& op, std::size_t count, const Stack& stack) {
-  const Place place;
-  newest_seen = place.newest;
-  std::int64_t node = -1, variable = 0;
-  if (place.in_backward)
+/// What a call of an op adds to the log.
+class Recorded {
+ public:
+  explicit Recorded(const Operator& op) : call_{op, core().storages, core().on_gpu, core().empty} {
+    newest_seen = place_.newest;
+    if (!place_.in_backward) return;
     if (const auto current = torch::autograd::get_current_node()) {
-      node = static_cast<std::int64_t>(current->sequence_nr());
+      node_ = static_cast<std::int64_t>(current->sequence_nr());
       if (const auto* adds = dynamic_cast<const torch::autograd::AccumulateGrad*>(current.get()))
-        variable = reinterpret_cast<std::int64_t>(adds->variable.unsafeGetTensorImpl());
+        variable_ = reinterpret_cast<std::int64_t>(adds->variable.unsafeGetTensorImpl());
     }
-  Dead dead;
-  const std::lock_guard lock{core().mutex};
-  Log& log = core().log;
-  core().storages.look_around(&note_free);
-  dead = core().storages.take_dead();
-  const std::int64_t call = ++core().calls;
-  log.begin(kBegin);
-  log.add(call, op.number, thread_number(), place.in_backward, place.newest, node, variable, place.line);
-  for (std::size_t i = stack.size() - count; i < stack.size(); ++i) log.add(stack[i]);
-  log.end();
-  return call;
-}
+  }
 
-void note_end(std::int64_t call, std::int64_t begin, std::int64_t end, std::size_t count, const Stack& stack) {
-  const std::lock_guard lock{core().mutex};
-  Log& log = core().log;
-  log.begin(kEnd);
-  log.add(call, begin, end);
-  for (std::size_t i = stack.size() - count; i < stack.size(); ++i) log.add(stack[i]);
-  log.end();
-}
+  void begin(const Stack& stack) {
+    Dead dead;
+    const std::lock_guard lock{core().mutex};
+    core().storages.look_around(&note_free);
+    dead = core().storages.take_dead();
+    call_.begin(++core().calls, stack);
+    if (core().values) arguments_ = core().log.described(stack, call_.op().arguments);
+  }
 
-void note_failure(std::int64_t call) {
-  const std::lock_guard lock{core().mutex};
-  core().log.begin(kFail);
-  core().log.add(call);
-  core().log.end();
-}
+  void end(const Stack& stack, std::int64_t begin, std::int64_t end) {
+    const std::lock_guard lock{core().mutex};
+    call_.end(stack, *this);
+    if (call_.on_host() && ops_.empty() && made_.empty()) return;
+    Log& log = core().log;
+    log.begin(kCall);
+    log.add(call_.op().number, thread_number(), place_.in_backward, place_.newest, node_, variable_, place_.line, begin,
+            end,
+            (call_.is_random() ? kRandom : 0) | (call_.brings_all() ? kBringsAll : 0) |
+                (call_.op().uninitialised ? kUninitialised : 0) | (core().values ? kValues : 0));
+    add(log, call_.found);
+    add(log, resized_);
+    add(log, made_);
+    log.add(ops_.size());
+    for (const StepOp& op : ops_) {
+      log.add(op.name, op.work, op.uses.size());
+      for (const BufferUse& use : op.uses) log.add(use.tracked->number, use.access);
+    }
+    if (core().values) {
+      log.add(arguments_.size());
+      log.add(arguments_);
+      const auto results = log.described(stack, call_.op().returns);
+      log.add(results);
+    }
+    log.end();
+  }
+
+  // What Call::end() finds.
+  void made(Tracked& tracked) { made_.push_back(&tracked); }
+  void resized(Tracked& tracked, std::int64_t bytes) {
+    tracked.bytes = bytes;
+    tracked.undefined = bytes > 0;
+    resized_.push_back(&tracked);
+  }
+  void run(const StepOp& op) { ops_.push_back(op); }
+
+ private:
+  using Buffers = c10::SmallVector<Tracked*, 4>;
+
+  static void add(Log& log, const Buffers& buffers) {
+    log.add(buffers.size());
+    for (const Tracked* each : buffers) log.add(*each);
+  }
+
+  Call call_;
+  Place place_;
+  std::int64_t node_ = -1, variable_ = 0;
+  Buffers made_, resized_;
+  c10::SmallVector<StepOp, 2> ops_;
+  std::vector<std::int64_t> arguments_;
+};
 
 /// Calls f. An error ends the recording and not the job.
 template <class F>
@@ -228,17 +265,12 @@ void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
     safely(&note_view);
     return op.redispatchBoxed(below, stack);
   }
-  std::int64_t call = 0;
-  safely([&] { call = note_begin(facts, op.schema().arguments().size(), *stack); });
+  Recorded recorded{facts};
+  safely([&] { recorded.begin(*stack); });
   const std::int64_t begin = now();
-  try {
-    op.redispatchBoxed(below, stack);
-  } catch (...) {
-    safely([&] { note_failure(call); });
-    throw;
-  }
+  op.redispatchBoxed(below, stack);
   const std::int64_t end = now();
-  if (recording) safely([&] { note_end(call, begin, end, op.schema().returns().size(), *stack); });
+  if (recording) safely([&] { recorded.end(*stack, begin, end); });
 }
 
 void include(bool included) { c10::impl::tls_set_dispatch_key_included(kKey, included); }
@@ -277,11 +309,15 @@ int tidepool_install() {
   return 1;
 }
 
-/// Ends of storages are noticed from now on. is_user: whether a file is the user's code; exact: whether ends of CPU
-/// memory are noticed at once.
-void tidepool_begin(UserLine::IsUser is_user, int exact) {
+/// Ends of storages are noticed from now on. is_user: whether a file is the user's code; on_gpu: whether memory of
+/// the CPU is host memory; otherwise its ends are noticed at once; values: whether the log has values of arguments
+/// and results.
+void tidepool_begin(UserLine::IsUser is_user, int on_gpu, int values) {
   core().lines.set_judge(is_user);
-  core().storages.set_exact(exact != 0);
+  core().storages.set_exact(on_gpu == 0);
+  core().on_gpu = on_gpu != 0;
+  core().values = values != 0;
+  core().empty = core().operators.name("aten::empty");
   core().error.clear();
   core().follower.error.clear();
   recording = true;
@@ -318,11 +354,18 @@ std::int64_t tidepool_take(const std::int64_t** words) {
   return static_cast<std::int64_t>(core().taken.size());
 }
 
-/// Replaces addresses of StorageImpls by the numbers of the storages.
-void tidepool_number(std::int64_t* storages, int count) {
+/// The number of the storage of a TensorImpl; 0 if it has none.
+std::int64_t tidepool_number_of(std::int64_t tensor) {
+  auto* const impl = reinterpret_cast<c10::TensorImpl*>(tensor);
+  if (!impl->has_storage() || impl->layout() != c10::kStrided) return 0;
   const std::lock_guard lock{core().mutex};
-  for (int i = 0; i < count; ++i)
-    storages[i] = core().storages.number_of(reinterpret_cast<c10::StorageImpl*>(storages[i]));
+  return core().storages.number_of(impl->unsafe_storage().unsafeGetStorageImpl());
+}
+
+/// The buffer of a storage is host memory.
+void tidepool_set_host(std::int64_t number) {
+  const std::lock_guard lock{core().mutex};
+  if (Tracked* const tracked = core().storages.find(number)) tracked->kind = Kind::kHost;
 }
 
 /// The name of an op with that of its overload, as in aten::add_.Tensor. Returns its length.
@@ -345,6 +388,10 @@ int tidepool_device_type(int type, char* out, int size) {
 std::int64_t tidepool_name(const char* name) {
   const std::lock_guard lock{core().mutex};
   return core().operators.name(name);
+}
+
+int tidepool_name_text(std::int64_t name, char* out, int size) {
+  return copy_text(core().operators.text(name), out, size);
 }
 
 int tidepool_element_type(std::int64_t tensor) {

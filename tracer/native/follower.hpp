@@ -318,7 +318,7 @@ class Follower {
   void ran(Lock& lock, const StepOp& op, Current& current) {
     const std::int64_t index = expected();
     if (!continues(op, index, current)) {
-      Words words{op.name, op.source};
+      Words words{op.name, op.work == Work::kSource};
       for (const BufferUse& use : op.uses) words.append({use.tracked->number, static_cast<std::int64_t>(use.access)});
       current_ = &current;
       ask(lock, kRan, words);
@@ -351,7 +351,8 @@ class Follower {
     if (cell(kWhole) == 0 || cell(kBusy) != 0 || cell(kGaveUp) != 0 || !may_be(index)) return false;
     const PlannedOp& planned = step.ops[static_cast<std::size_t>(index)];
     if (planned.name != op.name || planned.uses.size() != op.uses.size()) return false;
-    if (planned.recipe && (op.source || !current.recipe || op.name != current.call.op().name)) return false;
+    if (planned.recipe && (op.work == Work::kSource || !current.recipe || op.name != current.call.op().name))
+      return false;
     if (!step.begins_with(index, op.uses.data(), op.uses.size())) return false;
     for (std::size_t i = 0; i < op.uses.size(); ++i) {  // another storage that the plan has moved is this buffer
       const std::int64_t buffer = planned.uses[i].buffer;

@@ -161,18 +161,6 @@ std::int64_t tidepool_slot(std::int64_t number) {
   return tracked ? tracked->slot : -1;
 }
 
-/// The number of the storage of a TensorImpl; 0 if it has none.
-std::int64_t tidepool_number_of(std::int64_t tensor) {
-  auto* const impl = reinterpret_cast<c10::TensorImpl*>(tensor);
-  if (!impl->has_storage() || impl->layout() != c10::kStrided) return 0;
-  const std::lock_guard lock{core().mutex};
-  return core().storages.number_of(impl->unsafe_storage().unsafeGetStorageImpl());
-}
-
-int tidepool_name_text(std::int64_t name, char* out, int size) {
-  return copy_text(core().operators.text(name), out, size);
-}
-
 /// The text of an error that the job gets.
 void tidepool_set_error(const char* text) { core().follower.error = text; }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tracer/native/call.hpp"
 #include "tracer/native/cells.hpp"
 #include "tracer/native/storages.hpp"
 
@@ -15,11 +16,20 @@ namespace tidepool::native {
 
 /// Events, as words of 64 bits: kind, number of words, and the fields below. tidepool_torch/replay.py reads them.
 enum Event : std::int64_t {
-  kBegin = 1,  ///< call, op, thread, in backward, newest node, node, variable, line, arguments
-  kEnd = 2,    ///< call, begin, end (ns), results
-  kFree = 3,   ///< storage, time (ns), thread
-  kNode = 4,   ///< thread, in backward, newest node, line: a view that autograd records
-  kFail = 5,   ///< call: the op raised an error
+  /// A call has returned: op, thread, in backward, newest node, node, variable, line; begin, end (ns); Flag; then
+  /// lists, each with its length first. Storages (number, bytes, address, device): from before the recording; with
+  /// another size than before; new. Ops of the step: name, work, uses (storage, access). With kValues, arguments and
+  /// results.
+  kCall = 1,
+  kFree = 3,  ///< storage, time (ns), thread
+  kNode = 4,  ///< thread, in backward, newest node, line: a view that autograd records
+};
+
+enum Flag : std::int64_t {
+  kRandom = 1,         ///< the op draws random numbers
+  kBringsAll = 2,      ///< all content comes from the host
+  kUninitialised = 4,  ///< the new storages have no content
+  kValues = 8,
 };
 
 /// Values of arguments and results.
@@ -104,7 +114,25 @@ class Log {
     words_.insert(words_.end(), strides.begin(), strides.end());
   }
 
+  void add(const Tracked& tracked) {
+    const auto device = tracked.storage->device();
+    const auto address = reinterpret_cast<std::int64_t>(tracked.storage->_mutable_data_ptr_no_checks().get());
+    add(tracked.number, tracked.bytes, address,
+        static_cast<std::int64_t>(device.type()) | std::int64_t{device.index() + 1} << 8);
+  }
+
+  void add(const std::vector<std::int64_t>& words) { words_.insert(words_.end(), words.begin(), words.end()); }
+
   void swap(std::vector<std::int64_t>& other) { words_.swap(other); }
+
+  /// The words of some values.
+  std::vector<std::int64_t> described(const Stack& stack, std::size_t count) {
+    std::vector<std::int64_t> found;
+    words_.swap(found);
+    for (std::size_t i = stack.size() - count; i < stack.size(); ++i) add(stack[i]);
+    words_.swap(found);
+    return found;
+  }
 
  private:
   Storages& storages_;

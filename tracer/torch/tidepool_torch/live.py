@@ -25,6 +25,7 @@ from .guest import Guest, GuestStorages, unseen
 from .history import History
 from .native import core_or_none
 from .op_times import estimate_ns
+from .other_recorder import OtherRecorder
 from .position import Position
 from .program import Buffer
 from .raw_file import RawFile, now
@@ -77,7 +78,7 @@ class LiveRecorder(Guest):
         self._told = {}  # live Buffer -> (kind, name) as last written
         self._untold = None  # while kinds are searched: buffers to write when their kinds are known
         self._name, self._started, self._ended = "", 0, 0  # of the current call
-        self._texts = {}  # text -> as JSON
+        self._texts, self._abouts = {}, {}  # text -> as JSON; facts of an op -> as in its record
         self._complete = 0  # number of complete iterations
         self.missed = 0  # number of ops of other threads
         self._step = StepBegin(lambda: (file.place(), self._moment()))
@@ -250,18 +251,26 @@ class LiveRecorder(Guest):
         if op.name != self._name:  # an op that the trace splits off takes no time; it is before or after the call
             start = end = start - 1 if op.name == "aten::empty" else end + 1
         uses = ",".join([f'["{access}",{buffer.address},{buffer.size}]' for buffer, access in op.uses])
-        more = f',"module":{self._text(op.module)}' if op.module else ""
-        if op.line:
-            more += f',"line":{self._text(op.line)}'
-        if op.random:
-            more += ',"random":1'
-        if op.kind != "kernel":
-            more += f',"work":"{op.kind}"'
+        before, behind = self._about(op.name, op.phase, op.module, op.line, op.random, op.kind)
         if op.duration_ns:
-            more += f',"estimate":{op.duration_ns}'
-        self._file.add(f'{_OP}"start":{start},"end":{end},"name":{self._text(op.name)},'
-                       f'"phase":"{op.phase}","thread":{self._thread()},"uses":[{uses}]{more}}}')
+            behind += f',"estimate":{op.duration_ns}'
+        self._file.add(f'{_OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[{uses}]{behind}}}')
         self._step.saw(op, self._position.in_call, self._position.trains or op.phase != "forward")
+
+    def _about(self, *facts):
+        """What a record says about an op before and behind its uses. Many ops of a step have the same."""
+        known = self._abouts.get(facts)
+        if known is None:
+            name, phase, module, line, random, kind = facts
+            more = f',"module":{self._text(module)}' if module else ""
+            if line:
+                more += f',"line":{self._text(line)}'
+            if random:
+                more += ',"random":1'
+            if kind != "kernel":
+                more += f',"work":"{kind}"'
+            known = self._abouts[facts] = f'"name":{self._text(name)},"phase":"{phase}",', more
+        return known
 
     def _moment(self):
         """The time of what happens in the job."""
@@ -348,26 +357,6 @@ class PlacedStorages(GuestStorages):
         """A new buffer for a storage whose size has changed; None if it has no bytes now."""
         new = self.add(tensor, kind)
         return new if isinstance(new, Buffer) else None
-
-
-class OtherRecorder:
-    """The recorder of GPU work in this process, if there is one. It records the same iterations as the hook."""
-
-    def __init__(self, path):
-        self._path, self._call = path, None
-
-    def iteration(self, last=False):
-        """Starts the next iteration; `last`: no other one will be recorded. Looks for the recorder until it is
-        there: the driver loads it when the job first uses the GPU."""
-        if self._call is None and self._path:
-            try:
-                self._call = ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD | os.RTLD_NOW).tidepool_iteration
-            except (OSError, AttributeError):
-                return
-        if self._call is not None:
-            self._call(int(last))
-        if last:
-            self._path = self._call = None
 
 
 class Capture:

@@ -122,23 +122,26 @@ class Core:
         self.library = library
         library.tidepool_take.restype = ctypes.c_int64
         library.tidepool_take.argtypes = [ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))]
-        library.tidepool_number.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_int]
+        library.tidepool_number_of.argtypes, library.tidepool_number_of.restype = [ctypes.c_int64], ctypes.c_int64
+        library.tidepool_set_host.argtypes = [ctypes.c_int64]
+        library.tidepool_name_text.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int]
         library.tidepool_operator.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int]
         library.tidepool_element_type.argtypes = [ctypes.c_int64]
-        library.tidepool_begin.argtypes = [_IS_USER, ctypes.c_int]
+        library.tidepool_begin.argtypes = [_IS_USER, ctypes.c_int, ctypes.c_int]
         self.cells = (ctypes.c_int64 * 16).in_dll(library, "tidepool_cells")
         if not library.tidepool_install():
             raise NativeError(f"PyTorch {torch.__version__} uses the dispatch key Fake itself")
         _let_pass()
         self.include, self.stop = library.tidepool_include, library.tidepool_stop
+        self._names, self._operators = {}, {}
         self._is_user = None  # kept alive: the library calls it
         self.element_types = {library.tidepool_element_type(torch.empty(0, dtype=dtype, device="meta")._cdata): dtype
                               for dtype in _dtypes()}
 
-    def begin(self, is_user, exact):
+    def begin(self, is_user, on_gpu, values):
         self._is_user = _IS_USER(lambda file: is_user(os.fsdecode(file)))
         self.cells[self.RESTING] = self.cells[self.RUNNING] = 0
-        self.library.tidepool_begin(self._is_user, exact)
+        self.library.tidepool_begin(self._is_user, on_gpu, values)
 
     def take(self):
         """The words of the log since the last call."""
@@ -146,17 +149,32 @@ class Core:
         count = self.library.tidepool_take(ctypes.byref(words))
         return words[:count]
 
-    def numbers(self, storages):
-        """The numbers of storages, which are given by address."""
-        array = (ctypes.c_int64 * len(storages))(*storages)
-        self.library.tidepool_number(array, len(storages))
-        return list(array)
+    def number_of(self, tensor):
+        """The number of the storage of a tensor; 0 if it has none."""
+        return self.library.tidepool_number_of(tensor._cdata)
+
+    def set_host(self, number):
+        """The buffer of a storage is host memory."""
+        self.library.tidepool_set_host(number)
+
+    def name(self, number):
+        """A name of an op, without its overload."""
+        if number not in self._names:
+            self._names[number] = self.text(self.library.tidepool_name_text, number)
+        return self._names[number]
 
     def operator(self, number):
         """An op of the log, as an OpOverload."""
         namespace, _, name = self.text(self.library.tidepool_operator, number).partition("::")
         name, _, overload = name.partition(".")
         return getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+
+    def name_of(self, number):
+        """The name of an op of the log, without its overload."""
+        name = self._operators.get(number)
+        if name is None:
+            name = self._operators[number] = self.operator(number)._schema.name
+        return name
 
     def file(self, number):
         return self.text(self.library.tidepool_file, number)

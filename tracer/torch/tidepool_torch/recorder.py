@@ -26,7 +26,7 @@ _NOTES = (
 )
 
 # The kind of a buffer that belongs to no model or optimizer, by the phase that made it.
-_KIND_MADE_IN = {"forward": "activation", "backward": "gradient", "optimizer": "workspace"}
+KIND_MADE_IN = {"forward": "activation", "backward": "gradient", "optimizer": "workspace"}
 
 
 class Recorder(TorchDispatchMode):
@@ -165,10 +165,10 @@ class Recorder(TorchDispatchMode):
 
         uses = self._uses(call, given)
         module, phase, line = self._position.now()
-        if phase == "forward" and not self._position.in_call and _updates_parameter(uses):
+        if phase == "forward" and not self._position.in_call and updates_parameter(uses):
             phase = "optimizer"  # by hand
         brings = any(tensor.dim() > 0 for tensor in from_host)
-        made = self._new_buffers(call, "input" if brings and not uses else _KIND_MADE_IN[phase])
+        made = self._new_buffers(call, "input" if brings and not uses else KIND_MADE_IN[phase])
         if call.short_name in UNINITIALISED:
             self._allocate(made)
             self._undefined.update(made)
@@ -319,13 +319,16 @@ def living(references):
 
 def classify(look_up, tensor, kind, name):
     for held in held_by(tensor):
-        buffer = look_up(held)
-        if isinstance(buffer, Buffer) and not buffer.name:
-            buffer.kind = kind
-            buffer.name = name
+        name_buffer(look_up(held), kind, name)
 
 
-def _updates_parameter(uses):
+def name_buffer(buffer, kind, name):
+    if isinstance(buffer, Buffer) and not buffer.name:
+        buffer.kind = kind
+        buffer.name = name
+
+
+def updates_parameter(uses):
     return any(access != "read" and buffer.kind == "parameter" for buffer, access in uses)
 
 

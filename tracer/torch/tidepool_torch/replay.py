@@ -11,9 +11,9 @@ from .guest import unseen
 from .live import LivePosition, LiveRecorder, PlacedStorages
 from .native import Core
 from .op_times import estimate_ns
-from .program import Buffer
+from .program import Buffer, Op
 from .raw_file import now
-from .recorder import classify, living
+from .recorder import KIND_MADE_IN, living, name_buffer, updates_parameter
 from .schema import OpCall, signature_of
 from .storages import HOST, held_by, storage_of
 from .user_line import is_user_code
@@ -21,7 +21,10 @@ from .user_line import is_user_code
 _MOST_WORDS = 4 << 20  # of the log, before it is read within an iteration
 
 # As in ../../native/log.hpp
-_BEGIN, _END, _FREE, _NODE, _FAIL = range(1, 6)
+_CALL, _, _FREE, _NODE = range(1, 5)
+_RANDOM, _BRINGS_ALL, _UNINITIALISED, _VALUES = 1, 2, 4, 8
+_ACCESSES = None, "read", "write", "read_write"
+_WORKS = "kernel", "source", "host_wait", "copy"
 _NONE, _INT, _BOOL, _DOUBLE, _LIST, _TENSOR = range(6)
 _LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch._mkldnn, torch.sparse_csc, torch.sparse_bsr,
             torch.sparse_bsc, torch.jagged)
@@ -223,21 +226,58 @@ class ReplayedPosition(LivePosition):
 
 
 class _ReplayedStorages(PlacedStorages):
-    """Storages by their numbers in the log."""
+    """Storages by their numbers in the log. The core knows which are host memory."""
 
     def __init__(self, program, on_gpu, core):
         super().__init__(program, on_gpu)
         self._core = core
 
     def _follow(self, tensor, buffer):
+        number = self._key(tensor)
         if isinstance(buffer, Buffer):
             buffer.address = tensor.untyped_storage().data_ptr()
-        self._buffers[self._key(tensor)] = buffer
+        elif buffer is HOST:
+            self._core.set_host(number)
+        self._buffers[number] = buffer
         return buffer
 
     def _key(self, tensor):
-        storage = storage_of(tensor)
-        return storage._cdata if type(storage) is LoggedTensor else self._core.numbers([storage._cdata])[0]
+        if type(tensor) is LoggedTensor:
+            return storage_of(tensor)._cdata
+        return self._core.number_of(tensor) or super()._key(tensor)  # which says why there is none
+
+    def numbered(self, number):
+        return self._buffers[number]
+
+    def of(self, number):
+        """The buffer of a storage, or None."""
+        return self._buffers.get(number)
+
+    def begin(self, storage, kind):
+        """A new buffer. storage: number, bytes, address and device."""
+        number, size, address, device = storage
+        buffer = self._buffers[number] = Buffer(size, kind, device=max(0, (device >> 8) - 1))
+        buffer.address = address
+        return buffer
+
+    def use(self, storage):
+        """An op uses a storage that no recorded op has used so far."""
+        buffer = self._buffers.get(storage[0])
+        if not isinstance(buffer, Buffer):
+            self._program.add_existing(self.begin(storage, "input"))
+        elif buffer in self._waiting:
+            self._waiting.discard(buffer)
+            self._program.alloc(buffer)
+
+    def resize(self, storage, moment):
+        """A storage has other bytes now: its buffer ends, and another begins."""
+        before = self._buffers.pop(storage[0], None)
+        kind = "input"
+        if isinstance(before, Buffer):
+            self._program.free(before, moment)
+            kind = before.kind
+        if storage[1] > 0:
+            self._program.alloc(self.begin(storage, kind))
 
     def ended(self, number):
         buffer = self._buffers.pop(number, None)
@@ -252,12 +292,11 @@ class NativeRecorder(LiveRecorder):
     def __init__(self, core, *arguments):
         self._core = core
         self._noted = []  # (words of the log before it, time, function, arguments): what happened beside the ops
-        self._open = {}  # number of a call that has begun -> its LoggedCall, given tensors and place
-        self._reader, self._operators = _Reader(core), {}
+        self._reader = _Reader(core)
         self._now = None  # the time and the thread of what is replayed
         super().__init__(*arguments)
         self._file.write(kind="info", key="ops", value="native")
-        core.begin(is_user_code, self._allocates)
+        core.begin(is_user_code, not self._allocates, self._times is not None)
 
     @property
     def resting(self):
@@ -308,20 +347,19 @@ class NativeRecorder(LiveRecorder):
             with unseen():
                 named = [(held, name) for reference, name in self._names if (parameter := reference()) is not None
                          and parameter.grad is not None for held in held_by(parameter.grad)]
-                self.note(self._name_gradients, self._described([held for held, _ in named]), [name for _, name in named])
+                self.note(self._name_gradients, [self._core.number_of(held) for held, _ in named], [name for _, name in named])
         except Exception as error:
             self.lose(error)
 
     def _name_gradients(self, gradients, names):
-        for gradient, name in zip(gradients, names):
-            classify(self._storages.known, gradient, "gradient", name and name + ".grad")
+        for number, name in zip(gradients, names):
+            name_buffer(self._storages.of(number), "gradient", name and name + ".grad")
 
     def _described(self, tensors):
         """What the log would have of these tensors, as far as Storages asks for it."""
-        storages = [storage_of(tensor) for tensor in tensors]
         found = []
-        for tensor, storage, number in zip(tensors, storages, self._core.numbers([each._cdata for each in storages])):
-            logged = LoggedTensor()
+        for tensor in tensors:
+            storage, logged, number = storage_of(tensor), LoggedTensor(), self._core.number_of(tensor)
             logged._cdata, logged.bytes, logged.address = number, storage.nbytes(), storage.data_ptr()
             logged.device, logged.layout = tensor.device, tensor.layout
             found.append(logged)
@@ -388,10 +426,8 @@ class NativeRecorder(LiveRecorder):
         function(*arguments)
 
     def _handle(self, kind, words, at, end):
-        if kind == _BEGIN:
-            self._begin_call(words, at, end)
-        elif kind == _END:
-            self._end_call(words, at, end)
+        if kind == _CALL:
+            self._call(words, at, end)
         elif kind == _FREE:
             number, *self._now = words[at:end]
             self._storages.ended(number)
@@ -399,37 +435,60 @@ class NativeRecorder(LiveRecorder):
             thread, in_backward, newest, line = words[at:end]
             self._position.at(thread, in_backward != 0, newest, -1, 0, line)
             self._position.now()
-        elif kind == _FAIL:
-            self._open.pop(words[at], None)
 
-    def _begin_call(self, words, at, end):
-        number, op, thread, in_backward, newest, node, variable, line = words[at:at + 8]
-        place = thread, in_backward != 0, newest, node, variable, line
-        known = self._operators.get(op)
-        if known is None:
-            func = self._core.operator(op)
-            known = self._operators[op] = func, signature_of(func)
-        func, signature = known
-        if signature.views and signature.short_name != "lift_fresh" or not signature.records:
-            self._position.at(*place)
-            self._position.now()
+    def _call(self, words, at, end):
+        """What a Recorder does in _record(), of which the core has done the most."""
+        op, *place, self._started, self._ended, flags = words[at:at + 10]
+        thread, in_backward, newest, node, variable, line = place
+        self._position.at(thread, in_backward != 0, newest, node, variable, line)
+        self._now = self._started, thread
+        found, at = _lists(words, at + 10)
+        for storage in found:
+            self._storages.use(storage)
+        changed, at = _lists(words, at)
+        for storage in changed:
+            self._storages.resize(storage, self._started - 3)
+        new, at = _lists(words, at)
+        ops, at = self._ops(words, at)
+        module, phase, line = self._position.now()
+        if phase == "forward" and not self._position.in_call and any(map(self._updates_parameter, ops)):
+            phase = "optimizer"  # by hand
+        self._now = self._ended, thread
+        kind = "input" if flags & _BRINGS_ALL else KIND_MADE_IN[phase]
+        for storage in new:
+            self.alloc(self._storages.begin(storage, kind))
+        if not ops:
             return
-        call = LoggedCall(func, signature, self._reader.values(words, at + 8, end))
-        given = None if call.short_name == "lift_fresh" else self._given(call)
-        if signature.reads_value and given[0][2] is HOST:
-            return  # a step counter of an optimizer
-        self._open[number] = call, given, place
+        self._name = self._core.name_of(op)
+        estimate = self._estimate(op, words, at, end) if flags & _VALUES else 0
+        for name, work, uses in ops:
+            own = name == self._name
+            uses = [(self._storages.numbered(number), access) for number, access in uses]
+            self._run(Op(name, uses, module, phase, work, own and flags & _RANDOM > 0, estimate if own else 0, line))
 
-    def _end_call(self, words, at, end):
-        number, self._started, self._ended = words[at:at + 3]
-        call, given, place = self._open.pop(number, (None, None, None))
-        if call is None:
-            return
-        call.end(self._reader.values(words, at + 3, end))
-        self._position.at(*place)
-        self._now = self._ended, place[0]
-        self._name = call.name
-        if given is None:
-            self._bring_in(call)
-        else:
-            self._record(call, given, estimate_ns(self._times, call.priced()) if self._times else 0)
+    def _updates_parameter(self, op):
+        held = ((self._storages.of(number), access) for number, access in op[2])
+        return updates_parameter([use for use in held if isinstance(use[0], Buffer)])
+
+    def _ops(self, words, at):
+        ops, count, at = [], words[at], at + 1
+        for _ in range(count):
+            name, work, uses = words[at:at + 3]
+            end = at + 3 + 2 * uses
+            ops.append((self._core.name(name), _WORKS[work],
+                        [(words[each], _ACCESSES[words[each + 1]]) for each in range(at + 3, end, 2)]))
+            at = end
+        return ops, at
+
+    def _estimate(self, op, words, at, end):
+        func = self._core.operator(op)
+        results = at + 1 + words[at]
+        call = LoggedCall(func, signature_of(func), self._reader.values(words, at + 1, results))
+        call.end(self._reader.values(words, results, end))
+        return estimate_ns(self._times, call.priced())
+
+
+def _lists(words, at):
+    """(number, bytes, address, device) of storages."""
+    end = at + 1 + 4 * words[at]
+    return [words[each:each + 4] for each in range(at + 1, end, 4)], end

@@ -26,7 +26,7 @@ class FollowerCore:
                                 ("remember", 0), ("forget_recipes", 0), ("unfollow", 0)):
             self._take(name, arguments, None)
         for name, arguments in (("bytes", 1), ("resize", 2), ("move", 2), ("share", 2), ("keep", 1), ("kept", 1), ("made", 0),
-                                ("number_of", 1), ("slot", 1)):
+                                ("slot", 1)):
             self._take(name, arguments, ctypes.c_int64)
         for name in ("resizable", "alive"):
             self._take(name, 1, ctypes.c_int)
@@ -40,10 +40,9 @@ class FollowerCore:
         library.tidepool_forget.argtypes = [_WORDS, ctypes.c_int64]
         library.tidepool_run_again.argtypes = [ctypes.c_int64, _WORDS, _WORDS, ctypes.c_int64]
         library.tidepool_run_again.restype = ctypes.c_int64
-        library.tidepool_name_text.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int]
         library.tidepool_set_error.argtypes = [ctypes.c_char_p]
         self._facts = (ctypes.c_int64 * 5)()
-        self._asked, self._names = None, {}
+        self._asked = None
 
     def _take(self, name, arguments, result):
         function = getattr(self._library, "tidepool_" + name)
@@ -119,12 +118,6 @@ class FollowerCore:
         if result == FAILED:
             raise RuntimeError(f"tidepool_live: {self.core.error()}")
         return result
-
-    def name(self, number):
-        """A name of an op, by its number."""
-        if number not in self._names:
-            self._names[number] = self.core.text(self._library.tidepool_name_text, number)
-        return self._names[number]
 
     def set_error(self, text):
         self._library.tidepool_set_error(text.encode())

@@ -163,7 +163,7 @@ class NativeFollower(Follower):
     def _op_ran(self, words):
         name, source, *uses = words
         found = [(self._storages.by_number(number), ACCESSES[access]) for number, access in zip(uses[::2], uses[1::2])]
-        self.run(Op(self._core.name(name), found, kind="source" if source else "kernel"))
+        self.run(Op(self._core.core.name(name), found, kind="source" if source else "kernel"))
 
     def _versions_became(self, words):
         for before, after in zip(words[::2], words[1::2]):

@@ -251,7 +251,7 @@ class NativeStorages(LiveStorages):
         self._numbered = {}  # number -> NumberedStorage
 
     def _key(self, tensor):
-        number = tensor.number if isinstance(tensor, GivenTensor) else self._core.number_of(tensor._cdata)
+        number = tensor.number if isinstance(tensor, GivenTensor) else self._core.core.number_of(tensor)
         if number == 0:
             return super()._key(tensor)  # which says why
         return number
