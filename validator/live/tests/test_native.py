@@ -63,6 +63,33 @@ class Native(unittest.TestCase):
         report = follower.report.content()
         self.assertEqual((report["iterations"], report["deviations"]), (4, 0))
 
+    def test_ops_of_a_loader_are_no_others_beside_the_step(self):
+        """With more than 16 of those, a step is not measured."""
+
+        def make():
+            torch.manual_seed(0)
+            network = torch.nn.Linear(8, 8)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+            loader = torch.utils.data.DataLoader(range(1000), batch_size=20, collate_fn=lambda numbers: torch.stack(
+                [torch.full((8,), float(number)) for number in numbers]))
+            batches = iter(loader)
+
+            def step():
+                optimizer.zero_grad()
+                network(next(batches)).square().mean().backward()
+                optimizer.step()
+
+            return network, optimizer, step
+
+        program = self.planned(make, "none", "1GiB")
+        network, optimizer, step = make()
+        step()
+        with Follower(program, network, optimizer, HostDevice()) as follower:
+            for _ in range(6):
+                step()
+        report = follower.report.content()
+        self.assertEqual((report["iterations"], report["measured"], report["deviations"]), (6, 4, 0))
+
     def test_a_plan_that_needs_the_core_is_refused_without_it(self):
         program = self.planned("mlp", "dtr", "0.6x")
         with mock.patch.object(native, "core", side_effect=native.NativeError("there is no C++ compiler (g++)")), \

@@ -4,7 +4,7 @@ unexpected op or content that is elsewhere makes it necessary."""
 import torch
 from tidepool_torch.errors import RecordingError
 from tidepool_torch.guest import unseen
-from tidepool_torch.native import FAKE
+from tidepool_torch.native import FAKE, Core
 from tidepool_torch.program import Op
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -26,6 +26,7 @@ def _cell(place, kind=int):
 class NativeFollower(Follower):
     """core: a Core of tidepool_torch. The plan's trace must have the ops of the job alone, as the core records them."""
 
+    resting = _cell(Core.RESTING)
     _whole = _cell(FollowerCore.WHOLE, bool)
     _issued = _cell(FollowerCore.ISSUED)
     _updating = _cell(FollowerCore.UPDATING, bool)
