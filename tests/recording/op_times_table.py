@@ -196,12 +196,12 @@ class Dropout(torch.autograd.Function):
 _ROWS_OF = {}  # of a table, by the name of its module; set for each model
 FUNCTIONS = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "truediv": torch.div, "gelu": torch.nn.functional.gelu,
              "tanh": torch.tanh, "relu": torch.relu, "softmax": lambda x: torch.softmax(x, -1), "matmul": torch.matmul,
-             "bmm": torch.bmm, "addmm": torch.addmm, "pow": lambda x: x**3.0, "max": lambda x, *_: torch.clamp(x, -1.0),
+             "bmm": torch.bmm, "addmm": torch.addmm, "pow": lambda x: x**3.0, "max": lambda x: torch.maximum(x, empty()),
              "where": lambda mask, x: torch.where(mask, x, 0.0), "contiguous": lambda x: x.contiguous(),
-             "dropout": Dropout.apply}
+             "dropout": Dropout.apply, "embedding": torch.nn.functional.embedding, "reshape": torch.clone}
 
 
-def node(row):
+def node(row, config):
     """(forward, backward): the ops of a node of the traced graph."""
     target = row["target"]
     shapes = [tuple(shape) for shape in json.loads(row["input_shapes"])]
@@ -219,10 +219,17 @@ def node(row):
         function = FUNCTIONS.get(name)
         if not floats or function is None or math.prod(shape) < 1000:
             return [], []
-        if name == "contiguous" and len(shape) == 4:  # of a tensor whose heads and positions were exchanged
-            b, l, h, w = shape
+        if name in ("contiguous", "reshape"):  # copies of tensors whose heads and positions were exchanged
+            if len(shapes[0]) != 4:
+                return [], []
+            b, l, h, w = shapes[0]
             tensors = [empty(b, h, l, w, grad=True)]
             function = lambda x: x.permute(0, 2, 1, 3).contiguous()
+        elif name == "dropout" and shape[0] % config["num_attention_heads"] == 0 and config["attention_dropout"] == 0:
+            return [], []
+        elif name == "embedding":
+            tensors, parameters = [empty(*shapes[0], dtype=torch.int64)], [empty(*shapes[1], grad=True)]
+            function = lambda x: torch.nn.functional.embedding(x, parameters[0])
         elif name == "where":
             tensors = [empty(*shapes[0], dtype=torch.bool), empty(*shapes[1], grad=True)]
         elif name == "addmm":
@@ -231,9 +238,9 @@ def node(row):
             function = lambda x: torch.addmm(parameters[0], x, parameters[1])
         else:
             # An operand that is repeated is a mask or a table of positions: nothing is summed for it.
-            tensors = [empty(*each, grad=name == "matmul" or math.prod(each) == math.prod(shape)) for each in shapes
+            tensors = [empty(*each, grad=name in ("matmul", "bmm") or math.prod(each) == math.prod(shape)) for each in shapes
                        if math.prod(each) > 1]
-            if name == "matmul" and shape[-1] == shape[-2]:  # queries by keys
+            if name in ("matmul", "bmm") and shape[-1] == shape[-2]:  # queries by keys
                 tensors[1] = empty(*shapes[1][:-2], *shapes[1][:-3:-1], grad=True)
                 function = lambda a, b: a @ b.transpose(-1, -2)
             if not tensors:
@@ -252,7 +259,7 @@ def node(row):
     return forward, calls_of(lambda: torch.autograd.grad(out, gradients, empty(*out[0].shape)))
 
 
-def layer_of(names, layers):
+def layer_of(names):
     """The nodes of the one traced layer, which stands for all."""
     def first(text):
         return next((at for at, name in enumerate(names) if text in name), None)
@@ -272,12 +279,12 @@ def step_times(data, name, model, device):
     rows = rows_of(data / "steps" / f"{name}.csv.xz")
     config = json.loads((data / "configs" / f"{model}.json").read_text())
     _ROWS_OF.update(word_embeddings=config["vocab_size"], wte=config["vocab_size"], embed_tokens=config["vocab_size"])
-    begin, end = layer_of([row["Name"] for row in rows], 1)
+    begin, end = layer_of([row["Name"] for row in rows])
     layers = json.loads((data / "steps" / f"{name}.json").read_text())["num_layer"]
     forward = backward = 0
     for at, row in enumerate(rows):
         times = layers if begin <= at < end else 1
-        ahead, back = node(row)
+        ahead, back = node(row, config)
         forward += times * price(device, ahead)
         backward += times * price(device, back)
     return forward / 1e6, backward / 1e6
