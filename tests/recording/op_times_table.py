@@ -122,6 +122,7 @@ def kind_of(name):
 
 def operator_table(data, most):
     """Prints the mean error of each class of operators on each device, for at most so many rows of each, at random."""
+    kernel_times.BUDGET = 1.0  # these measurements repeat one operator
     issue = {}
     for folder in ("ops_train", "ops_test"):
         errors = collections.defaultdict(list)
@@ -148,6 +149,7 @@ def operator_table(data, most):
                 print(f"| {name} | " + " | ".join(mean_and_median(errors[kind, name]) for kind in KINDS) + " |")
 
 
+BUDGET = kernel_times.BUDGET
 KINDS = ("BMM", "FC", "EW", "Softmax", "LN")
 
 
@@ -313,6 +315,7 @@ def neusight(data):
 
 
 def step_table(data):
+    kernel_times.BUDGET = BUDGET
     own, errors, others = neusight(data), [], []
     print("\n| device | step | measured, ms | predicted | error, % | NeuSight's, % | forward | predicted | backward | predicted |")
     print("|---|---|---|---|---|---|---|---|---|---|")
@@ -360,6 +363,7 @@ _WEIGHT = {"pascal": 0.3, "turing": 0.3}
 
 
 def fit_cores(data, most):
+    kernel_times.BUDGET = 1.0
     rows = []
     for op in ("linear", "bmm"):
         for path in sorted((data / "ops_train").glob(f"{op}_*.csv.xz")):
@@ -371,10 +375,11 @@ def fit_cores(data, most):
                 sizes = int(row["B"]), int(row["M"]), int(row["K"]), int(row["N"])
                 rows.append((BOARDS[row["Device"]], sizes, op == "linear", issued, float(row["Latency"]) / 1e3))
     units = dataclasses.asdict(kernel_times.CORES)
+    known = {key: units.pop(key) for key in ("pieces", "split", "writes")}  # of what these rows have too little
     energies = {"ampere": kernel_times.ENERGY["ampere"]}
 
     def apply(values):
-        kernel_times.CORES = kernel_times.Units(**{key: values[key] for key in units})
+        kernel_times.CORES = kernel_times.Units(**known, **{key: values[key] for key in units})
         kernel_times.ENERGY.update({key: values[key] for key in energies})
 
     def loss(values):
@@ -394,6 +399,7 @@ def fit_cores(data, most):
 def tensor_cores(tables, most, fit):
     import pyarrow.parquet
 
+    kernel_times.BUDGET = 1.0
     rows = []
     for table in tables:
         path, _, name = table.rpartition(":")

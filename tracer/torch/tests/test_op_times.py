@@ -44,9 +44,9 @@ class Products(unittest.TestCase):
         self.assertLess(product("a100", 128, 128, 65536), whole / 4)
 
     def test_the_power_of_the_board_bounds_them(self):
-        # an L4 has 72 W: a third of its peak rate (NeuSight: 8.8 of 30 TFLOP/s)
+        # an L4 has 72 W: about a third of its peak rate (NeuSight: 8.8 of 30 TFLOP/s alone, and more within a step)
         operations = 2 * 8192**3
-        self.assertTrue(8e12 < operations / product("l4", 8192, 8192, 8192) < 11e12)
+        self.assertTrue(8e12 < operations / product("l4", 8192, 8192, 8192) < 12e12)
         stronger = dataclasses.replace(find_device("l4"), watts=300)
         self.assertGreater(operations / product_seconds(stronger, stronger.float32, 4, 1, 8192, 8192, 8192), 20e12)
 

@@ -40,7 +40,8 @@ class Units:
     overlap: float
 
 
-CORES = Units(share=1.0, traffic=6.2, round_up=0.35, prologue=0.1, pieces=24, split=2e-6, writes=0.8, memory=0.68, overlap=3.1)
+CORES = Units(share=1.03, traffic=7.3, round_up=0.53, prologue=0.06, pieces=2, split=8e-6, writes=0.8, memory=0.65,
+              overlap=2.7)
 # From the tables of ai-dynamo/aiconfigurator 095f58a for A100, H100, H200, B200 and L40S, bfloat16.
 TENSOR_CORES = Units(share=0.99, traffic=18, round_up=0.29, prologue=182, pieces=0.08, split=3.9e-6, writes=0,
                      memory=0.8, overlap=2.65)
@@ -51,15 +52,18 @@ _TENSOR_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 
 _BATCH_TILES = {"pascal": ((128, 64),), "ampere": ((128, 128),), "ada": ((128, 128),),
                 "volta": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128)),
                 "turing": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128))}
-_LEAST_PART = 96  # steps of a reduction that is split
+_LEAST_PART = 512  # steps of a reduction that is split
 
 # Joules that the board spends for an operation of its float32 units and of its tensor cores (16 bits), by generation. float32:
 # Pascal and Turing as Volta; later than Ampere: assumed, a little less than half of Ampere's, 4 nm instead of 7 nm. Tensor
 # cores: the rate that long products of aiconfigurator's tables reach, and for Turing 24 TFLOP/s of a T4 that was reported.
-ENERGY = {"pascal": 17e-12, "volta": 17e-12, "turing": 17e-12, "ampere": 15.6e-12, "ada": 7.4e-12, "hopper": 7.4e-12,
+ENERGY = {"pascal": 17e-12, "volta": 17e-12, "turing": 17e-12, "ampere": 15.4e-12, "ada": 7.4e-12, "hopper": 7.4e-12,
           "blackwell": 7.4e-12}
 TENSOR_ENERGY = {"pascal": 17e-12, "volta": 2.9e-12, "turing": 2.9e-12, "ampere": 1.6e-12, "ada": 1.8e-12, "hopper": 1.0e-12,
                  "blackwell": 0.7e-12}
+# Share of its limit that a board has for the products of a step: in the time of other kernels, assumed to be a third of the
+# step, it takes less, assumed 0.6 of the limit. For a product that runs again and again, this is 1.
+BUDGET = 1.18
 # From the captures of an H200 in traces/gpu: how much longer a multiprocessor with 128 float32 units takes for a tile that it
 # computes alone, and steps of the reduction that Hopper takes besides, which runs kernels of the generation before.
 _ALONE = 0.35
@@ -94,8 +98,10 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
     for rows, columns in tiles:
         count = batch * ceil(m / rows) * ceil(n / columns)
         slowness = 2 * rows * columns * (1 + units.traffic * lanes * (1 / rows + 1 / columns)) / of_processor
-        parts = 1
-        while True:
+        most = min(16, int(k / _LEAST_PART))
+        for parts in {1, *(min(most, waves * device.processors // count) for waves in (1, 2, 4))}:
+            if parts < 1:
+                continue
             waves = count * parts / device.processors
             whole = max(waves, 1.0)
             waves = units.round_up * ceil(waves) + (1 - units.round_up) * whole
@@ -104,13 +110,10 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
                 seconds += units.split + units.pieces * parts * batch * m * n * 8 / device.bandwidth
             if least is None or seconds < least:
                 least = seconds
-            parts *= 2
-            if parts > 16 or k / parts < _LEAST_PART or count * parts > 4 * device.processors:
-                break
     if transposed:
         least += units.writes * size * batch * m * n / device.bandwidth
     energy = TENSOR_ENERGY[device.generation] * size / 2 if tensor_cores else ENERGY[device.generation]
-    least = max(least, 2 * batch * m * n * k * energy / device.watts)
+    least = max(least, 2 * batch * m * n * k * energy / (device.watts * BUDGET))
     return (least**units.overlap + moving**units.overlap) ** (1 / units.overlap)
 
 
@@ -120,7 +123,7 @@ def attention_seconds(device, rate, operations, keys, tensor_cores=False):
     if tensor_cores:
         share = LATE_ATTENTION if device.generation in ("hopper", "blackwell") else TENSOR_ATTENTION
     energy = (TENSOR_ENERGY if tensor_cores else ENERGY)[device.generation]
-    return max(operations * (1 + HALF_ROW / keys) / (rate * share), operations * energy / device.watts)
+    return max(operations * (1 + HALF_ROW / keys) / (rate * share), operations * energy / (device.watts * BUDGET))
 
 
 def moving_seconds(device, moved):

@@ -169,6 +169,11 @@ def _passes(reads, slower=1.0):
     return lambda device, call: slower * _moving(device, call, reads)
 
 
+def _later(launches, form):
+    """A form whose kernels wait: each row for its sum, or one kernel for the other."""
+    return lambda device, call: launches * LAUNCH + form(device, call)
+
+
 def _batch_normalisation(device, call):
     """One pass for sums, then another one; a multiprocessor has a channel."""
     channels = call.value("input").shape[1]
@@ -252,8 +257,8 @@ _FORMS = {
     "lstm_layer": _recurrent(1), "lstm_layer_backward": _recurrent(2),
     "_softmax": _rows(3, 1025, 2.5), "_log_softmax": _rows(3, 1025, 2.5), "_safe_softmax": _passes(1, 3.7),
     "_softmax_backward_data": _rows(2, 1025, 2.5, 1.9), "_log_softmax_backward_data": _rows(2, 1025, 2.5),
-    "native_layer_norm": _rows(2, 0, 8), "native_group_norm": _passes(2),
-    "native_layer_norm_backward": _passes(2, 1.5), "native_group_norm_backward": _passes(2, 1.5),
+    "native_layer_norm": _later(3, _rows(2, 0, 8)), "native_group_norm": _later(3, _rows(2, 0, 8)),
+    "native_layer_norm_backward": _later(5, _rows(2, 0, 8, 1.8)), "native_group_norm_backward": _later(5, _rows(2, 0, 8, 1.8)),
     "sum": _sum, "cat": _passes(1, 2.1), "slice_backward": _passes(1, 1.7),
     "native_dropout": _passes(1, _RANDOM), "native_dropout_backward": _passes(1, _RANDOM),
     "max_pool2d_with_indices": _passes(1, 2.2), "max_pool2d_with_indices_backward": _passes(1, 4.5),
