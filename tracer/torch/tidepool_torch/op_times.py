@@ -18,6 +18,30 @@ _product = functools.lru_cache(maxsize=None)(product_seconds)
 
 def estimate_ns(device: Device, call):
     """Nanoseconds of one op (an OpCall) on a device."""
+    if call.short_name in _BY_VALUES or call.func._overloadpacket in _counted_operators():
+        return _estimate_ns(device, call)
+    key = _layouts(device, call)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _estimate_ns(device, call)
+    return found
+
+
+_known = {}  # times of ops that depend on the layouts of their tensors alone; a step has few different ones
+
+
+def _layouts(device, call):
+    key = [device, call.func, torch.are_deterministic_algorithms_enabled()]
+    for argument, tensor in call.tensors():
+        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        if argument.written:  # whether all of the storage is
+            key.append(tensor.untyped_storage().nbytes())
+    for tensor in call.outputs:
+        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+    return tuple(key)
+
+
+def _estimate_ns(device, call):
     form = _FORMS.get(call.short_name)
     seconds = None if form is None else form(device, call)
     if seconds is None:
@@ -243,6 +267,8 @@ CONVOLUTION = {False: 1.05, True: 1.3}  # on tensor cores or not; than a product
 _RANDOM = 1.3
 _SUMMED_ROW = 30e-9  # seconds for each row that a look-up's backward sums
 
+# Ops whose time depends on arguments that are no tensors, besides those whose operations PyTorch counts.
+_BY_VALUES = frozenset("cudnn_convolution lstm_layer lstm_layer_backward".split())
 _FILLED = frozenset("native_dropout native_layer_norm native_layer_norm_backward clone embedding_dense_backward".split())
 
 _FORMS = {
