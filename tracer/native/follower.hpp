@@ -137,6 +137,9 @@ class Follower {
   }
 
  private:
+  // Python is told earlier, whenever it is asked for anything else.
+  static constexpr std::size_t kMostTold = 3 * 256;
+
   /// The call that is being looked at.
   struct Current {
     const c10::OperatorHandle& op;
@@ -260,7 +263,7 @@ class Follower {
     Call& call = current.call;
     call.begin(++calls_, current.stack);
     for (Tracked* each : call.found) count(*each, each->bytes);
-    if (!told_.empty()) ask(lock, kEnded, {});
+    if (told_.size() > kMostTold) ask(lock, kEnded, {});
     if (cell(kEnds) != 0 && !call.op().views) ask(lock, kFinish, {});
     if (cell(kResting) > 0 || call.op().views) {
       if (lacks_content(call)) ask_for(lock, kPrepare, 0, current);

@@ -249,6 +249,7 @@ class NativeStorages(LiveStorages):
         super().__init__(program, on_gpu, meter)
         self._core = core
         self._numbered = {}  # number -> NumberedStorage
+        self._devices = {}  # as in the core -> torch.device
 
     def _key(self, tensor):
         number = tensor.number if isinstance(tensor, GivenTensor) else self._core.core.number_of(tensor)
@@ -298,7 +299,9 @@ class NativeStorages(LiveStorages):
         if storage is None:
             kind, _, _, device, _ = self._core.facts(number)
             if kind == DEVICE_KIND:
-                storage = NumberedStorage(self._core, number, self._core.core.device(device & 0xff, (device >> 8) - 1))
+                if device not in self._devices:
+                    self._devices[device] = self._core.core.device(device & 0xff, (device >> 8) - 1)
+                storage = NumberedStorage(self._core, number, self._devices[device])
                 self._numbered[number] = storage
         return storage
 
