@@ -51,6 +51,8 @@ if(Python3_Interpreter_FOUND)
   endif()
   add_test(NAME "the own tests of the PyTorch recorder pass"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
+  add_test(NAME "op times of measured steps are within 6.5 % in the mean"
+    COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p op_times_table_test.py)
   foreach(way Record Run Dry)
     add_test(NAME "whole PyTorch jobs: ${way}" COMMAND ${torch_python} -m unittest -v matrix_test.${way}
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the model of op times (tidepool_torch) with Kineto profiles that have shapes, by class of operators.
-
-Prints, for each profile, the kernels' time of the operators that the model covers, the model's time, and its error, in
-all and by class. Profiles say neither strides nor layouts, so operators are priced by their shapes alone. No GPU.
+"""Compares the model of op times (tidepool_torch) with measured times, by class of operators. No GPU.
 
     tests/recording/times_table.py PROFILE.json.gz:v100 PROFILE.json.gz:a100-40gb ...
+    tests/recording/times_table.py MEASURED.tide=DRY.tide ...
+
+A Kineto profile with shapes says neither strides nor layouts, so its operators are priced by their shapes alone; those that
+the table does not cover are left out. Two traces, one of a GPU and one of a dry run of the same job (record --dry --torch), are
+compared in their last iterations, by operator; operators that take less than 1 % are added up.
 """
 
 import argparse
@@ -13,10 +15,14 @@ import collections
 import gzip
 import json
 import math
+import os
 import pathlib
+import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tracer" / "torch"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", str(ROOT / "build" / "tidepool"))
+sys.path.insert(0, str(ROOT / "tracer" / "torch"))
 
 from tidepool_torch.devices import find_device  # noqa: E402
 from tidepool_torch.kernel_times import LAUNCH, moving_seconds, product_seconds  # noqa: E402
@@ -139,12 +145,43 @@ def table(path, device):
               f"{100 * (model / max(1, of_kind) - 1):+.0f} % |")
 
 
+def of_last_iteration(trace):
+    """operator -> [calls, ns] of the last iteration of a trace."""
+    printed = subprocess.run([PROGRAM, "export", "--to", "jsonl", trace], check=True, capture_output=True, text=True).stdout
+    sums = {}
+    for line in printed.splitlines():
+        record = json.loads(line)
+        if record.get("mark") == "iteration":
+            sums = {}
+        elif "run" in record:
+            row = sums.setdefault(record["run"], [0, 0])
+            row[0] += 1
+            row[1] += record["duration_ns"]
+    return sums
+
+
+def compare(measured, predicted):
+    """Prints the rows of two traces."""
+    one, other = of_last_iteration(measured), of_last_iteration(predicted)
+    total = sum(ns for _, ns in one.values())
+    rows = sorted({*one, *other}, key=lambda name: -one.get(name, (0, 0))[1])
+    large = [name for name in rows if one.get(name, (0, 0))[1] >= total / 100]
+    groups = [(name, [name]) for name in large] + [("others", [name for name in rows if name not in large]), ("all", rows)]
+    for kind, names in groups:
+        (calls, ns), (_, model) = ([sum(of.get(name, (0, 0))[i] for name in names) for i in range(2)] for of in (one, other))
+        print(f"| {pathlib.Path(measured).name} | | {kind} | {calls} | {ns / 1e6:.2f} | {model / 1e6:.2f} | "
+              f"{100 * (model / max(1, ns) - 1):+.0f} % |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("profiles", nargs="+", metavar="PROFILE:DEVICE")
+    parser.add_argument("profiles", nargs="+", metavar="PROFILE:DEVICE or MEASURED=DRY")
     print("| profile | device | operators | calls | measured, ms | predicted, ms | error |")
     print("|---|---|---|---|---|---|---|")
     for given in parser.parse_args().profiles:
+        if "=" in given:
+            compare(*given.split("="))
+            continue
         path, _, name = given.rpartition(":")
         table(path, find_device(name))
 

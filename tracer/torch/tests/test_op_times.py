@@ -8,6 +8,8 @@ from torch import nn
 
 from tidepool_torch.devices import DEVICES, find_device
 from tidepool_torch.kernel_times import LAUNCH, REACH, moving_seconds, product_seconds
+from tidepool_torch.op_times import estimate_ns
+from tidepool_torch.schema import OpCall
 
 
 def one(name, function, **options):
@@ -168,6 +170,19 @@ class Others(unittest.TestCase):
         time = one("tidepool::lstm_layer", run)
         self.assertGreater(time, operations / 19.5e12 * 1e9 + 100 * LAUNCH * 1e9)
         self.assertLess(time, 2 * operations / 19.5e12 * 1e9)
+
+    def test_an_lstm_of_cudnn_takes_all_its_layers(self):
+        def price(layers):
+            weights = [torch.empty(shape, device="meta") for _ in range(layers) for shape in ((4096, 1024),) * 2 + ((4096,),) * 2]
+            given, state = torch.empty(100, 512, 1024, device="meta"), torch.empty(layers, 512, 1024, device="meta")
+            call = OpCall(torch.ops.aten._cudnn_rnn.default, (given, weights, 4, None, state, state, 2, 1024, 0, layers, False, 0.0,
+                                                              True, False, [], None), {})
+            call.result = given, state, state
+            return estimate_ns(find_device("v100"), call)
+
+        operations = 2 * 100 * 512 * 4 * 1024 * (1024 + 1024)
+        self.assertTrue(operations / 15.7e12 * 1e9 < price(1) < 2 * operations / 15.7e12 * 1e9)
+        self.assertAlmostEqual(price(3) / price(1), 3, places=2)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ def _products(first, second):
 
 
 def _multiply(device, dtype, batch, m, n, k, transposed=False, convolution=False):
+    """A product by cuBLAS or, of a `convolution` or a recurrent layer, by cuDNN: the two have settings of their own."""
     tensor_cores = _on_tensor_cores(device, dtype, convolution)
     rate = device.tensorfloat32 if tensor_cores and dtype == torch.float32 else device.peak(dtype)
     return _product(device, rate, dtype.itemsize, batch, m, n, k, tensor_cores, transposed)
@@ -173,6 +174,25 @@ def _recurrent(products):
     return seconds
 
 
+def _cudnn_recurrent(products):
+    """All layers and directions of an LSTM or another recurrent network."""
+
+    def seconds(device, call):
+        given, weights = call.value("input"), call.value("weight")
+        if len(given.shape) != 3:
+            return None  # packed: how many steps each sequence has is not known
+        steps, batch = given.shape[:2] if not call.value("batch_first", False) else given.shape[1::-1]
+        total = 0.0
+        for first in range(0, len(weights), call.value("weight_stride0")):
+            (gates, features), hidden = weights[first].shape, weights[first + 1].shape[1]
+            at_once = _multiply(device, given.dtype, 1, steps * batch, gates, features, convolution=True)
+            each = _multiply(device, given.dtype, 1, batch, gates, hidden, convolution=True)
+            total += at_once + steps * (LAUNCH + each)
+        return products * total
+
+    return seconds
+
+
 def _rows(reads, shortest, at_once, slower=1.0):
     """The form of an op that reads a row `reads` times, if registers cannot hold it: from the `shortest` on. Rows come from
     memory once, if the cache holds those that all multiprocessors work at, each at so many `at_once`."""
@@ -222,6 +242,8 @@ def _moving(device, call, reads=1):
 def _elements(device, call):
     """An op on elements. Where a tensor is repeated, or read in another order than written, a thread takes one element."""
     seconds = _moving(device, call)
+    if call.short_name.startswith("_foreach_"):
+        return _FOREACH * seconds
     result = call.outputs[0] if call.outputs else None
     if result is None or len(result.shape) < 2 or call.short_name in _TABLES:
         return seconds
@@ -261,6 +283,7 @@ _DEPTHWISE = 3  # passes over memory that a convolution takes in which each chan
 # How much slower than a copy of the same bytes. From the captures of an H200 in traces/gpu.
 _STRIDED = 1.7  # elements that are read in another order than written
 _ONE_BY_ONE = 2.4e9  # such elements a second, or repeated ones, of a multiprocessor
+_FOREACH = 1.1
 _SUM = 1.7
 BATCH_NORMALISATION = 1.25
 CONVOLUTION = {False: 1.05, True: 1.3}  # on tensor cores or not; than a product of matrices of the same sizes
@@ -268,7 +291,7 @@ _RANDOM = 1.3
 _SUMMED_ROW = 30e-9  # seconds for each row that a look-up's backward sums
 
 # Ops whose time depends on arguments that are no tensors, besides those whose operations PyTorch counts.
-_BY_VALUES = frozenset("cudnn_convolution lstm_layer lstm_layer_backward".split())
+_BY_VALUES = frozenset("cudnn_convolution lstm_layer lstm_layer_backward _cudnn_rnn _cudnn_rnn_backward".split())
 _FILLED = frozenset("native_dropout native_layer_norm native_layer_norm_backward clone embedding_dense_backward".split())
 
 _FORMS = {
@@ -281,6 +304,7 @@ _FORMS = {
     "_scaled_dot_product_efficient_attention_backward": _attention_backward,
     "_scaled_dot_product_cudnn_attention_backward": _attention_backward,
     "lstm_layer": _recurrent(1), "lstm_layer_backward": _recurrent(2),
+    "_cudnn_rnn": _cudnn_recurrent(1), "_cudnn_rnn_backward": _cudnn_recurrent(2),
     "_softmax": _rows(3, 1025, 2.5), "_log_softmax": _rows(3, 1025, 2.5), "_safe_softmax": _passes(1, 3.7),
     "_softmax_backward_data": _rows(2, 1025, 2.5, 1.9), "_log_softmax_backward_data": _rows(2, 1025, 2.5),
     "native_layer_norm": _later(3, _rows(2, 0, 8)), "native_group_norm": _later(3, _rows(2, 0, 8)),
