@@ -25,6 +25,7 @@
 #include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/step/instant.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -180,6 +181,7 @@ int run_advise(const AdviseArguments& arguments) {
     const std::string beyond = beyond_step(spec, step.trace);
     for (const std::string& note : advice.notes) say("advise: {}\n", note);
     if (!beyond.empty() && advice.base_peak > spec.capacity) say("advise: {}\n", beyond);
+    if (!error_of_times(step.trace).empty()) say("advise: {}\n", caveat_of_times(step.trace));
     if (!arguments.apply.empty()) return apply(spec, advice, beyond);
     if (arguments.json)
       print_json(arguments, step, spec, advice);

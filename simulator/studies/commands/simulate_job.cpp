@@ -12,6 +12,8 @@
 #include "simulator/studies/ranks/job_run.hpp"
 #include "traces/base/lines.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -138,6 +140,8 @@ int simulate_job_file(const std::string& path, const GridText& grid, const JobTe
   const JobChange change = change_of(text);
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
+  if (!job.traces.empty() && !error_of_times(job.traces.front()).empty())
+    say("{}: {}\n", path, caveat_of_times(job.traces.front()));
   if (plans) return run_plans(job, path, change, with_defaults(grid), threads, json);
   const JobResult result = run_job(job, path, change, threads);
   if (json)
