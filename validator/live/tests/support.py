@@ -24,7 +24,7 @@ import models
 import tidepool_torch
 from tidepool_live import LiveProgram, follower_for
 from tidepool_live.device import HostDevice
-from tidepool_live.saved import SavedTensors
+from tidepool_live.saved import saved_tensors_of
 from tidepool_torch import native
 from tidepool_torch.devices import find_device
 from tidepool_torch.raw_file import RawFile
@@ -40,7 +40,7 @@ def tidepool(*arguments):
 
 
 # Follows a plan natively if its trace was recorded so.
-Follower = follower_for
+Follower, SavedTensors = follower_for, saved_tensors_of
 
 
 def record(step, network, optimizer, path):

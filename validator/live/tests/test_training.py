@@ -9,9 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from support import HERE, PROGRAM, Follower, HostDevice, Planned, check_numbers, models, tidepool, torch, train
-
-from tidepool_live.saved import SavedTensors
+from support import HERE, PROGRAM, Follower, HostDevice, Planned, SavedTensors, check_numbers, models, tidepool, torch, train
 
 
 class LazyDevice(HostDevice):

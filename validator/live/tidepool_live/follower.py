@@ -37,6 +37,7 @@ class Follower(Bindings):
     """
 
     work = "the plan"
+    replaces = True  # whether content that comes back may be in other tensors than those of the job
 
     def __init__(self, plan, models, optimizers, device, report=None, limit=None):
         self._meter = self._new_meter()

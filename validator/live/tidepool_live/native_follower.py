@@ -26,6 +26,7 @@ def _cell(place, kind=int):
 class NativeFollower(Follower):
     """core: a Core of tidepool_torch. The plan's trace must have the ops of the job alone, as the core records them."""
 
+    replaces = False
     resting = _cell(Core.RESTING)
     _whole = _cell(FollowerCore.WHOLE, bool)
     _issued = _cell(FollowerCore.ISSUED)

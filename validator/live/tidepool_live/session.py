@@ -16,7 +16,7 @@ from .device import device_for
 from .choice import follower_for
 from .program import LiveProgram
 from .report import Report, save_report
-from .saved import SavedTensors
+from .saved import saved_tensors_of
 
 
 class Session:
@@ -53,7 +53,7 @@ class Session:
         parameters += [parameter for each in optimizers[:1] for group in each.param_groups for parameter in group["params"]]
         self._follower = follower_for(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
         self._follower.__enter__()
-        self._saved = SavedTensors(self._follower)
+        self._saved = saved_tensors_of(self._follower)
         self._saved.__enter__()
         save = torch.save
 
