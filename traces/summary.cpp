@@ -75,7 +75,7 @@ std::string caveat_of_times(const Trace& trace) {
   return fmt::format("op times are estimates for {}: a step is off by {} in the mean", meta_of(trace, "times"), error);
 }
 
-Nanos host_time(const Summary& sum) { return Nanos{30'000} * static_cast<std::int64_t>(sum.ops); }
+Nanos host_time(const Summary& sum) { return Nanos{40'000} * static_cast<std::int64_t>(sum.ops); }
 
 std::vector<std::string> warnings(const Trace& trace) {
   const Losses& lost = trace.data().losses;

@@ -32,8 +32,8 @@ std::string caveat_of_times(const Trace& trace);
 /// How far a step that a model estimated is off, in the mean, as in "10 %"; empty if no such model gave the times.
 std::string error_of_times(const Trace& trace);
 
-/// The time in which a host issues the ops one by one: about 30 us for an operator of PyTorch (25 to 60 in dry runs
-/// of ResNet-50 and GPT-2). A step takes this time if its ops take less.
+/// The time in which a host issues the ops one by one: about 40 us for an operator of PyTorch (44 in vTrain's smallest
+/// steps on A100s, 25 to 60 in dry runs of ResNet-50 and GPT-2). A step takes this time if its ops take less.
 Nanos host_time(const Summary& sum);
 
 Summary summarize(const Trace& trace);
