@@ -157,7 +157,8 @@ class Call {
                                " has no single storage; record strided tensors");
     Tracked& tracked = storages_.track(impl->unsafe_storage().unsafeGetStorageImpl());
     if (tracked.kind == Kind::kUnknown || tracked.kind == Kind::kEmpty) {
-      tracked.bytes = tensor.is_meta() ? 0 : static_cast<std::int64_t>(tracked.storage->nbytes());
+      const bool fake = tensor.is_meta() || tracked.storage->device_type() == c10::DeviceType::Meta;
+      tracked.bytes = fake ? 0 : static_cast<std::int64_t>(tracked.storage->nbytes());
     }
     return &tracked;
   }

@@ -88,6 +88,7 @@ struct Step {
   }
 
   void bind(Storages& storages, Tracked& tracked, std::int64_t buffer, std::int64_t version) {
+    if (version < 0 || version >= static_cast<std::int64_t>(states.size())) return;  // no op uses the buffer
     unbind(storages, buffer);
     if (tracked.slot >= 0) homes[tracked.slot] = 0;
     tracked.slot = static_cast<std::int32_t>(buffer);

@@ -5,10 +5,11 @@ import shutil
 import unittest
 from unittest import mock
 
-from support import Follower, HostDevice, Planned, models, torch
+from support import Follower, HostDevice, Planned, SavedTensors, models, torch
 
 from tidepool_torch import native
 from tidepool_torch.errors import RecordingError
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 class Native(unittest.TestCase):
@@ -91,6 +92,26 @@ class Native(unittest.TestCase):
                 step()
         report = follower.report.content()
         self.assertEqual((report["iterations"], report["measured"], report["deviations"]), (6, 4, 0))
+
+    def test_fake_tensors_transforms_and_errors_between_steps_do_not_disturb_the_plan(self):
+        program = self.planned("mlp", "dtr", "0.6x")
+        network, optimizer, step = models.make("mlp")
+        values = [step()]
+        with Follower(program, network, optimizer, HostDevice()) as follower, SavedTensors(follower):
+            for _ in range(4):
+                values.append(step())
+                with FakeTensorMode():
+                    fake = torch.ones(8, 8)
+                    (fake @ fake).relu_().sum()
+                self.assertEqual(torch.func.grad(lambda x: x.square().sum())(torch.ones(3)).tolist(), [2, 2, 2])
+                self.assertEqual(torch.vmap(lambda x: x * 2)(torch.ones(2, 1)).tolist(), [[2], [2]])
+                with self.assertRaisesRegex(RuntimeError, "must match"):
+                    torch.ones(3) + torch.ones(4)
+        report = follower.report.content()
+        _, _, step = models.make("mlp")
+        self.assertEqual(values, [step() for _ in range(5)])
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (4, 0, {}))
+        self.assertNotIn("stopped", report)
 
     def test_a_plan_that_needs_the_core_is_refused_without_it(self):
         program = self.planned("mlp", "dtr", "0.6x")
