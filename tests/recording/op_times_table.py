@@ -160,6 +160,12 @@ def mean_and_median(errors):
 # --------------------------------------------------------------------------------------------------------------- steps
 
 
+def is_table(name):
+    """Whether a module of this name looks rows up."""
+    last = name.rsplit(".", 1)[-1].lower()
+    return "embed" in last or last in ("wte", "wpe", "shared", "relative_attention_bias")
+
+
 def module(name, given, shape):
     """The function of a module of the traced models, told by its name, and its parameters."""
     last = name.rsplit(".", 1)[-1].lower()
@@ -168,14 +174,14 @@ def module(name, given, shape):
         return lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], *weights), weights
     if "drop" in last:
         return Dropout.apply, []
-    if "embed" in last or last in ("wte", "wpe"):
+    if is_table(name):
         rows = {"token_type_embeddings": 2}.get(last, _ROWS_OF.get(last, given[-1]))
         weights = [empty(rows, shape[-1], grad=True)]
         return lambda x: torch.nn.functional.embedding(x, weights[0]), weights
     if "activation" in last:
         return (torch.tanh if "pooler" in name else torch.relu), []
     weights = [empty(shape[-1], given[-1], grad=True)]
-    if last != "lm_head":
+    if last != "lm_head" and ".block." not in name:  # T5's layers have no bias
         weights.append(empty(shape[-1], grad=True))
     return lambda x: torch.nn.functional.linear(x, *weights), weights
 
@@ -198,6 +204,7 @@ class Dropout(torch.autograd.Function):
 _ROWS_OF = {}  # of a table, by the name of its module; set for each model
 FUNCTIONS = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "truediv": torch.div, "gelu": torch.nn.functional.gelu,
              "tanh": torch.tanh, "relu": torch.relu, "softmax": lambda x: torch.softmax(x, -1), "matmul": torch.matmul,
+             "mean": lambda x: x.mean(-1, keepdim=True), "rsqrt": torch.rsqrt,
              "bmm": torch.bmm, "addmm": torch.addmm, "pow": lambda x: x**3.0, "max": lambda x: torch.maximum(x, empty()),
              "where": lambda mask, x: torch.where(mask, x, 0.0), "contiguous": lambda x: x.contiguous(),
              "dropout": Dropout.apply, "embedding": torch.nn.functional.embedding, "reshape": torch.clone}
@@ -212,14 +219,13 @@ def node(row, config):
     parameters = []
     if row["op"] == "call_module":
         function, parameters = module(target, shapes[0], shape)
-        whole = target.rsplit(".", 1)[-1].lower()
-        integers = "embed" in whole or whole in ("wte", "wpe")
+        integers = is_table(target)
         tensors = [empty(*shapes[0], dtype=torch.int64 if integers else torch.float32, grad=not integers)]
     else:
         name = target.removeprefix("<").replace("built-in ", "").replace("function ", "").replace("method ", "").split(" ")[0]
         name = name.rstrip(">")
         function = FUNCTIONS.get(name)
-        if not floats or function is None or math.prod(shape) < 1000:
+        if not floats or function is None or max(map(math.prod, [shape, *shapes])) < 1000:
             return [], []
         if name in ("contiguous", "reshape"):  # copies of tensors whose heads and positions were exchanged
             if len(shapes[0]) != 4:
@@ -240,8 +246,8 @@ def node(row, config):
             function = lambda x: torch.addmm(parameters[0], x, parameters[1])
         else:
             # An operand that is repeated is a mask or a table of positions: nothing is summed for it.
-            tensors = [empty(*each, grad=name in ("matmul", "bmm") or math.prod(each) == math.prod(shape)) for each in shapes
-                       if math.prod(each) > 1]
+            whole = name in ("matmul", "bmm", "mean")
+            tensors = [empty(*each, grad=whole or math.prod(each) == math.prod(shape)) for each in shapes if math.prod(each) > 1]
             if name in ("matmul", "bmm") and shape[-1] == shape[-2]:  # queries by keys
                 tensors[1] = empty(*shapes[1][:-2], *shapes[1][:-3:-1], grad=True)
                 function = lambda a, b: a @ b.transpose(-1, -2)
