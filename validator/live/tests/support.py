@@ -1,6 +1,7 @@
 """Imports and helpers of all tests here. Without torch or the built program, the tests are skipped."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,9 @@ except ImportError:
 PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../../build/tidepool"))
 if not os.access(PROGRAM, os.X_OK):
     raise unittest.SkipTest(f"{PROGRAM} is not built; TIDEPOOL_PROGRAM may name it")
+
+if os.environ.get("TIDEPOOL_NATIVE") == "on" and shutil.which("g++") is None:
+    raise unittest.SkipTest("there is no C++ compiler for the native core")
 
 import models
 import tidepool_torch
