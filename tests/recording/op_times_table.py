@@ -106,6 +106,10 @@ def operator(row):
         if name == "bmm":
             return lambda: torch.bmm(empty(b, m, k), empty(b, k, n))
         return lambda: torch.nn.functional.linear(empty(b * m, k), empty(n, k), empty(n))
+    if name == "conv":
+        size, kernel, channels, filters = (int(row[key]) for key in ("Input_Size", "Kernel_Szie", "Input_Channel", "Output_Channel"))
+        return lambda: torch.conv2d(empty(b, channels, size, size), empty(filters, channels, kernel, kernel), None,
+                                    int(row["Stride"]), int(row["Padding"]))
     if name in UNARY:
         return lambda: UNARY[name](empty(b, int(row["H"])))
     return (lambda: BINARY[name](empty(b, int(row["H"])), empty(b, int(row["H"])))) if name in BINARY else None
@@ -117,7 +121,7 @@ def rows_of(path):
 
 
 def kind_of(name):
-    return {"bmm": "BMM", "linear": "FC", "softmax": "Softmax", "ln": "LN"}.get(name, "EW")
+    return {"bmm": "BMM", "linear": "FC", "softmax": "Softmax", "ln": "LN", "conv": "Conv"}.get(name, "EW")
 
 
 def operator_table(data, most):
@@ -127,7 +131,7 @@ def operator_table(data, most):
     for folder in ("ops_train", "ops_test"):
         errors = collections.defaultdict(list)
         for path in sorted((data / folder).glob("*.csv.xz")):
-            if path.name.startswith(("conv", "vec.")):  # convolutions: times of inputs that are all zeros; vec: all but bmm
+            if path.name.startswith("vec."):  # rows of the others
                 continue
             by_device = collections.defaultdict(list)
             for row in rows_of(path):
@@ -150,7 +154,7 @@ def operator_table(data, most):
 
 
 BUDGET = kernel_times.BUDGET
-KINDS = ("BMM", "FC", "EW", "Softmax", "LN")
+KINDS = ("BMM", "FC", "EW", "Softmax", "LN", "Conv")
 
 
 def mean_and_median(errors):
@@ -442,6 +446,7 @@ def main():
     parser.add_argument("--fit", action="store_true", help="fit constants first, and print them")
     parser.add_argument("--rows", type=int, default=300, help="most rows of each table that count, chosen at random")
     options = parser.parse_args()
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = True, False  # as in these measurements
     if options.tensor_cores:
         tensor_cores(options.tensor_cores, options.rows, options.fit)
     if options.data:

@@ -142,6 +142,15 @@ class Others(unittest.TestCase):
         least = 2 * 8 * 64 * 54 * 54 * 64 * 9 / 15.7e12 * 1e9
         self.assertTrue(least < one("convolution", convolve, device="v100") < 2 * least)
 
+    def test_a_tuned_convolution_may_take_fewer_products(self):
+        def convolve():
+            return nn.functional.conv2d(torch.ones(32, 256, 28, 28), torch.ones(256, 256, 3, 3), padding=1)
+
+        direct = one("convolution", convolve, device="v100")
+        self.addCleanup(setattr, torch.backends.cudnn, "benchmark", torch.backends.cudnn.benchmark)
+        torch.backends.cudnn.benchmark = True
+        self.assertTrue(0.4 < one("convolution", convolve, device="v100") / direct < 0.9)
+
     def test_the_gradient_of_a_convolution_takes_two_products(self):
         def train():
             image, filters = torch.ones(64, 64, 56, 56, requires_grad=True), torch.ones(64, 64, 3, 3, requires_grad=True)

@@ -5,7 +5,7 @@ Products of matrices, convolutions, attention and recurrent layers are computed;
 
 import functools
 import logging
-from math import inf, prod
+from math import ceil, inf, prod
 
 import torch
 
@@ -101,7 +101,31 @@ def _convolution(device, call):
     m, n, k = result.shape[0] * prod(result.shape[2:]), weight.shape[0] // groups, prod(weight.shape[1:])
     if n == 1:
         return _DEPTHWISE * _moving(device, call)
-    return _convolve(device, image, groups, m, n, k) + _reordering(device, call, image, image, result)
+    seconds = _convolve(device, image, groups, m, n, k)
+    if _may_be_winograd(device, call, image):
+        seconds = min(seconds, _winograd(device, result.shape, weight.shape[1], weight.shape[0]))
+    return seconds + _reordering(device, call, image, image, result)
+
+
+def _may_be_winograd(device, call, image):
+    """Whether cuDNN, if it tries what is fastest, may compute float32 filters of 3 x 3 in fewer products."""
+    return (torch.backends.cudnn.benchmark and image.dtype == torch.float32 and len(image.shape) == 4
+            and call.value("groups", 1) == 1 and list(call.value("weight").shape[2:]) == [3, 3]
+            and max(*call.value("stride"), *call.value("dilation")) == 1
+            and not _on_tensor_cores(device, torch.float32, convolution=True))
+
+
+def _winograd(device, shape, channels, filters):
+    """Squares of 2 or 4 results each way are products of transformed squares that are two larger each way."""
+    images, _, height, width = shape
+    least = inf
+    for side in (2, 4):
+        points, squares = (side + 2) ** 2, images * ceil(height / side) * ceil(width / side)
+        products = _product(device, device.float32, 4, points, squares, filters, channels)
+        moved = [4 * (points * squares + images * height * width) * count for count in (channels, filters)]
+        moved.append(4 * (points + 9) * channels * filters)
+        least = min(least, _WINOGRAD * products + sum(LAUNCH + moving_seconds(device, each) for each in moved))
+    return least
 
 
 def _convolve(device, image, groups, m, n, k):
@@ -134,7 +158,10 @@ def _convolution_backward(device, call):
     seconds = 0.0
     if of_input:
         channels = weight.shape[1]
-        seconds += _convolve(device, image, groups, inputs, channels, max(1, filters * steps // channels * outputs // inputs))
+        products = _convolve(device, image, groups, inputs, channels, max(1, filters * steps // channels * outputs // inputs))
+        if _may_be_winograd(device, call, image):
+            products = min(products, _winograd(device, image.shape, weight.shape[0], channels))
+        seconds += products
     if of_weight:
         seconds += LAUNCH + _convolve(device, image, groups, filters, steps, outputs)
     return seconds + _reordering(device, call, image, gradient, *[image] * (of_input + of_weight))
@@ -280,6 +307,7 @@ def _counted(device, call):
 
 
 _DEPTHWISE = 3  # passes over memory that a convolution takes in which each channel has its own filter
+_WINOGRAD = 1.5  # how much slower its products are; from NeuSight's training rows
 # How much slower than a copy of the same bytes. From the captures of an H200 in traces/gpu.
 _STRIDED = 1.7  # elements that are read in another order than written
 _ONE_BY_ONE = 2.4e9  # such elements a second, or repeated ones, of a multiprocessor
