@@ -36,9 +36,12 @@ std::vector<const BoundInfo*> all_bounds() {
 
 namespace {
 
-std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort) {
+std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort,
+                             const std::function<void(const Bound&)>& tell) {
   std::vector<Bound> found;
-  for (const BoundInfo* info : all_bounds()) {
+  std::vector<const BoundInfo*> infos = all_bounds();
+  std::ranges::stable_partition(infos, [](const BoundInfo* info) { return info->quick; });
+  for (const BoundInfo* info : infos) {
     if (query.order && !info->order) continue;
     if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
     if (query.steady && !info->steady) continue;
@@ -49,16 +52,22 @@ std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort) {
     if (!bound->feasible) bound->limited_by = Resource::kMemory;
     if (bound->with.empty()) bound->with = with_text(info->swap, info->remat);
     if (query.order) bound->with = bound->with.empty() ? "order" : "order," + bound->with;
+    if (tell) tell(*bound);
     found.push_back(std::move(*bound));
   }
-  std::sort(found.begin(), found.end(), worse);
-  return found;
+  return best_last(std::move(found));
 }
 
 }  // namespace
 
-std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
-  if (!query.order) return bounds_of(query, effort);
+std::vector<Bound> best_last(std::vector<Bound> bounds) {
+  std::sort(bounds.begin(), bounds.end(), worse);
+  return bounds;
+}
+
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort,
+                                  const std::function<void(const Bound&)>& found) {
+  if (!query.order) return bounds_of(query, effort, found);
   const bool reorders = can_be_reordered(query.trace) && query.assume.name.empty();
   const Trace divided = reorders ? split_foreach(query.trace) : query.trace;
   return bounds_of({.trace = divided,
@@ -70,7 +79,7 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
                     .iterations = query.iterations,
                     .steady = query.steady,
                     .order = reorders},
-                   effort);
+                   effort, found);
 }
 
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort) {

@@ -71,7 +71,12 @@ enum class BoundEffort : std::uint8_t { kQuick, kAll };
 /// and a later time is better than an earlier one. Of equal times, the bound with the alphabetically first name is
 /// last; of several proofs of infeasibility, the one with the alphabetically last name. `name` and `with` are set in
 /// each.
-std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
+/// @param found  called with each as soon as it is known, quick ones first
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort,
+                                  const std::function<void(const Bound&)>& found = {});
+
+/// These bounds in the order of compute_bounds().
+std::vector<Bound> best_last(std::vector<Bound> bounds);
 
 /// The best one of compute_bounds(); none if no bound has an answer.
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = BoundEffort::kQuick);

@@ -18,6 +18,8 @@ namespace {
 
 using Limits = LinearProgram::Limits;
 
+constexpr int kSignals = 2, kLeft = 1;  // ClpSolve.hpp: otherwise CLP takes Ctrl-C while it runs
+
 bool stopped(const Limits& limits) { return limits.stop != nullptr && limits.stop->load(std::memory_order_relaxed); }
 
 /// Ends CLP's iterations when asked to.
@@ -91,6 +93,7 @@ LinearProgram::Solution LinearProgram::solve_relaxed(const Limits& limits) const
   ClpSolve how;
   how.setSolveType(ClpSolve::automatic);
   how.setDoImpliedFree(false);  // CoinUtils 2.11's implied_free_action loses memory in every solve
+  how.setSpecialOption(kSignals, kLeft);
   model.initialSolve(how);
 
   Solution solution;
@@ -118,6 +121,9 @@ LinearProgram::Solution LinearProgram::solve_integer(const Limits& limits) const
   matrix.setDimensions(static_cast<int>(rows()), static_cast<int>(variables()));
   OsiClpSolverInterface relaxed;
   relaxed.messageHandler()->setLogLevel(0);
+  ClpSolve how;
+  how.setSpecialOption(kSignals, kLeft);
+  relaxed.setSolveOptions(how);
   relaxed.loadProblem(matrix, lower_.data(), upper_.data(), cost_.data(), row_lower_.data(), row_upper_.data());
   for (const std::uint32_t j : integers_) relaxed.setInteger(static_cast<int>(j));
 

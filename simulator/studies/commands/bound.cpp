@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -13,10 +15,13 @@
 #include "simulator/studies/commands/plan_freedom.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
+#include "simulator/studies/text/at_once.hpp"
+#include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/one_device.hpp"
 
@@ -72,7 +77,24 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
   }
 }
 
+/// The bounds at one capacity. An interruption prints those that are known, and ends the program.
+/// @param print  prints bounds, the best last
+std::vector<Bound> bounds_of(const BoundQuery& query, const std::function<void(std::vector<Bound>)>& print) {
+  std::mutex mutex;
+  std::vector<Bound> known;
+  const EndsAtOnce ends{[&] {
+    const std::lock_guard lock{mutex};
+    if (!known.empty()) print(best_last(known));
+    say("interrupted: {}\n", known.empty() ? "no bound is known yet" : "these bounds hold; there may be better ones");
+  }};
+  return compute_bounds(query, BoundEffort::kAll, [&](const Bound& bound) {
+    const std::lock_guard lock{mutex};
+    known.push_back(bound);
+  });
+}
+
 int run_bound(const BoundArguments& arguments) {
+  const Interruptible interruptible;
   const Trace trace = load_for_runs(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with, true);
   if (freedom.swap || freedom.remat || freedom.order)
@@ -87,13 +109,15 @@ int run_bound(const BoundArguments& arguments) {
     const BoundQuery query{trace,       spec.machine, spec.capacity,    freedom.swap, freedom.remat,
                            spec.assume, iterations,   arguments.steady, freedom.order};
     const bool new_machine = machine != spec.machine;
-    if (new_machine && !freedom.order) free_from = least_free_capacity(query);
     if (new_machine) free = baseline_time(trace, spec.machine.launch);
     if (i == 0) first_free = free;
     machine = spec.machine;
-    const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kAll);
     if (arguments.json) {
-      print_json(arguments, trace, grid.ideal_peak(), free_from, query, bounds);
+      if (new_machine && !freedom.order) free_from = least_free_capacity(query);
+      const auto print = [&](const std::vector<Bound>& bounds) {
+        print_json(arguments, trace, grid.ideal_peak(), free_from, query, bounds);
+      };
+      print(bounds_of(query, print));
       continue;
     }
     if (i == 0)
@@ -105,10 +129,14 @@ int run_bound(const BoundArguments& arguments) {
                  to_text(grid.ideal_peak()));
     if (new_machine && free != first_free)
       fmt::print("{}: the step takes {} without any limit\n", machine->name, to_text(free));
-    if (new_machine && !freedom.order)
+    const auto print = [&](const std::vector<Bound>& bounds) { print_table(query, grid.ideal_peak(), free, bounds); };
+    const std::vector<Bound> bounds = bounds_of(query, print);
+    if (new_machine && !freedom.order) {
+      free_from = least_free_capacity(query);
       fmt::print("{}: free of overhead in no less than {} ({} the peak)\n", machine->name, to_text(free_from),
                  fraction_text(free_from, grid.ideal_peak()));
-    print_table(query, grid.ideal_peak(), free, bounds);
+    }
+    print(bounds);
   }
   if (!arguments.json && grid.size() > 0 && rerun_rules(grid.at(0).assume) != RerunRules{})
     fmt::print("\neach bound holds for any number of reruns, also for more than {} allows\n", grid.at(0).assume.name);

@@ -18,6 +18,8 @@
 #include "simulator/studies/audit/cnmem_audit.hpp"
 #include "simulator/studies/commands/pack_periodic.hpp"
 #include "simulator/studies/sweep/grid.hpp"
+#include "simulator/studies/text/at_once.hpp"
+#include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
@@ -26,6 +28,7 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -161,6 +164,8 @@ int run_pack(const PackArguments& arguments) {
   if (arguments.periodic && !arguments.layout_out.empty())
     refuse("--layout-out: expected it without --periodic: a layout has the places of one step");
   require_writable(arguments.layout_out);
+  const Interruptible interruptible;
+  const EndsAtOnce ends{[] { say("pack: interrupted; with --time-limit, the best place until then is an answer\n"); }};
   std::vector<std::string> pools = split_list(arguments.pools);
   if (arguments.pools == "all") {
     pools.clear();

@@ -218,7 +218,7 @@ int run_simulate(const SimulateArguments& arguments) {
     OnDecision tell;
     if (arguments.decisions) tell = [&](const Decision& decision) { explanations.tell(decision); };
     Result result = or_error([&] {
-      const EndsAtOnce ends{spec.policy.text + ": interrupted before the run had a result"};
+      const EndsAtOnce ends{[&] { say("{}: interrupted before the run had a result\n", spec.policy.text); }};
       return simulate_explained(trace.trace, spec, keep_plan, tell);
     });
     const int done = progress.clear();

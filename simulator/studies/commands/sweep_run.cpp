@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "simulator/studies/commands/answers.hpp"
@@ -76,9 +77,12 @@ void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, c
 
 /// The state of an unfinished sweep: "120 of 240 runs are in r.sqlite; the same command goes on from there".
 std::string kept(const SweepProgress& progress, const Database& database) {
-  return fmt::format("{} of {} runs are in {}; the same command goes on from there",
-                     grouped(static_cast<std::int64_t>(progress.present + progress.done)),
-                     grouped(static_cast<std::int64_t>(progress.runs)), database.path());
+  const std::string done =
+      fmt::format("{} of {} runs are", grouped(static_cast<std::int64_t>(progress.present + progress.done)),
+                  grouped(static_cast<std::int64_t>(progress.runs)));
+  return database.path() == ":memory:"
+             ? done + " above; with -o FILE, the same command goes on from there"
+             : fmt::format("{} in {}; the same command goes on from there", done, database.path());
 }
 
 void print_interrupted(const SweepProgress& progress, const Database& database, bool terminal) {
@@ -87,7 +91,10 @@ void print_interrupted(const SweepProgress& progress, const Database& database, 
 
 /// Ends the program without waiting for the runs in progress, which may take hours. The runs that `progress` counts as
 /// done have been written.
-[[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
+/// @param print  prints them
+[[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal,
+                              const std::function<void()>& print) {
+  print();
   database.leave_one_file();
   print_interrupted(progress, database, terminal);
   std::fflush(nullptr);
@@ -145,10 +152,14 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
   const Interruptible interruptible;
   SweepProgress last;
   const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto print = [&] {
+    if (order.find.empty()) print_results(parts, database, order.shard, show);
+    std::fflush(stdout);  // so that the messages on stderr come after the results
+  };
   const auto watch = [&](const SweepProgress& now) {
     last = now;
     if (terminal) show_progress(now);
-    if (Interruptible::asked()) end_at_once(now, database, terminal);
+    if (Interruptible::asked()) end_at_once(now, database, terminal, print);
   };
   const SweepOptions options{
       .threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()};
@@ -165,15 +176,13 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     if (last.runs == 0) throw;
     throw std::runtime_error{fmt::format("{}; {}", error.what(), kept(last, database))};
   }
+  print();
   if (Interruptible::asked()) {
     print_interrupted(last, database, terminal);
     return Interruptible::code();
   }
-  if (order.find.empty())
-    print_results(parts, database, order.shard, show);
-  else
-    print_answers(answers, order.find, parts, database, show.json);
-  std::fflush(stdout);  // so that the messages on stderr come after the results
+  if (!order.find.empty()) print_answers(answers, order.find, parts, database, show.json);
+  std::fflush(stdout);
   print_summary(last, database);
   return last.failed > 0 ? 1 : 0;
 }

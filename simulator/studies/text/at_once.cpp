@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "simulator/studies/text/interruptible.hpp"
-#include "traces/base/say.hpp"
 
 namespace tidepool {
 
-EndsAtOnce::EndsAtOnce(std::string message)
-    : thread_{[message = std::move(message)](const std::stop_token& stop) {
+EndsAtOnce::EndsAtOnce(std::function<void()> last)
+    : thread_{[last = std::move(last)](const std::stop_token& stop) {
         constexpr std::chrono::milliseconds kLook{50}, kPatience{500};
         std::mutex mutex;
         std::condition_variable_any changed;
@@ -23,7 +22,7 @@ EndsAtOnce::EndsAtOnce(std::string message)
           if (changed.wait_for(lock, stop, kLook, [&] { return stop.stop_requested(); })) return;
           if (Interruptible::asked()) asked += kLook;
         }
-        say("{}\n", message);
+        last();
         std::fflush(nullptr);
         std::_Exit(Interruptible::code());
       }} {}

@@ -1,0 +1,57 @@
+// Ctrl-C in commands that work for long: exit code 130, and what is known so far.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
+#include "tests/paths.hpp"
+#include "tests/program.hpp"
+#include "tests/trace_file.hpp"
+
+namespace tidepool::interrupted_test {
+
+namespace {
+
+struct Interrupted {
+  int code;
+  std::string out, err;
+};
+
+/// Sends Ctrl-C after 2 s; if that was before the work began or had an answer, later.
+Interrupted interrupt(const ScratchFolder& scratch, const std::string& command) {
+  Interrupted found{};
+  for (int seconds = 2; seconds <= 50 && found.out.empty(); seconds *= 5) {
+    const std::string line = fmt::format("timeout --preserve-status -k 60 -s INT {} '{}' {} >'{}' 2>'{}'", seconds,
+                                         paths::program(), command, scratch.file("out"), scratch.file("err"));
+    found = {WEXITSTATUS(std::system(line.c_str())), content_of(scratch.file("out")), content_of(scratch.file("err"))};
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("bound prints the bounds that it knows when it is interrupted") {
+  const ScratchFolder scratch;
+  const Interrupted found = interrupt(
+      scratch,
+      fmt::format("bound '{}' --capacity 0.6x", tests::write_trace(scratch, "chain", tests::chain_trace(8'000))));
+  CHECK(found.code == 130);
+  CHECK_THAT(found.out, ContainsSubstring("critical-path"));
+  CHECK(found.err == "interrupted: these bounds hold; there may be better ones\n");
+}
+
+TEST_CASE("a sweep in memory prints its table when it is interrupted") {
+  const ScratchFolder scratch;
+  const Interrupted found =
+      interrupt(scratch, fmt::format("sweep '{}' --policy dtr,lru-swap --capacity 0.5x..1.0x/5000 -j 1 --no-plot",
+                                     paths::source_folder() + "/traces/samples/gpt2.tide"));
+  CHECK(found.code == 130);
+  CHECK_THAT(found.out, ContainsSubstring("\n  dtr "));
+  CHECK_THAT(found.err, Catch::Matchers::StartsWith("interrupted: "));
+  CHECK_THAT(found.err, Catch::Matchers::EndsWith(
+                            " of 10,000 runs are above; with -o FILE, the same command goes on from there\n"));
+}
+
+}  // namespace tidepool::interrupted_test
