@@ -18,27 +18,29 @@ _product = functools.lru_cache(maxsize=None)(product_seconds)
 
 def estimate_ns(device: Device, call):
     """Nanoseconds of one op (an OpCall) on a device."""
-    if call.short_name in _BY_VALUES or call.func._overloadpacket in _counted_operators():
+    kind = _kinds.get(call.func)
+    if kind is None:
+        by_values = call.short_name in _BY_VALUES or call.func._overloadpacket in _counted_operators()
+        kind = _kinds[call.func] = by_values, call.short_name in _FILLED, any(each.written for each in call.signature.tensors)
+    by_values, filled, writes = kind
+    if by_values:
         return _estimate_ns(device, call)
-    key = _layouts(device, call)
+    key = [device, call.func, filled and torch.are_deterministic_algorithms_enabled()]
+    for _, tensor in call.tensors():
+        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        if writes:  # all of the storage, or a part
+            key.append(tensor.untyped_storage().nbytes())
+    for tensor in call.outputs:
+        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+    key = tuple(key)
     found = _known.get(key)
     if found is None:
         found = _known[key] = _estimate_ns(device, call)
     return found
 
 
+_kinds = {}  # op -> whether its time depends on values, whether it fills, whether it writes what it is given
 _known = {}  # times of ops that depend on the layouts of their tensors alone; a step has few different ones
-
-
-def _layouts(device, call):
-    key = [device, call.func, torch.are_deterministic_algorithms_enabled()]
-    for argument, tensor in call.tensors():
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
-        if argument.written:  # whether all of the storage is
-            key.append(tensor.untyped_storage().nbytes())
-    for tensor in call.outputs:
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
-    return tuple(key)
 
 
 def _estimate_ns(device, call):
