@@ -48,7 +48,7 @@ TEST_CASE("a sweep in memory prints its table when it is interrupted") {
       interrupt(scratch, fmt::format("sweep '{}' --policy dtr,lru-swap --capacity 0.5x..1.0x/5000 -j 1 --no-plot",
                                      paths::source_folder() + "/traces/samples/gpt2.tide"));
   CHECK(found.code == 130);
-  CHECK_THAT(found.out, ContainsSubstring("\n  dtr "));
+  CHECK_THAT(found.out, ContainsSubstring("\ndtr "));
   CHECK_THAT(found.err, Catch::Matchers::StartsWith("interrupted: "));
   CHECK_THAT(found.err, Catch::Matchers::EndsWith(
                             " of 10,000 runs are above; with -o FILE, the same command goes on from there\n"));
