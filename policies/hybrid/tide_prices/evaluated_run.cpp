@@ -25,6 +25,7 @@ void Evaluator::simulate() {
   head_ = EvaluatedCopy::kNone;
   result_.start.assign(slots + 1, Nanos{});
   for (std::uint32_t i = 0; i < live_.size(); ++i) {
+    if (result_.copies[i].ahead) live_[i].out_done = 0;
     if (result_.copies[i].due < slots) continue;
     live_[i].state = State::kOnHost;
     live_[i].due = result_.copies[i].due - slots;
@@ -138,7 +139,8 @@ void Evaluator::release_after(std::uint32_t op, std::int64_t iteration) {
       ++leaving_count_;
     }
   }
-  for (; out_follows(); ++next_out_) queue_out(by_out_[next_out_], iteration);
+  for (; out_follows(); ++next_out_)
+    queue_out(by_out_[next_out_], iteration + (copies[by_out_[next_out_]].ahead ? 1 : 0));
 }
 
 void Evaluator::finish_swap_out() {
@@ -166,7 +168,10 @@ void Evaluator::begin_out() {
   EvaluatedCopy& copy = result_.copies[next.copy];
   lanes_.begin(CopyLanes::kOut, next.copy, model_.out[copy.gap]);
   if (!counts_ && copy.out_op != EvaluatedCopy::kNone) return;
-  copy.out_op = static_cast<std::uint32_t>(slot_ - next.iteration * static_cast<std::int64_t>(model_.ops()));
+  const auto slots = static_cast<std::int64_t>(model_.ops());
+  const std::int64_t at = slot_ - next.iteration * slots;
+  copy.out_op = static_cast<std::uint32_t>(at < 0 ? at + slots : at);
+  if (copy.ahead && at > copy.release) copy.out_op = EvaluatedCopy::kNone;
   copy.out_begins = lanes_.now();
 }
 

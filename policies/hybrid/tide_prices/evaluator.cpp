@@ -64,7 +64,11 @@ void Evaluator::list_copies(const Treatments& treatments) {
       if (first == kNone) {
         copy.swaps_out = true;
         first = static_cast<std::uint32_t>(result_.copies.size());
-        if (gap.made < gap.release) copy.out_from = gap.made + 1;
+        copy.ahead = gap.renewed.valid() && gap.renewed_by + 1 < model_.ops();
+        if (copy.ahead)
+          copy.out_from = gap.renewed_by + 1;
+        else if (gap.made < gap.release)
+          copy.out_from = gap.made + 1;
       }
       if (first != kHost) copy.source = first;
     }
@@ -92,48 +96,68 @@ void Evaluator::find_loads(const Treatments& treatments) {
   room_.reset(with_leaving_);
 }
 
-/// Adds the bytes of released content whose swap-out has not ended, by the clock of a run that waits for no copy. The
-/// lane goes around the circle twice, so that swap-outs left from one iteration delay those of the next one.
+/// Adds the bytes of released content whose swap-out has not ended, in a run whose ops wait for swap-outs when memory
+/// is full, but for no swap-in. The second of two iterations counts, so that swap-outs left from the first one delay
+/// its own.
 void Evaluator::add_undrained() {
-  std::vector<std::uint32_t> outs;
-  for (std::uint32_t i = 0; i < result_.copies.size(); ++i)
-    if (result_.copies[i].swaps_out) outs.push_back(i);
-  if (outs.empty()) return;
-  const std::size_t slots = model_.ops();
-  std::vector<Nanos> clock = model_.circle.start;
-  Nanos recomputed;
-  for (std::size_t k = 0; k < slots; ++k) clock[k] += recomputed += recomputation_.time()[k];
-  const Nanos period = clock[slots] += recomputed;
-  const auto at = [&](std::size_t position) {
-    return clock[position % slots] + period * static_cast<std::int64_t>(position / slots);
-  };
+  enum class Out : std::uint8_t { kDone, kQueued, kLeaving };
   const std::vector<EvaluatedCopy>& copies = result_.copies;
-  std::sort(outs.begin(), outs.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return copies[a].out_from != copies[b].out_from ? copies[a].out_from < copies[b].out_from : a < b;
-  });
-  change_.assign(slots + 1, Bytes{});
-  const auto later = [](std::uint32_t a, std::uint32_t b) { return a > b; };  // copies are in the order of releases
-  std::vector<std::uint32_t> ready;
-  Nanos lane;
+  const auto slots = static_cast<std::uint32_t>(model_.ops());
+  std::vector<std::uint32_t> by_release;
+  for (std::uint32_t i = 0; i < copies.size(); ++i)
+    if (copies[i].swaps_out) by_release.push_back(i);
+  if (by_release.empty()) return;
+  const auto slot_of_release = [&](std::uint32_t i) { return (copies[i].release + 1) % slots; };
+  const auto slot_of_out = [&](std::uint32_t i) { return copies[i].out_from % slots; };
+  std::vector<std::uint32_t> by_out = by_release;
+  std::stable_sort(by_release.begin(), by_release.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return slot_of_release(a) < slot_of_release(b); });
+  std::stable_sort(by_out.begin(), by_out.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return slot_of_out(a) < slot_of_out(b); });
+  const auto later = [&](std::uint32_t a, std::uint32_t b) {  // copies are in the order of releases
+    return copies[a].ahead != copies[b].ahead ? copies[a].ahead : a > b;
+  };
+  std::vector<std::uint32_t> queue;
+  std::vector<Out> out(copies.size(), Out::kDone);
+  std::uint32_t current = kNone;
+  Nanos time, lane;  // the lane is free, or its copy ends
+  Bytes leaving;
+  const auto begin = [&] {
+    if (current != kNone || queue.empty()) return current != kNone;
+    std::pop_heap(queue.begin(), queue.end(), later);
+    current = queue.back();
+    queue.pop_back();
+    lane += model_.out[copies[current].gap];
+    return true;
+  };
+  const auto end = [&] {
+    if (out[current] == Out::kLeaving) leaving -= model_.gaps[copies[current].gap].size;
+    out[current] = Out::kDone;
+    current = kNone;
+  };
   for (int turn = 0; turn < 2; ++turn) {
-    std::size_t next = 0;
-    while (next < outs.size() || !ready.empty()) {
-      if (ready.empty()) lane = std::max(lane, at(copies[outs[next]].out_from));
-      for (; next < outs.size() && at(copies[outs[next]].out_from) <= lane; ++next) {
-        ready.push_back(outs[next]);
-        std::push_heap(ready.begin(), ready.end(), later);
+    std::size_t next_out = 0, next_release = 0;
+    for (std::uint32_t k = 0; k < slots; ++k) {
+      while (begin() && lane <= time) end();
+      if (current == kNone) lane = std::max(lane, time);
+      for (; next_out < by_out.size() && slot_of_out(by_out[next_out]) == k; ++next_out) {
+        if (out[by_out[next_out]] != Out::kDone) continue;
+        out[by_out[next_out]] = Out::kQueued;
+        queue.push_back(by_out[next_out]);
+        std::push_heap(queue.begin(), queue.end(), later);
       }
-      std::pop_heap(ready.begin(), ready.end(), later);
-      const EvaluatedCopy& copy = copies[ready.back()];
-      ready.pop_back();
-      lane += model_.out[copy.gap];
-      std::uint32_t gone = copy.release + 1;
-      while (turn == 1 && gone < copy.due && at(gone) < lane) ++gone;
-      add_during(change_, copy.release + 1, gone, model_.gaps[copy.gap].size);
+      for (; next_release < by_release.size() && slot_of_release(by_release[next_release]) == k; ++next_release) {
+        if (out[by_release[next_release]] != Out::kQueued) continue;
+        out[by_release[next_release]] = Out::kLeaving;
+        leaving += model_.gaps[copies[by_release[next_release]].gap].size;
+      }
+      const bool drains = turn == 1 && k == 0;
+      while (leaving > Bytes{} && (drains || load_[k] + leaving > capacity_) && begin())
+        time = std::max(time, lane), end();
+      if (turn == 1) with_leaving_[k] += leaving;
+      time += recomputation_.time()[k] + (model_.circle.start[k + 1] - model_.circle.start[k]);
     }
-    lane = std::max(Nanos{}, lane - period);
   }
-  add_up(change_, with_leaving_);
 }
 
 void Evaluator::order_copies() {
@@ -156,7 +180,22 @@ void Evaluator::order_copies() {
   });
 }
 
-GapDraft Evaluator::draft(const Treatments& treatments) const {
+/// Issues swap-ins no earlier than schedule_late() does for the clock and the memory of the last evaluation.
+void Evaluator::issue_late(const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned) const {
+  StepCircle circle = model_.circle;
+  circle.start = result_.start;
+  circle.load = load_;
+  std::vector<Bytes> change(model_.ops() + 1);
+  std::vector<std::uint32_t> selected, issue(gaps.size());
+  for (const PlannedGap& each : planned) selected.push_back(each.gap);
+  for (const std::uint32_t i : selected) add_during(change, gaps[i].release + 1, gaps[i].due, gaps[i].size);
+  add_up(change, circle.load);
+  for (const PlannedGap& each : schedule_late(circle, gaps, selected, model_.machine, capacity_))
+    issue[each.gap] = each.issue;
+  for (PlannedGap& each : planned) each.issue = std::max(each.issue, issue[each.gap]);
+}
+
+GapDraft Evaluator::draft(const Treatments& treatments, SwapIns swap_ins) const {
   std::vector<Gap> gaps = model_.gaps;
   std::vector<EvaluatedCopy> copies = result_.copies;
   std::stable_sort(copies.begin(), copies.end(),
@@ -165,9 +204,11 @@ GapDraft Evaluator::draft(const Treatments& treatments) const {
   for (const EvaluatedCopy& copy : copies) {
     if (copy.issue == kNone) continue;
     gaps[copy.gap].due = copy.due;
-    const bool early = copy.swaps_out && copy.out_op != kNone && copy.out_op > 0 && copy.out_op <= copy.release;
+    const bool early = copy.swaps_out && copy.out_op != kNone && copy.out_op > 0 && copy.out_op < model_.ops() &&
+                       (copy.out_op <= copy.release || copy.ahead);
     plan.copied.push_back({copy.gap, std::clamp(copy.issue, copy.release + 1, copy.due), early ? copy.out_op : 0});
   }
+  if (swap_ins == SwapIns::kLate) issue_late(gaps, plan.copied);
   for (const std::uint32_t i : model_.by_release)
     if (treatments[i] == How::kDropped && recomputation_.due(i) > gaps[i].release + 1) plan.dropped.push_back(i);
   return draft_of(gaps, plan, model_.ops(), model_.dead_drops);

@@ -21,6 +21,7 @@ struct EvaluatedCopy {
   std::uint32_t gap = 0;
   std::uint32_t release = 0, due = 0;  ///< due: earlier than that of the interval if a recomputation reads the content
   std::uint32_t out_from = 0;          ///< the op before which its swap-out may begin
+  bool ahead = false;                  ///< its swap-out is for the next iteration, since `out_from` follows the release
   bool swaps_out = false;              ///< false: the host has the content already, or gets it from `source`
   std::uint32_t source = kNone;        ///< the copy whose swap-out gives the host the content; none: the host has it
   std::uint32_t issue = kNone;         ///< position of its swap-in
@@ -57,8 +58,11 @@ class Evaluator {
   /// Plans for less memory than the capacity of the model.
   void set_capacity(Bytes capacity) { capacity_ = capacity; }
   Bytes capacity() const { return capacity_; }
+  /// When a draft issues swap-ins: as early as in the evaluation, or as late as the lane allows, which leaves more room
+  /// in pools that fragment.
+  enum class SwapIns : std::uint8_t { kEarly, kLate };
   /// The plan of the last evaluation, which used these treatments, as actions.
-  GapDraft draft(const Treatments& treatments) const;
+  GapDraft draft(const Treatments& treatments, SwapIns swap_ins) const;
   /// By slot: bytes of content that recomputations bring back before it is due, and bytes that they need, in the last
   /// evaluation.
   std::vector<Bytes> recomputation_bytes(const Treatments& treatments) const;
@@ -106,6 +110,7 @@ class Evaluator {
   void begin_in(std::uint32_t copy);
   void end_out(std::uint32_t copy);
   void next_event(Nanos limit);
+  void issue_late(const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned) const;
   void advance(Nanos time);
 
   const StepModel& model_;

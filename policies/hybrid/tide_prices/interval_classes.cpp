@@ -26,9 +26,10 @@ IntervalClass alone(const StepModel& model, const TimeGroups& groups, std::uint3
   each.due = groups.position(gap.due);
   const bool made_before = gap.made == Gap::kBefore || gap.made == Gap::kUnchanged;
   each.made = groups.position(made_before ? gap.release : std::min(gap.made, gap.release));
+  if (gap.renewed.valid()) each.made = groups.position(gap.renewed_by) - static_cast<std::int64_t>(groups.size());
   // Content is on its way before the first of these groups and from the last one on.
   const Nanos released = groups.at_slot(std::size_t{gap.release} + 1);
-  const Nanos gone = gap.made == Gap::kUnchanged ? released : released + model.out[i];
+  const Nanos gone = gap.made == Gap::kUnchanged || gap.renewed.valid() ? released : released + model.out[i];
   const Nanos comes = groups.at_slot(gap.due) - model.in[i];
   each.copy_begin = each.begin;
   each.copy_end = each.end;

@@ -18,7 +18,7 @@ struct IntervalClass {
   double recompute = -1;                        ///< sum; negative: cannot be recomputed
   std::int64_t begin = 0, end = 0;              ///< groups in which dropped content is absent
   std::int64_t copy_begin = 0, copy_end = 0;    ///< groups in which copied content is absent; empty: cannot be copied
-  std::int64_t release = 0, due = 0, made = 0;  ///< groups of these ops
+  std::int64_t release = 0, due = 0, made = 0;  ///< groups of these ops; made: negative if in the iteration before
   bool can_copy() const { return copy_begin < copy_end; }
 };
 

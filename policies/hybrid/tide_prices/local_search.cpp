@@ -39,7 +39,7 @@ void LocalSearch::round(std::int64_t moves) {
   if (candidates_.empty() || !found()) return;
   const std::int64_t patience = std::max<std::int64_t>(300, moves / 4);
   // The first temperature grows with the round; it falls to a hundredth (2^-6.64) by its end.
-  const Nanos hot = (best_time_ - model_.circle.period()) / 1000 * 90 * std::min<std::int64_t>(moves, 8'000) / 8'000;
+  const Nanos hot = (best_time_ - model_.circle.period()) / 1000 * 90 * std::min<std::int64_t>(moves, 2'000) / 2'000;
   since_best_ = 0;
   current_ = best_;
   estimate_ = best_estimate_;
@@ -60,13 +60,14 @@ void LocalSearch::set(std::size_t gap, How treatment) {
 }
 
 void LocalSearch::move(Nanos temperature) {
-  constexpr double kRuin = 0.15, kOne = 0.35;
+  // Ruins pay where content may be recomputed: copies alone are exchanged well one by one.
+  const double ruins = drops_ ? 0.25 : 0.05, ones = drops_ ? 0.35 : 0.8;
   ++moves_;
   undo_.clear();
-  if (random_.chance(kRuin)) {
+  if (random_.chance(ruins)) {
     ruin();
     if (undo_.empty()) return;
-  } else if (const bool one = random_.chance(kOne); one) {
+  } else if (const bool one = random_.chance(ones); one) {
     change_one(pick());
   } else {
     exchange(pick());

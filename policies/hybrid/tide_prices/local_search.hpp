@@ -47,7 +47,9 @@ class LocalSearch {
         evaluator_{evaluator},
         random_{seed},
         confirm_{std::move(confirm)},
-        recreate_{std::move(recreate)} {}
+        recreate_{std::move(recreate)} {
+    for (std::size_t gap = 0; gap < model.gaps.size(); ++gap) drops_ |= model.can_drop(gap);
+  }
 
   /// Evaluates and confirms a plan from elsewhere, which becomes the best if it is.
   void add(const Treatments& treatments);
@@ -80,6 +82,7 @@ class LocalSearch {
   SearchRandom random_;
   Confirm confirm_;
   Recreate recreate_;
+  bool drops_ = false;
   std::vector<std::size_t> candidates_;
   std::vector<double> weight_sums_;  // of the candidates up to each
   Treatments current_, best_;

@@ -29,10 +29,13 @@ class PoolRuns {
   static constexpr Nanos kFailed{std::numeric_limits<std::int64_t>::max() / 4};
 
   /// @param trace, spec  of the run; both outlive this object
-  PoolRuns(const Trace& trace, const RunSpec& spec, OnDemand on_demand);
+  /// @param recorded     if `trace` is another form of it (see with_later_frees), answers are whole plans of this one
+  PoolRuns(const Trace& trace, const RunSpec& spec, OnDemand on_demand, const Trace* recorded = nullptr);
 
   /// The spec of the run, with bytes counted where places are planned.
   const RunSpec& counted() const { return counted_; }
+  /// Whether the pool of the run only counts bytes.
+  bool counts_bytes() const { return spec_.pool.name == "ideal"; }
   /// Whether places are planned.
   bool plans_places() const { return granule_.has_value(); }
 
@@ -41,8 +44,13 @@ class PoolRuns {
   /// Packs the best draft since begin_limit() with more effort, if it has no places yet and may become the best.
   /// @return  bytes by which its places exceed the capacity; 0 if they fit, or if nothing was packed
   Bytes place_best();
+  /// From now on, a draft that would be the best, but for which a quick search finds no places, fails.
+  void require_places() { requires_places_ = true; }
+  /// The least bytes by which the places of a draft since begin_limit() that failed for them exceed the capacity; 0 if
+  /// none failed.
+  Bytes excess() const { return excess_; }
   /// Forgets the best draft for another limit; places and the best answer stay.
-  void begin_limit() { best_counted_.reset(); }
+  void begin_limit() { best_counted_.reset(), excess_ = Bytes{}; }
 
   /// The best answer so far; none if no draft ended well.
   const std::optional<Found>& best() const { return best_; }
@@ -58,12 +66,15 @@ class PoolRuns {
     bool placed = false;
   };
 
-  void offer(const Result& result, Maker make);
-  void run_in_pool(const GapDraft& draft);
+  Nanos offer(const Result& result, Maker make);
+  std::optional<double> overhead_limit(const Result* best) const;
+  Nanos run_in_pool(const GapDraft& draft);
+  bool find_places(Counted& counted);
   bool follow(Counted& counted, const FoundPlaces& places);
   bool may_be_best(const Result& result) const { return !best_ || better(result, best_->result); }
 
   const Trace& trace_;
+  const Trace* recorded_;
   const RunSpec& spec_;
   OnDemand on_demand_;
   std::optional<Bytes> granule_;
@@ -74,6 +85,8 @@ class PoolRuns {
   FoundPlaces places_;
   std::optional<Found> best_;
   std::vector<Found> earlier_;
+  bool requires_places_ = false;
+  Bytes excess_;
   std::int64_t runs_ = 0;
 };
 

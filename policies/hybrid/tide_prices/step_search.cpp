@@ -5,7 +5,7 @@
 
 #include "policies/hybrid/tide_prices/priced_choice.hpp"
 #include "policies/planning/search/limit_search.hpp"
-#include "policies/planning/search/mixed_plan.hpp"
+#include "policies/planning/search/reruns.hpp"
 
 namespace tidepool {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::size_t kPrices = 12;
 }  // namespace
 
 StepSearch::StepSearch(const Trace& trace, const RunSpec& spec, bool recomputes, Bytes least,
-                       std::vector<DeadContent> dead, std::uint64_t seed, const Phases& phases)
-    : runs_{trace, spec, recomputes ? OnDemand::kCopyOrDrop : OnDemand::kCopy},
+                       std::vector<DeadContent> dead, std::uint64_t seed, const Phases& phases, const Trace* recorded)
+    : runs_{trace, spec, recomputes ? OnDemand::kCopyOrDrop : OnDemand::kCopy, recorded},
       model_{trace, runs_.counted(), recomputes, least, std::move(dead)},
       phases_{phases},
       evaluator_{model_},
@@ -31,9 +31,15 @@ bool StepSearch::loses_nothing() const {
   return runs_.best() && runs_.best()->result.totals.makespan <= runs_.best()->result.baseline;
 }
 
-/// Runs the plan that was just evaluated.
+/// Runs the plan that was just evaluated. Where places matter, its swap-ins are late at first, and early if it then
+/// takes longer than evaluated.
 Nanos StepSearch::confirm(const Treatments& treatments) {
-  return runs_.confirm(evaluator_.draft(treatments), evaluator_.capacity());
+  const auto run = [&](Evaluator::SwapIns swap_ins) {
+    return runs_.confirm(evaluator_.draft(treatments, swap_ins), evaluator_.capacity());
+  };
+  if (runs_.counts_bytes()) return run(Evaluator::SwapIns::kEarly);
+  const Nanos late = run(Evaluator::SwapIns::kLate);
+  return late <= evaluator_.last().period ? late : std::min(late, run(Evaluator::SwapIns::kEarly));
 }
 
 void StepSearch::set_limit(Bytes limit) {
@@ -43,13 +49,13 @@ void StepSearch::set_limit(Bytes limit) {
 }
 
 void StepSearch::start() {
-  constexpr int kPrograms = 4;
+  constexpr int kPrograms = 8;
   if (phases_.relaxation) solve_programs(kPrograms);
   if (!search_.found()) search_.add(Treatments(model_.gaps.size()));
   if (phases_.lower_limits && !loses_nothing()) {
     if (runs_.plans_places())
       find_placed_limit();
-    else if (runs_.counted().pool.name != "ideal")
+    else if (!runs_.counts_bytes())
       find_pool_limit();
   }
   if (!phases_.relaxation) std::fill(weight_.begin(), weight_.end(), 1);
@@ -92,8 +98,9 @@ void StepSearch::find_pool_limit() {
   Bytes best = capacity;
   Nanos time = search_.best_time();
   Treatments treatments = search_.found() ? search_.best() : Treatments(model_.gaps.size());
-  for (const std::int64_t percent : {98, 95, 91, 86}) {
+  for (const std::int64_t percent : {98, 95, 92, 88, 84, 79, 74}) {
     plan_for(capacity * percent / 100, treatments);
+    add_priced();
     if (!search_.found() || search_.best_time() >= time) continue;
     best = evaluator_.capacity();
     time = search_.best_time();
@@ -103,18 +110,16 @@ void StepSearch::find_pool_limit() {
   search_.add(treatments);
 }
 
-/// After a round, the next one searches with more bytes if places were found, and with fewer if not.
-void StepSearch::adapt_limit() {
+/// After a round, the next one searches with fewer bytes if only places were missing, and else with more.
+void StepSearch::adapt_limit(bool improved) {
   const Bytes capacity = runs_.counted().capacity, limit = evaluator_.capacity();
-  const Bytes excess = runs_.place_best();
-  const Bytes next = excess > Bytes{} ? std::max(limit - excess, Bytes{1}) : limit + (capacity - limit) / 4;
+  const Bytes excess = improved ? Bytes{} : runs_.excess();
+  const Bytes next = excess > Bytes{} ? std::max(limit - std::max(excess * 3 / 4, capacity / 500), Bytes{1})
+                                      : limit + (capacity - limit) / 4;
   if (next == limit) return;
   const Treatments best = search_.best();
   set_limit(next);
   search_.add(best);
-  if (excess == Bytes{}) return;
-  repair(best);
-  runs_.place_best();
 }
 
 /// By slot: the limit less a share of the bytes that the last evaluation has on the device early.
@@ -161,12 +166,15 @@ void StepSearch::add_priced() {
     for (std::size_t i = 0; i < plan.size(); ++i)
       if (plan[i] != How::kKept && weight_[i] == 0) weight_[i] = 0.3;
   search_.weigh(weight_);
+  if (phases_.lower_limits && runs_.plans_places()) find_placed_limit();
 }
 
 void StepSearch::round(std::int64_t moves) {
   if (!phases_.rounds || loses_nothing()) return;
+  const Nanos before = search_.best_time();
+  runs_.require_places();
   search_.round(moves);
-  if (runs_.plans_places()) adapt_limit();
+  if (runs_.plans_places()) adapt_limit(search_.best_time() < before);
 }
 
 /// Chooses again by a random price, with costs that vary by up to two either way.
@@ -185,7 +193,7 @@ void StepSearch::recreate(Treatments& treatments, SearchRandom& random) {
 
 /// Solves programs, each with the times and bytes of the plan before. Every second one has copies during waits.
 void StepSearch::solve_programs(int count) {
-  constexpr int kSlackPerMille[] = {0, 0, 5, 15};
+  constexpr int kSlackPerMille[] = {0, 0, 5, 15, 25, 10, 40, 20};
   for (int i = 0; i < count && !search_.loses_nothing(); ++i) {
     const Bytes limit = evaluator_.capacity() * (1'000 - kSlackPerMille[i]) / 1'000;
     const std::optional<RelaxedPlan> plan = relaxation_.solve(limit, i % 2 == 1);

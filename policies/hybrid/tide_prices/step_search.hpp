@@ -30,8 +30,9 @@ class StepSearch {
  public:
   /// @param trace, spec  outlive the search
   /// @param dead         content to drop after its last use
+  /// @param recorded     see PoolRuns
   StepSearch(const Trace& trace, const RunSpec& spec, bool recomputes, Bytes least, std::vector<DeadContent> dead,
-             std::uint64_t seed, const Phases& phases);
+             std::uint64_t seed, const Phases& phases, const Trace* recorded = nullptr);
 
   void start();
   /// Plans by prices; kPricedEvaluations evaluations at most.
@@ -52,7 +53,7 @@ class StepSearch {
   void find_pool_limit();
   void plan_for(Bytes limit, const Treatments& earlier);
   void set_limit(Bytes limit);
-  void adapt_limit();
+  void adapt_limit(bool improved);
   Nanos confirm(const Treatments& treatments);
   void recreate(Treatments& treatments, SearchRandom& random);
 

@@ -10,23 +10,19 @@
 
 namespace tidepool {
 
-/// Consecutive slots that take together at most the period divided by the number of groups, or a single slot. Position
-/// p of groups names group p modulo size(), like positions of slots. Times are those of a clock: at first that of the
-/// step without limit.
+/// Consecutive slots that together take at most the period divided by `most`, with loads that differ little; or
+/// single slots. Position p of groups names group p modulo size(), like positions of slots. Times are those of a
+/// clock: at first that of the step without limit.
 class TimeGroups {
  public:
+  /// @param most  about the most groups; at least that many if loads vary much
   TimeGroups(const StepCircle& circle, std::size_t most) : clock_{circle.start}, group_(circle.size()) {
-    const Nanos longest = most >= circle.size() ? Nanos{} : circle.period() / static_cast<std::int64_t>(most);
-    for (std::size_t k = 0; k < circle.size(); ++k) {
-      if (first_.empty() || most >= circle.size() || circle.start[k + 1] - circle.start[first_.back()] > longest) {
-        first_.push_back(k);
-        load_.emplace_back();
-        work_.emplace_back();
-      }
-      group_[k] = first_.size() - 1;
-      load_.back() = std::max(load_.back(), circle.load[k]);
-      work_.back() += circle.start[k + 1] - circle.start[k];
-    }
+    constexpr std::int64_t kPart = 100;  // groups whose loads differ by less of the peak are not split
+    const bool every = most >= circle.size();
+    const Nanos longest = circle.period() / static_cast<std::int64_t>(most);
+    Bytes widest = *std::max_element(circle.load.begin(), circle.load.end()) / kPart;
+    for (split(circle, longest, widest, every); !every && size() > 3 * most; split(circle, longest, widest, every))
+      widest = widest * 2 + Bytes{1};
   }
 
   std::size_t size() const { return first_.size(); }
@@ -56,6 +52,25 @@ class TimeGroups {
   }
 
  private:
+  void split(const StepCircle& circle, Nanos longest, Bytes widest, bool every) {
+    first_.clear(), load_.clear(), work_.clear();
+    Bytes least;
+    for (std::size_t k = 0; k < circle.size(); ++k) {
+      const Bytes load = circle.load[k];
+      const bool fits = !first_.empty() && circle.start[k + 1] - circle.start[first_.back()] <= longest &&
+                        std::max(load, load_.back()) - std::min(load, least) <= widest;
+      if (every || !fits) {
+        first_.push_back(k);
+        load_.push_back(least = load);
+        work_.emplace_back();
+      }
+      group_[k] = first_.size() - 1;
+      least = std::min(least, load);
+      load_.back() = std::max(load_.back(), load);
+      work_.back() += circle.start[k + 1] - circle.start[k];
+    }
+  }
+
   std::vector<Nanos> clock_;        // by slot; the last entry is the period
   std::vector<std::size_t> group_;  // by slot
   std::vector<std::size_t> first_;  // by group: slot
