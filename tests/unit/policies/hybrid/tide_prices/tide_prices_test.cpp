@@ -56,6 +56,12 @@ TEST_CASE("tide-prices finds places where quick packings of its plans are all to
   CHECK(time_of("inception_v3", "best-fit", 60, "effort=0") < 71_ms);
 }
 
+TEST_CASE("tide-prices swaps in late on a pool that fragments, and counts plans only with their places") {
+  if (!optimised()) return;
+  CHECK(time_of("inception_v3", "pytorch", 60, "effort=0") < 72_ms);
+  CHECK(time_of("bilstm", "best-fit", 60, "effort=1000") < 31_ms);
+}
+
 TEST_CASE("each phase of tide-prices pays on one of the bundled steps") {
   if (!optimised()) return;
   struct Row {
