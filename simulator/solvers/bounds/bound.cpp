@@ -40,7 +40,7 @@ std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort,
                              const std::function<void(const Bound&)>& tell) {
   std::vector<Bound> found;
   std::vector<const BoundInfo*> infos = all_bounds();
-  std::ranges::stable_partition(infos, [](const BoundInfo* info) { return info->quick; });
+  std::stable_partition(infos.begin(), infos.end(), [](const BoundInfo* info) { return info->quick; });
   for (const BoundInfo* info : infos) {
     if (query.order && !info->order) continue;
     if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
