@@ -257,7 +257,7 @@ for i in""").replace("    optimizer.zero_grad()\n", "    print(i)\n    optimizer
         result, _, records = run(settings)
         self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", self.plain.stdout))
         infos = {record["key"]: record["value"] for record in records if record.get("kind") == "info"}
-        self.assertEqual((infos["times"], infos["times_error"]), ("a100", "10 %"))
+        self.assertEqual((infos["times"], infos["times_error"]), ("a100", "15 %"))
         ops = [record for record in records if record.get("kind") == "framework_op"]
         self.assertTrue(all(op["estimate"] >= 2000 for op in ops))
         result, _, _ = run({**settings, "TIDEPOOL_TIMES": "a1000"})

@@ -38,7 +38,7 @@ class Device:
     def error(self):
         """How far an estimated step is off, in the mean: where steps were measured (tests/recording/op_times_table.py, and the
         captures in traces/gpu), and, assumed, elsewhere."""
-        return 0.1 if self.name in ("v100", "a100", "a100-40gb", "h100", "h200", "l4") else 0.2
+        return 0.1 if self.name in ("v100", "h100", "h200", "l4") else 0.15 if self.name in ("a100", "a100-40gb") else 0.2
 
     @property
     def tensorfloat32(self):
