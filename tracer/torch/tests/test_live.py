@@ -251,6 +251,22 @@ for i in""").replace("    optimizer.zero_grad()\n", "    print(i)\n    optimizer
         begins = [record["name"] for record in records if record.get("kind") == "range" and record["action"] == "begin"]
         self.assertEqual(begins, ["0"])
 
+    def test_a_compiled_step_does_not_contain_the_recorder(self):
+        script = SCRIPT.replace("for _ in", """
+@torch.compile(backend="eager")
+def step():
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+for _ in range(3): loss = step()
+for _ in""").replace("range(6)", "range(0)")
+        plain, _, _ = run({}, script)
+        result, _, _ = run({"TIDEPOOL_RECORD_TORCH": "1"}, script)
+        self.assertEqual((result.returncode, result.stdout), (0, plain.stdout))
+        self.assertNotIn("Dynamo does not know", result.stderr)
+
     def test_operators_are_priced_for_a_device_that_is_named(self):
         self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))
         settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}

@@ -39,7 +39,8 @@ class Discovery:
         self._row = _nothing, 0  # weak reference to the optimizer of the last step, and the number of its steps in a row
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
         self._stopped = self._told_fork = False
-        register_optimizer_step_post_hook(self._stepped)
+        # torch.compile would compile a bare hook. (It is imported with the first optimizer, not earlier.)
+        register_optimizer_step_post_hook(torch._disable_dynamo(lambda *given: self._stepped(*given)))
         _after_backward(self._passed)
 
     def stop(self):
@@ -136,16 +137,34 @@ def _nothing():
     """A reference to nothing."""
 
 
+_watched = None  # PyTorch's function, while another one stands in its place
+_passed = []  # what that one calls after each backward pass that the job asks for
+
+
 def _after_backward(passed):
-    """Calls passed() after each backward pass that the job asks for."""
-    backward = torch.autograd.backward
+    global _watched
+    _passed.append(passed)
+    if _watched is not None:
+        return
+    _watched = backward = torch.autograd.backward
 
     @functools.wraps(backward)
     def watched(*args, **kwargs):
         backward(*args, **kwargs)
-        passed()
+        for each in _passed:
+            each()
 
     torch.autograd.backward = watched
+
+
+def leave_backward():
+    """From now on, no backward pass ends an iteration. Call it before the job compiles anything: torch.compile would compile
+    what is called after a pass."""
+    global _watched
+    if _watched is not None and getattr(torch.autograd.backward, "__wrapped__", None) is _watched:
+        torch.autograd.backward = _watched
+    _watched = None
+    _passed.clear()
 
 
 def _living_optimizers():
@@ -169,8 +188,8 @@ def _parameters(optimizer):
 
 
 def outermost_modules(optimizer):
-    """The modules that are not inside another module, those with parameters of the optimizer, if there is one, first. Hooks on module
-    calls would find them too, but torch.compile would compile such hooks."""
+    """The modules that are not inside another module; those with parameters of the optimizer, if there is one, first. Hooks on
+    module calls would find them too, but torch.compile would compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
     trained = _parameters(optimizer)

@@ -20,7 +20,7 @@ from torch._ops import OpOverload
 
 from .compiled import CompileWatch
 from .devices import find_device
-from .discovery import Discovery, outermost_modules
+from .discovery import Discovery, leave_backward, outermost_modules
 from .guest import Guest, GuestStorages, unseen
 from .history import History
 from .native import core_or_none
@@ -407,6 +407,7 @@ class Capture:
             self._recorder.__enter__()
 
     def _compiled(self):
+        leave_backward()
         if self._recorder is not None:
             self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
             self._end()

@@ -8,7 +8,7 @@ import sys
 
 import torch
 from tidepool_torch.compiled import CompileWatch
-from tidepool_torch.discovery import Discovery, outermost_modules
+from tidepool_torch.discovery import Discovery, leave_backward, outermost_modules
 from tidepool_torch.errors import RecordingError
 
 from .allocator import LayoutAllocator
@@ -44,6 +44,7 @@ class Session:
         _say(error)
 
     def _compiled(self):
+        leave_backward()
         if self._follower is not None:
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
