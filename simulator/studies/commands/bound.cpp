@@ -77,30 +77,54 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
   }
 }
 
-/// The bounds at one capacity. An interruption prints those that are known, and ends the program.
-/// @param print  prints bounds, the best last
-std::vector<Bound> bounds_of(const BoundQuery& query, const std::function<void(std::vector<Bound>)>& print) {
-  std::mutex mutex;
-  std::vector<Bound> known;
-  const EndsAtOnce ends{[&] {
-    const std::lock_guard lock{mutex};
-    if (!known.empty()) print(best_last(known));
-    say("interrupted: {}\n", known.empty() ? "no bound is known yet" : "these bounds hold; there may be better ones");
-  }};
-  return compute_bounds(query, BoundEffort::kAll, [&](const Bound& bound) {
-    const std::lock_guard lock{mutex};
-    known.push_back(bound);
-  });
-}
+/// The bounds of one capacity after the other. While an object lives, an interruption prints those of the present
+/// capacity that are known, and ends the program.
+class KnownBounds {
+ public:
+  using Print = std::function<void(const std::vector<Bound>&)>;
+
+  /// @param print  prints bounds, the best last
+  std::vector<Bound> compute(const BoundQuery& query, Print print) {
+    {
+      const std::lock_guard lock{mutex_};
+      known_.clear();
+      print_ = std::move(print);
+    }
+    return compute_bounds(query, BoundEffort::kAll, [&](const Bound& bound) {
+      const std::lock_guard lock{mutex_};
+      known_.push_back(bound);
+    });
+  }
+  /// Prints the bounds of the present capacity, all of which are known.
+  void print(const std::vector<Bound>& bounds) {
+    const std::lock_guard lock{mutex_};
+    print_(bounds);
+    known_.clear();
+  }
+
+ private:
+  void end() {
+    const std::lock_guard lock{mutex_};
+    if (!known_.empty()) print_(best_last(known_));
+    say("interrupted: {}\n",
+        known_.empty() ? "no further bound is known" : "these bounds hold; there may be better ones");
+  }
+
+  Interruptible interruptible_;
+  std::mutex mutex_;
+  std::vector<Bound> known_;
+  Print print_;
+  EndsAtOnce ends_{[this] { end(); }};
+};
 
 int run_bound(const BoundArguments& arguments) {
-  const Interruptible interruptible;
   const Trace trace = load_for_runs(arguments.trace);
   const PlanFreedom freedom = parse_with(arguments.with, true);
   if (freedom.swap || freedom.remat || freedom.order)
     naming(arguments.trace, [&] { require_uses(trace, "a bound would hold for plans that cannot be carried out"); });
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);
+  KnownBounds known;
   std::optional<Machine> machine;
   Nanos free, first_free;  // times of the step without policy and limit, on this machine and on the first one
   Bytes free_from;
@@ -117,7 +141,7 @@ int run_bound(const BoundArguments& arguments) {
       const auto print = [&](const std::vector<Bound>& bounds) {
         print_json(arguments, trace, grid.ideal_peak(), free_from, query, bounds);
       };
-      print(bounds_of(query, print));
+      known.print(known.compute(query, print));
       continue;
     }
     if (i == 0)
@@ -130,13 +154,13 @@ int run_bound(const BoundArguments& arguments) {
     if (new_machine && free != first_free)
       fmt::print("{}: the step takes {} without any limit\n", machine->name, to_text(free));
     const auto print = [&](const std::vector<Bound>& bounds) { print_table(query, grid.ideal_peak(), free, bounds); };
-    const std::vector<Bound> bounds = bounds_of(query, print);
+    const std::vector<Bound> bounds = known.compute(query, print);
     if (new_machine && !freedom.order) {
       free_from = least_free_capacity(query);
       fmt::print("{}: free of overhead in no less than {} ({} the peak)\n", machine->name, to_text(free_from),
                  fraction_text(free_from, grid.ideal_peak()));
     }
-    print(bounds);
+    known.print(bounds);
   }
   if (!arguments.json && grid.size() > 0 && rerun_rules(grid.at(0).assume) != RerunRules{})
     fmt::print("\neach bound holds for any number of reruns, also for more than {} allows\n", grid.at(0).assume.name);
