@@ -293,17 +293,17 @@ Json growth_json(const ExplainArguments& arguments, const Explanation& found, co
 }
 
 void print_growth(const ExplainArguments& arguments, const Explanation& found, const Growth& growth) {
-  const std::string part = part_name(found.trace, growth);
+  const std::string part = part_name(found.trace, growth), noun = growth.by_iteration ? "step" : "series";
   const Bytes first = growth.least[growth.first()], last = growth.least.back();
   if (growth.rows.empty()) {
-    fmt::print("{}: nothing grows from {} to {}: {} are alive in all of the last, {} in all of number {}\n",
-               arguments.trace, part, part, to_text(last), to_text(first), growth.first());
+    fmt::print("{}: nothing grows: {} {} has never less than {}, {} {} never less than {}\n", arguments.trace, noun,
+               growth.first(), to_text(first), noun, growth.parts() - 1, to_text(last));
     return;
   }
-  fmt::print("{}: {}: {} are alive in all of number {}, {} in all of number {}\n\n", arguments.trace,
+  fmt::print("{}: {}: {} {} has never less than {}, {} {} never less than {}\n\n", arguments.trace,
              last > first ? fmt::format("memory grows by {} a {}", to_text(each(last - first, growth)), part)
                           : "memory does not grow, but these do",
-             to_text(first), growth.first(), to_text(last), growth.parts() - 1);
+             noun, growth.first(), to_text(first), noun, growth.parts() - 1, to_text(last));
   for (std::size_t i = 0; i < std::min(arguments.show, growth.rows.size()); ++i) {
     const GrowthRow& row = growth.rows[i];
     fmt::print("  {:>10} a {}, in {} of {}  {:<16} {}\n", to_text(each(row.bytes, growth)), part, row.grew,
