@@ -36,7 +36,7 @@ class Storages:
     def find(self, tensor):
         """The buffer of a tensor. An unknown storage is from before the recording."""
         buffer = self._buffers.get(self._key(tensor))
-        if buffer is EMPTY:
+        if buffer is None or buffer is EMPTY:
             buffer = self.known(tensor)
         if buffer is None:
             buffer = self.add(tensor, kind="input")

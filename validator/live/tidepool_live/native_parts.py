@@ -270,14 +270,6 @@ class NativeStorages(LiveStorages):
             return buffer
         return HOST if kind == HOST_KIND else EMPTY if kind == EMPTY_KIND and now == 0 else None
 
-    def find(self, tensor):
-        buffer = self.known(tensor)
-        if buffer is None:
-            buffer = self.add(tensor, kind="input")
-            if isinstance(buffer, Buffer):
-                self._program.add_existing(buffer)
-        return buffer
-
     def bring(self, tensor):
         pass  # known when an op uses it
 
