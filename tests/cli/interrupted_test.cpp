@@ -23,8 +23,8 @@ struct Interrupted {
 Interrupted interrupt(const ScratchFolder& scratch, const std::string& command) {
   Interrupted found{};
   for (int seconds = 2; seconds <= 50 && found.out.empty(); seconds *= 5) {
-    const std::string line = fmt::format("timeout --preserve-status -k 60 -s INT {} '{}' {} >'{}' 2>'{}'", seconds,
-                                         paths::program(), command, scratch.file("out"), scratch.file("err"));
+    const std::string line = fmt::format("timeout --foreground --preserve-status -k 60 -s INT {} '{}' {} >'{}' 2>'{}'",
+                                         seconds, paths::program(), command, scratch.file("out"), scratch.file("err"));
     found = {WEXITSTATUS(std::system(line.c_str())), content_of(scratch.file("out")), content_of(scratch.file("err"))};
   }
   return found;

@@ -262,9 +262,9 @@ TEST_CASE("a run of very many iterations ends on request, and says how many it h
   std::string err;
   // On a busy machine the signal may come before the run has begun; then the next one comes later.
   for (int seconds = 2; seconds <= 50 && err.empty(); seconds *= 5) {
-    const std::string line =
-        fmt::format("timeout --preserve-status -s TERM {} '{}' simulate '{}' --iterations 1000000000 >'{}' 2>'{}'",
-                    seconds, paths::program(), trace, scratch.file("out"), scratch.file("err"));
+    const std::string line = fmt::format(
+        "timeout --foreground --preserve-status -s TERM {} '{}' simulate '{}' --iterations 1000000000 >'{}' 2>'{}'",
+        seconds, paths::program(), trace, scratch.file("out"), scratch.file("err"));
     const int status = std::system(line.c_str());
     CHECK(WEXITSTATUS(status) == 143);
     CHECK(content_of(scratch.file("out")).empty());
@@ -283,8 +283,8 @@ TEST_CASE("a search for a plan ends on request") {
   std::string err;
   for (int seconds = 2; seconds <= 50 && err.empty(); seconds *= 5) {
     const std::string line = fmt::format(
-        "timeout --preserve-status -k 60 -s INT {} '{}' simulate '{}' --policy 'tide(effort=10000000)' --capacity 0.5x "
-        "--plan-out '{}' >'{}' 2>'{}'",
+        "timeout --foreground --preserve-status -k 60 -s INT {} '{}' simulate '{}' --policy 'tide(effort=10000000)' "
+        "--capacity 0.5x --plan-out '{}' >'{}' 2>'{}'",
         seconds, paths::program(), sample, plan, scratch.file("out"), scratch.file("err"));
     CHECK(WEXITSTATUS(std::system(line.c_str())) == 130);
     err = content_of(scratch.file("err"));
