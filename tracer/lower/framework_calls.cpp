@@ -118,34 +118,26 @@ void FrameworkCalls::add(Work& work, const GpuOp& op, const GpuTimeline& timelin
   for (std::size_t i = op.uses.first; i < op.uses.last; ++i) work.uses.push_back(timeline.uses[i]);
 }
 
-FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const {
+void FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const {
   std::vector<Work> works(timeline.calls.size());
-  std::vector<GpuOp> collectives;
-  std::int64_t all = 0, known = 0;
+  for (const auto& [thread, calls] : threads_)
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      works[calls[i].index].used = innermost(calls, i) && time.has(calls[i].start);
+  std::vector<GpuOp> others;
   std::optional<GpuStream> stream;
   for (std::size_t i = first; i < timeline.ops.size(); ++i) {
     const GpuOp& op = timeline.ops[i];
     if (!time.has(op.launch.value_or(op.start.value_or(0)))) continue;
-    all += op.duration;
-    if (op.kind == OpKind::kCollective) {  // other ranks take part in it: it stays an op
-      collectives.push_back(op);
-      known += op.duration;
+    // Other ranks take part in a collective: it stays an op.
+    if (op.kind == OpKind::kCollective || !op.call || !works[*op.call].used) {
+      others.push_back(op);
       continue;
     }
-    if (!op.call) continue;
     add(works[*op.call], op, timeline);
     if (!stream) stream = op.stream;
   }
-  for (const auto& [thread, calls] : threads_)
-    for (std::size_t i = 0; i < calls.size(); ++i)
-      if (innermost(calls, i) && time.has(calls[i].start)) {
-        works[calls[i].index].used = true;
-        known += works[calls[i].index].op.duration;
-      }
-  const Known result{Nanos{all}, Nanos{all - known}};
-  if (!result.most()) return result;
   timeline.ops.resize(first);
-  timeline.ops.insert(timeline.ops.end(), collectives.begin(), collectives.end());
+  timeline.ops.insert(timeline.ops.end(), others.begin(), others.end());
   for (const auto& [thread, calls] : threads_)
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];
@@ -168,7 +160,6 @@ FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, st
       timeline.uses.insert(timeline.uses.end(), work.uses.begin(), work.uses.end());
       timeline.ops.push_back(op);
     }
-  return result;
 }
 
 }  // namespace tidepool

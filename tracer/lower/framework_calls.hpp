@@ -35,18 +35,11 @@ class FrameworkCalls {
   /// recorder's estimates, or those of the host's calls.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// The total time of all ops, and of those that are no collectives and that no innermost operator launched.
-  struct Known {
-    Nanos all, outside;
-    /// Whether innermost operators can take the place of the ops: at most half of the time of all ops is outside.
-    bool most() const { return outside <= all - outside; }
-  };
-
-  /// Replaces the ops from `first` on by innermost operators, if most() is true for the ops launched within `time`. An
-  /// operator's duration is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their
-  /// uses. Its place in the order is that of its last launch, since its outputs are allocated by then. Collectives stay
-  /// ops. Other ops that no innermost operator launched, and ops launched outside `time`, are left out.
-  Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
+  /// Replaces the ops from `first` on that were launched within `time` by the innermost operators. An operator's duration
+  /// is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their uses. Its place in the order
+  /// is that of its last launch, since its outputs are allocated by then. Collectives, and ops that no innermost operator
+  /// launched, stay ops. Ops launched outside `time` are left out.
+  void replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:
   static constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);

@@ -62,29 +62,21 @@ class Assembly {
       calls.add_as_ops(timeline_);
     else if (ops_ == LoweredOps::kOperators)
       use_operators(calls, before, {});
-    else if (const std::optional<TimeSpan> time = complete_iterations(process); time && ops_ == LoweredOps::kIterations)
-      if (use_operators(calls, before, *time)) end = time->last;
+    else if (const std::optional<TimeSpan> time = complete_iterations(process);
+             time && ops_ == LoweredOps::kIterations) {
+      use_operators(calls, before, *time);
+      end = time->last;
+    }
     for (GpuMemory& event : memory_events(process, operators_))
       if (event.time <= end) timeline_.memory.push_back(std::move(event));
     if (operators_) use_whole_blocks();
     add_ranges(process);
   }
 
-  /// Replaces the ops from `first` on, of one process, by the operators that launched them in `time`, if operators
-  /// launched at least half of the time of these ops.
-  /// @return  whether the ops are operators now
-  /// @throws InputError  "operators launched only 3 ms of 8 ms of kernels; ..." if not, and operators were asked for
-  bool use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
-    const FrameworkCalls::Known known = calls.replace_launches(timeline_, first, time);
-    if (!known.most()) {
-      if (ops_ == LoweredOps::kOperators)
-        refuse("operators launched only {} of {} of kernels; expected at least half, or --format raw-kernels",
-               to_text(known.all - known.outside), to_text(known.all));
-      return false;
-    }
-    outside_ += known.outside;
+  /// Replaces the ops from `first` on, of one process, by the operators that launched them in `time`.
+  void use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
+    calls.replace_launches(timeline_, first, time);
     operators_ = true;
-    return true;
   }
 
   /// If the trace has the allocator's whole blocks as buffers, lets operators use the whole blocks of their tensors.
@@ -291,7 +283,6 @@ class Assembly {
     meta.try_emplace("time", "measured");  // a recorder without a device has set "estimated"
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
     if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
-    if (outside_ > Nanos{}) meta["outside_operators"] = to_text(outside_);
     if (not_seen_ > 0)
       meta["launches_not_seen"] = fmt::format("{} of {} kernels, copies and memsets", not_seen_, launched_);
     if (unread_ > 0)
@@ -307,7 +298,7 @@ class Assembly {
   std::vector<RankCollective> collectives_;
   std::size_t launches_ = 0, unread_ = 0;
   std::size_t launched_ = 0, not_seen_ = 0;  // ops outside of graphs: all, and those whose launch was not recorded
-  Nanos overhead_, outside_;
+  Nanos overhead_;
   LoweredOps ops_;
   bool operators_ = false;  // the ops are operators
   std::map<std::string, std::string> plain_names_;
