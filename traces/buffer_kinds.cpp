@@ -62,6 +62,8 @@ BufferKind kind_of(const Trace& trace, const Buffer& buffer, const Usage& usage)
     return BufferKind::kInput;
   if (first.phase == Phase::kForward && usage.used_in[kBackward]) return BufferKind::kActivation;
   if (!lasting && (usage.first == usage.last || !elsewhere)) return BufferKind::kWorkspace;
+  if (!lasting && first.phase == Phase::kForward) return BufferKind::kActivation;
+  if (!lasting && first.phase == Phase::kBackward) return BufferKind::kGradient;
   return BufferKind::kUnknown;
 }
 

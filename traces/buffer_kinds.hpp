@@ -12,7 +12,8 @@ namespace tidepool {
 /// - gradient: used first in the backward pass, and used in the optimizer;
 /// - input: first written by a copy from the host, and only read later;
 /// - activation: used first in the forward pass, and used in the backward pass;
-/// - workspace: made for one op, or by the optimizer for itself.
+/// - workspace: made for one op, or by the optimizer for itself;
+/// - activation, gradient: made for several ops, first in the forward or in the backward pass.
 /// These kinds are guesses; meta.inferred_kinds has their number.
 Trace with_inferred_kinds(Trace trace);
 

@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"
@@ -142,6 +145,30 @@ TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch'
   }
 }
 
+/// Records a step of a compiled job: kernels have the modules and the lines that they were compiled from.
+void check_places(const std::string& inductor, const std::string& triton) {
+  const ScratchFolder folder;
+  const std::string trace = folder.file("step.tide");
+  const ProgramResult run =
+      run_program({"record", "--dry", "--torch", "-o", trace, "--", "env", "TORCHINDUCTOR_CACHE_DIR=" + inductor,
+                   "TRITON_CACHE_DIR=" + triton, torch_python(), paths::source_folder() + "/tests/dry/compiled.py"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const Trace step = load_trace(trace);
+  std::set<std::tuple<std::string_view, std::string_view, Phase>> places;  // of kernels that the compiler has made
+  for (const Op& op : step.ops())
+    if (step.text(op.name).starts_with("triton_")) places.emplace(step.text(op.module), step.text(op.line), op.phase);
+  CHECK(places.contains({"2", "compiled.py:24", Phase::kForward}));
+  CHECK(places.contains({"2", "compiled.py:24", Phase::kBackward}));
+  const auto of_kind = [&](BufferKind kind) {
+    return std::ranges::count_if(step.buffers(), [&](const Buffer& buffer) { return buffer.kind == kind; });
+  };
+  CHECK(of_kind(BufferKind::kParameter) == 6);
+  CHECK(of_kind(BufferKind::kOptimizerState) == 12);
+  CHECK(of_kind(BufferKind::kActivation) > 0);
+  CHECK(step.data().meta.at("ops") == "compiled");
+}
+
 TEST_CASE("a compiled job runs without a GPU and tunes nothing, and the peak of its trace is PyTorch's") {
   const std::string python = torch_python();
   if (python.empty()) return;
@@ -154,6 +181,7 @@ TEST_CASE("a compiled job runs without a GPU and tunes nothing, and the peak of 
        "TRITON_CACHE_DIR=" + folder.file("triton"), python, paths::source_folder() + "/tests/dry/compiled.py"});
   INFO(run.err);
   REQUIRE(run.code == 0);
+  check_places(folder.file("inductor"), folder.file("triton"));
   const Json info = Json::parse(run_program({"info", trace, "--json"}).out);
   CHECK(info.at("ideal_peak_bytes") == std::stoll(run.out));
   CHECK(std::stoll(run.out) < 50'000'000);  // benchmarks would clear a cache of 100 MB

@@ -52,7 +52,8 @@ FrameworkCalls::FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline)
       place.start = file.clock.common(record.start);
       place.end = std::max(place.start, file.clock.common(record.end));
       place.index = timeline.calls.size();
-      if (has_estimates) place.estimate = checked_estimate(file.log, record.estimate);
+      // Launches that PyTorch did not dispatch have no price.
+      if (has_estimates && record.uses > 0) place.estimate = checked_estimate(file.log, record.estimate);
       place.log = &file.log;
       place.record = &record;
       threads_[record.thread].push_back(place);
@@ -155,7 +156,7 @@ void FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first, 
         op.launch = calls[i + 1].end - 1;
       if (!op.start) op.start = op.launch;
       op.call = call.index;
-      op.whole_call = true;
+      op.whole_call = !timeline.calls[call.index].uses.empty();  // without: its launches tell what it uses
       op.uses = {timeline.uses.size(), timeline.uses.size() + work.uses.size()};
       timeline.uses.insert(timeline.uses.end(), work.uses.begin(), work.uses.end());
       timeline.ops.push_back(op);

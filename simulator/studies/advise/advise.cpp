@@ -108,6 +108,12 @@ class Turns {
   std::chrono::nanoseconds used_{0};
 };
 
+/// Whether the recorder says that the ops are those of torch.compile.
+bool is_compiled(const Trace& step) {
+  const auto ops = step.data().meta.find("ops");
+  return ops != step.data().meta.end() && ops->second == "compiled";
+}
+
 /// Adds the setting of PyTorch's allocator that reserves the fewest bytes, if a step's tensors fit but the bytes that
 /// the default settings reserve for them do not. Adds none if no setting fits. The time that a setting costs is not
 /// counted.
@@ -181,7 +187,8 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   Turns turns{tried, advice};
   for (const Kind& kind : kKinds)
     if (is_tried(kind.name)) turns.take(kind.name, [&] { return kind.propose(question); });
-  for (const std::string& planner : is_tried(kPlan) ? tried.planners : std::vector<std::string>{})
+  const bool plans = is_tried(kPlan) && !is_compiled(step.trace);
+  for (const std::string& planner : plans ? tried.planners : std::vector<std::string>{})
     turns.take(fmt::format("{} ({})", kPlan, planner), [&] {
       std::optional<Change> plan = plan_of(question, step, words, planner);
       return plan ? std::vector{std::move(*plan)} : std::vector<Change>{};
@@ -190,6 +197,10 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
+  if (is_compiled(step.trace))
+    advice.notes.push_back(
+        "the step is that of torch.compile: with a change, it may compile to other kernels and another peak; "
+        "plans were not tried, since `tidepool run` does not act in compiled code");
   if (is_tried("early-updates"))
     if (const std::string why = no_early_updates(step.trace); !why.empty())
       advice.notes.push_back("early-updates was not tried: " + why);

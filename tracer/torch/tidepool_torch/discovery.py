@@ -187,11 +187,16 @@ def _parameters(optimizer):
     return {id(parameter) for group in getattr(optimizer, "param_groups", ()) for parameter in group["params"]}
 
 
+def _of_compiler(module):
+    """Whether torch.compile made a module: it holds what its graph uses, such as an optimizer's state."""
+    return isinstance(module, torch.fx.GraphModule) and any(str(key).startswith("dynamo") for key in module.meta)
+
+
 def outermost_modules(optimizer):
     """The modules that are not inside another module; those with parameters of the optimizer, if there is one, first. Hooks on
     module calls would find them too, but torch.compile would compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
     trained = _parameters(optimizer)
-    outer = [module for module in modules if id(module) not in inner]
+    outer = [module for module in modules if id(module) not in inner and not _of_compiler(module)]
     return sorted(outer, key=lambda module: not any(id(parameter) in trained for parameter in module.parameters()))

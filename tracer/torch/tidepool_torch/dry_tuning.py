@@ -3,17 +3,13 @@ part of a step. So Triton and Inductor take the first configuration that the dev
 
 import ctypes
 import functools
-import importlib.util
 import sys
 
 from . import triton_uses
+from .after_import import after_import, replace
+from .compiled import keep_modules
 
 _TIME_MS = 1.0  # of everything that is measured
-
-
-def _replace(owner, name, function):
-    """@throws AttributeError  if there is nothing of this name"""
-    setattr(owner, name, functools.wraps(getattr(owner, name))(function))
 
 
 @functools.cache
@@ -35,7 +31,7 @@ def _testing(module):
         return [_TIME_MS] if return_mode == "all" else _TIME_MS
 
     for name in ("do_bench", "do_bench_cudagraph"):
-        _replace(module, name, measure)
+        replace(module, name, measure)
 
 
 def _autotuner(module):
@@ -57,8 +53,8 @@ def _autotuner(module):
             self._tidepool_rest = [float("inf")] * 3 if several else float("inf")
         return times
 
-    _replace(kind, "run", run_with_first)
-    _replace(kind, "_bench", bench_until_first)
+    replace(kind, "run", run_with_first)
+    replace(kind, "_bench", bench_until_first)
 
 
 def _compiler(module):
@@ -71,7 +67,7 @@ def _compiler(module):
         if not loaded:
             triton_uses.tell(self)
 
-    _replace(module.CompiledKernel, "_init_handles", load_and_tell)
+    replace(module.CompiledKernel, "_init_handles", load_and_tell)
 
 
 def _heuristics(module):
@@ -82,8 +78,8 @@ def _heuristics(module):
         _say()
         return {self.launchers[0]: _TIME_MS}
 
-    _replace(kind, "benchmark_all_configs", take_first)
-    _replace(kind, "coordinate_descent_tuning", lambda self, launcher, *_, **__: launcher)
+    replace(kind, "benchmark_all_configs", take_first)
+    replace(kind, "coordinate_descent_tuning", lambda self, launcher, *_, **__: launcher)
 
 
 def _benchmarking(module):
@@ -94,7 +90,7 @@ def _benchmarking(module):
     for kind in list(vars(module).values()):
         for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
             if isinstance(kind, type) and name in vars(kind):
-                _replace(kind, name, measure)
+                replace(kind, name, measure)
 
 
 def _algorithms(module):
@@ -107,12 +103,12 @@ def _algorithms(module):
         library = [choice for choice in choices if isinstance(choice, module.ExternKernelCaller)]
         return call(self, name, (library or choices)[:1], *args, **kwargs)
 
-    _replace(module.AlgorithmSelectorCache, "__call__", call_with_one)
+    replace(module.AlgorithmSelectorCache, "__call__", call_with_one)
 
 
 def _padding(module):
     """Operands of matrix products whose sizes the device dislikes: padded copies, which is the larger memory."""
-    _replace(module, "get_cached_should_pad", lambda _key: True)
+    replace(module, "get_cached_should_pad", lambda _key: True)
 
 
 _CHANGES = {
@@ -123,6 +119,7 @@ _CHANGES = {
     "torch._inductor.runtime.benchmarking": _benchmarking,
     "torch._inductor.select_algorithm": _algorithms,
     "torch._inductor.fx_passes.pad_mm": _padding,
+    "torch._inductor.graph": keep_modules,  # in every dry run, since compiled code is kept for later ones
 }
 
 
@@ -134,33 +131,6 @@ def _change(name, module):
         print(f"tidepool dry run: {name}: {error}; autotuning measures times that mean nothing", file=sys.stderr, flush=True)
 
 
-class _Finder:
-    """Changes each module behind its execution."""
-
-    def __init__(self):
-        self._searched = set()
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in _CHANGES or name in self._searched:
-            return None
-        self._searched.add(name)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._searched.discard(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module):
-                execute(module)
-                _change(name, module)
-
-            spec.loader.exec_module = exec_module
-        return spec
-
-
 def attach():
     """Called when torch has been imported."""
-    for name in _CHANGES.keys() & sys.modules.keys():
-        _change(name, sys.modules[name])
-    sys.meta_path.insert(0, _Finder())
+    after_import(_CHANGES, _change)

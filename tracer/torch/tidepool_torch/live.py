@@ -11,6 +11,7 @@ import ctypes
 import functools
 import json
 import os
+import re
 import sys
 import threading
 import weakref
@@ -18,11 +19,12 @@ import weakref
 import torch
 from torch._ops import OpOverload
 
-from .compiled import CompileWatch
+from .compiled import CompileWatch, note_modules
 from .devices import find_device
 from .discovery import Discovery, leave_backward, outermost_modules
 from .guest import Guest, GuestStorages, unseen
 from .history import History
+from .launches import watched as watched_launches
 from .native import core_or_none
 from .op_times import estimate_ns
 from .other_recorder import OtherRecorder
@@ -37,6 +39,7 @@ from .storages import HOST, wraps
 from .threads import OtherThreads
 
 
+_COMPILED = re.compile(r"(^|\.)_orig_mod(?=\.|$)")
 _OP = '{"kind":"framework_op",'  # how the record of an op begins
 
 
@@ -97,7 +100,7 @@ class LiveRecorder(Guest):
     def _write_names(self, meta):
         for key in ("containers", "models"):
             if key in meta:
-                self._file.write(kind="info", key=key, value=meta[key])
+                self._file.write(kind="info", key=key, value=json.dumps([_plain(path) for path in json.loads(meta[key])]))
 
     @property
     def begun(self):
@@ -201,8 +204,26 @@ class LiveRecorder(Guest):
             self.missed += count
             self._file.write(kind="loss", time=now(), count=count, loss="dropped_records")
 
+    def models(self):
+        return living(model for model, _ in self._models)
+
+    def launched(self, name, start, end):
+        """A kernel was launched that PyTorch did not dispatch. The launch tells what it uses."""
+        if self.lost or self.resting:
+            return
+        try:
+            module, phase, line = self._position.now()
+            before, behind = self._about(name, phase, module, line, False, "kernel")
+            self._file.add(f'{_OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[]{behind}}}')
+        except Exception as error:
+            self.lose(error)
+
     def on_device(self, tensor):
         return self._storages.on_device(tensor)
+
+    def _enter_mode(self):
+        self._scope.enter_context(watched_launches(self.launched))
+        super()._enter_mode()
 
     # The interface of a program, for the Recorder.
 
@@ -238,7 +259,7 @@ class LiveRecorder(Guest):
                            f'"thread":{self._thread()}}}')
 
     def _new_position(self):
-        return LivePosition(living(model for model, _ in self._models), self._step.call_ended)
+        return LivePosition(self.models(), self._step.call_ended)
 
     def mark(self, kind, name):
         self._step.start()
@@ -262,7 +283,7 @@ class LiveRecorder(Guest):
         known = self._abouts.get(facts)
         if known is None:
             name, phase, module, line, random, kind = facts
-            more = f',"module":{self._text(module)}' if module else ""
+            more = f',"module":{self._text(_plain(module))}' if module else ""
             if line:
                 more += f',"line":{self._text(line)}'
             if random:
@@ -312,11 +333,16 @@ class LiveRecorder(Guest):
         optimizer state."""
         told = action != "alloc" or buffer.kind != "workspace"
         self._told[buffer] = (buffer.kind if told else "", buffer.name)
-        name = f',"name":{self._text(buffer.name)}' if buffer.name else ""
+        name = f',"name":{self._text(_plain(buffer.name))}' if buffer.name else ""
         kind = f',"category":"{buffer.kind}"' if told else ""
         self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"{action}","address":{buffer.address},'
                        f'"size":{buffer.size},"device":{buffer.device},"thread":{self._thread()}'
                        f'{name}{kind}}}')
+
+
+def _plain(path):
+    """The path of a module or parameter without what torch.compile adds."""
+    return _COMPILED.sub("", path).removeprefix(".")
 
 
 _thread = threading.local()
@@ -394,20 +420,26 @@ class Capture:
             self._recorder.iteration()
             if self._left is not None:
                 self._left -= 1
-            if self._left == 0 or self._recorder.lost or not self._file.is_open or self._compile.compiles():
+            if self._left == 0 or self._recorder.lost or not self._file.is_open:
                 self._end()
         elif self._skip > 0:
             self._skip -= 1
-        elif self._compile.compiles():
-            raise RuntimeError(CompileWatch.REASON + " that would be recorded")
         else:
-            self._recorder = self._new_recorder(outermost_modules(optimizer), self._discovery.optimizers(), self._file,
-                                                self._times, self._threads)
+            self._recorder = self._recorder_for(optimizer)
             self._threads.taken()
             self._recorder.__enter__()
 
+    def _recorder_for(self, optimizer):
+        models, optimizers = outermost_modules(optimizer), self._discovery.optimizers()
+        if not self._compile.compiles():
+            return self._new_recorder(models, optimizers, self._file, self._times, self._threads)
+        from .compiled_recorder import CompiledRecorder
+
+        return CompiledRecorder(models, optimizers, self._file, self._times, self._threads)
+
     def _compiled(self):
         leave_backward()
+        note_modules()
         if self._recorder is not None:
             self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
             self._end()

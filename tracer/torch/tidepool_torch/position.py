@@ -105,12 +105,13 @@ class Position:
 
     def __enter__(self):
         self._last_node = self._newest_node()
-        self._hooks = [
-            module_hooks.register_module_forward_pre_hook(self._enter_module),
-            module_hooks.register_module_forward_hook(self._leave_module, always_call=True),
-            register_optimizer_step_pre_hook(lambda *_: self._begin_update()),
-        ]
+        update = torch._disable_dynamo(lambda *_: self._begin_update())  # torch.compile would compile a bare hook
+        self._hooks = [*self._module_hooks(), register_optimizer_step_pre_hook(update)]
         return self
+
+    def _module_hooks(self):
+        return [module_hooks.register_module_forward_pre_hook(self._enter_module),
+                module_hooks.register_module_forward_hook(self._leave_module, always_call=True)]
 
     def __exit__(self, *_):
         for hook in self._hooks:

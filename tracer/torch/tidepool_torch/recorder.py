@@ -86,7 +86,7 @@ class Recorder(TorchDispatchMode):
     def __enter__(self):
         self._rest_collector()
         self._scope.enter_context(self._position)
-        hook = register_optimizer_step_pre_hook(lambda *_: self._begin_update())
+        hook = register_optimizer_step_pre_hook(torch._disable_dynamo(lambda *_: self._begin_update()))
         self._scope.callback(hook.remove)
         self._find_kinds(self._storages.find)
         self._storages.following = True

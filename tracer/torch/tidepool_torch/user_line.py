@@ -10,7 +10,7 @@ import torch
 # Folders whose code is not the user's: Python's own, those of installed packages, PyTorch's and this package's.
 _FOREIGN = tuple({os.path.join(folder, "") for folder in (
     *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
-    *torch.__path__, os.path.dirname(__file__))})
+    *torch.__path__, os.path.dirname(__file__), *filter(None, [os.environ.get("TORCHINDUCTOR_CACHE_DIR")]))})
 # Parts of paths that mark packages of other environments, and files that a compiler made.
 _FOREIGN_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}torchinductor_")
 

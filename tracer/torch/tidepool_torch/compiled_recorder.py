@@ -1,0 +1,77 @@
+"""Recording of a job that torch.compile compiles, on a GPU or the stand-in for one: these see the kernels and the memory of
+compiled code. Import this module only in jobs that compile: its decorators import the compiler."""
+
+import sys
+
+import torch
+
+from .compiled import CompiledPlaces, CompileWatch
+from .launches import watched as watched_launches
+from .live import LivePosition, LiveRecorder
+
+
+class CompiledPosition(LivePosition):
+    """Without hooks on modules, which would be compiled or warned of. The compiler knows the modules of its code."""
+
+    def __init__(self, models, call_ended):
+        super().__init__(models, call_ended)
+        self._places = CompiledPlaces()
+
+    def now(self):
+        module, phase, line = super().now()
+        compiled_module, compiled_line = self._places.now() or ("", "")
+        return compiled_module or module, phase, compiled_line or line
+
+    def _module_hooks(self):
+        return []
+
+
+def _in_compiled_frame():
+    """Whether a hook runs within a call that torch.compile has compiled, as of an optimizer's step: below the compiler's call of
+    the hook there is another one. PyTorch restores its dispatch state at the end of such a call, so no mode may begin or end."""
+    frame, calls = sys._getframe(1), 0
+    while frame is not None and calls < 2:
+        calls += frame.f_code.co_filename == torch._dynamo.eval_frame.__file__
+        frame = frame.f_back
+    return calls == 2
+
+
+class CompiledRecorder(LiveRecorder):
+    """If the step of the optimizer is compiled, only what Triton launches has a place in the program."""
+
+    # The job's frames are compiled while this runs; these would be, too.
+    __torch_dispatch__ = torch._disable_dynamo(LiveRecorder.__torch_dispatch__)
+    launched = torch._disable_dynamo(LiveRecorder.launched)
+
+    def __init__(self, *arguments):
+        self._is_mode = False
+        super().__init__(*arguments)
+        if self._allocates:
+            raise RuntimeError(CompileWatch.REASON + " that would be recorded; TORCH_COMPILE_DISABLE=1 makes a script run without")
+        self._file.write(kind="info", key="ops", value="compiled")
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return True
+
+    def add_existing(self, buffer):
+        """Memory that compiled code has allocated is seen when an operator uses it. Its kind follows from its uses."""
+        if buffer.kind == "input":
+            buffer.kind = "unknown"
+        super().add_existing(buffer)
+
+    def _enter_mode(self):
+        if _in_compiled_frame():
+            self._scope.enter_context(watched_launches(self.launched))
+        else:
+            super()._enter_mode()
+            self._is_mode = True
+
+    def _leave_mode(self, *error):
+        if self._is_mode and _in_compiled_frame():
+            self.lost = True  # ops pass through
+        else:
+            super()._leave_mode(*error)
+
+    def _new_position(self):
+        return CompiledPosition(self.models(), self._step.call_ended)
