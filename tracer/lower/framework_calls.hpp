@@ -35,10 +35,10 @@ class FrameworkCalls {
   /// recorder's estimates, or those of the host's calls.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// Replaces the ops from `first` on that were launched within `time` by the innermost operators. An operator's duration
-  /// is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their uses. Its place in the order
-  /// is that of its last launch, since its outputs are allocated by then. Collectives, and ops that no innermost operator
-  /// launched, stay ops. Ops launched outside `time` are left out.
+  /// Replaces the ops from `first` on that were launched within `time` by the innermost operators. An operator's
+  /// duration is the recorder's estimate, or the sum over its kernels, copies and memsets; it has their uses. Its
+  /// place in the order is that of its last launch, since its outputs are allocated by then. Collectives, and ops
+  /// that no innermost operator launched, stay ops. Ops launched outside `time` are left out.
   void replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:

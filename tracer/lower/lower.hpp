@@ -17,11 +17,11 @@ namespace tidepool {
 /// The kind of ops in a trace that is made from a capture.
 enum class LoweredOps {
   kKernels,  ///< kernels, copies and memsets; innermost operators if none of these was recorded
-  /// The framework's innermost operators, whose times are the sums over their launches, or estimates; and what none of
-  /// them launched, such as the kernels of a compiler or of a CUDA graph.
+  /// The framework's innermost operators, whose times are the sums over their launches, or estimates; and what none
+  /// of them launched, such as the kernels of a compiler or of a CUDA graph.
   kOperators,
-  /// As kOperators, of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels
-  /// if it recorded no complete iteration. All innermost operators if no launched work was recorded.
+  /// As kOperators, of the complete iterations that the framework's hook recorded, and nothing outside of these.
+  /// Kernels if it recorded no complete iteration. All innermost operators if no launched work was recorded.
   kIterations,
 };
 

@@ -11,7 +11,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tidepool_torch import compiled, launches
 from tidepool_torch.compiled_recorder import _in_compiled_frame
-from tidepool_torch.live import _plain
 
 
 class CompileWatchTest(unittest.TestCase):
@@ -54,7 +53,7 @@ class PlaceTest(unittest.TestCase):
         self.assertEqual(compiled._place([], 25), ("", ""))
 
     def test_paths_are_those_of_the_model_before_it_was_compiled(self):
-        self.assertEqual([_plain(path) for path in ("_orig_mod", "_orig_mod.head", "layers.0._orig_mod.mlp", "a_orig_mod")],
+        self.assertEqual([compiled.plain_path(path) for path in ("_orig_mod", "_orig_mod.head", "layers.0._orig_mod.mlp", "a_orig_mod")],
                          ["", "head", "layers.0.mlp", "a_orig_mod"])
 
 
@@ -92,6 +91,7 @@ class CompiledFrameTest(unittest.TestCase):
         parameter.grad = torch.ones(2)
         optimizer = torch.optim.SGD([parameter])
         optimizer.step()
+        self.addCleanup(torch._dynamo.utils.counters.clear)  # by which a recorder knows of what was compiled
         torch.compile(optimizer.step, backend="eager")()
         self.assertEqual(found, [False, True])
 

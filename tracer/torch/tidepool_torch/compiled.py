@@ -50,6 +50,14 @@ def _disabled():
     return torch._dynamo.config.disable
 
 
+_ADDED = re.compile(r"(^|\.)_orig_mod(?=\.|$)")
+
+
+def plain_path(path):
+    """The path of a module or parameter without what torch.compile adds."""
+    return _ADDED.sub("", path).removeprefix(".")
+
+
 # Inductor keeps, for each line of the code that it makes, the stack that the user's code had. This line is added to it.
 _MODULE = "  of module "
 _FRAME = re.compile(r'File "(.+)", line (\d+), in ')

@@ -11,7 +11,6 @@ import ctypes
 import functools
 import json
 import os
-import re
 import sys
 import threading
 import weakref
@@ -19,7 +18,7 @@ import weakref
 import torch
 from torch._ops import OpOverload
 
-from .compiled import CompileWatch, note_modules
+from .compiled import CompileWatch, note_modules, plain_path
 from .devices import find_device
 from .discovery import Discovery, leave_backward, outermost_modules
 from .guest import Guest, GuestStorages, unseen
@@ -33,35 +32,10 @@ from .program import Buffer
 from .raw_file import RawFile, now
 from .recorder import living
 from .schema import OpCall, signature_of
-from .step_begin import StepBegin
+from .step_begin import OP, StepBegin, without_ops
 from .step_limit import StepLimit
 from .storages import HOST, wraps
 from .threads import OtherThreads
-
-
-_COMPILED = re.compile(r"(^|\.)_orig_mod(?=\.|$)")
-_OP = '{"kind":"framework_op",'  # how the record of an op begins
-
-
-def _without_ops(lines, ops=None):
-    """The records of an iteration without its begin, its ops, which are added to `ops`, and the buffers that begin and end in
-    it."""
-    kept, begun = [], {}  # address -> index in `kept` of the record with which a buffer begins
-    for line in lines:
-        if line.startswith(_OP):
-            if ops is not None:
-                ops.append(line)
-            continue
-        record = json.loads(line)
-        if record["kind"] == "range":
-            continue
-        if record.get("action") == "alloc":
-            begun[record["address"]] = len(kept)
-        elif record.get("action") == "free_completed" and (index := begun.pop(record["address"], None)) is not None:
-            kept[index] = None
-            continue
-        kept.append(line)
-    return [line for line in kept if line is not None]
 
 
 class LiveRecorder(Guest):
@@ -100,7 +74,7 @@ class LiveRecorder(Guest):
     def _write_names(self, meta):
         for key in ("containers", "models"):
             if key in meta:
-                self._file.write(kind="info", key=key, value=json.dumps([_plain(path) for path in json.loads(meta[key])]))
+                self._file.write(kind="info", key=key, value=json.dumps([plain_path(path) for path in json.loads(meta[key])]))
 
     @property
     def begun(self):
@@ -180,13 +154,13 @@ class LiveRecorder(Guest):
         place, moment = begin
         line = self._range_line("begin", self._iterations, moment, meaning="iteration", name=str(self._iterations - 1))
         left_out = []
-        if self._file.replace(self._begin, place, lambda lines: _without_ops(lines, left_out) + [line]):
+        if self._file.replace(self._begin, place, lambda lines: without_ops(lines, left_out) + [line]):
             self.left_out += len(left_out)
 
     def follow(self, models, optimizers):
         """Begins another iteration: from now on, the job trains other models. Records since the end of the last iteration are of
         none. Returns whether this was possible."""
-        if not self._file.replace(self._begin, self._file.place(), _without_ops):
+        if not self._file.replace(self._begin, self._file.place(), without_ops):
             return False
         self._refer_to(models, optimizers)
         self._write_names(self._describe("", fake=False))
@@ -214,7 +188,7 @@ class LiveRecorder(Guest):
         try:
             module, phase, line = self._position.now()
             before, behind = self._about(name, phase, module, line, False, "kernel")
-            self._file.add(f'{_OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[]{behind}}}')
+            self._file.add(f'{OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[]{behind}}}')
         except Exception as error:
             self.lose(error)
 
@@ -275,7 +249,7 @@ class LiveRecorder(Guest):
         before, behind = self._about(op.name, op.phase, op.module, op.line, op.random, op.kind)
         if op.duration_ns:
             behind += f',"estimate":{op.duration_ns}'
-        self._file.add(f'{_OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[{uses}]{behind}}}')
+        self._file.add(f'{OP}"start":{start},"end":{end},{before}"thread":{self._thread()},"uses":[{uses}]{behind}}}')
         self._step.saw(op, self._position.in_call, self._position.trains or op.phase != "forward")
 
     def _about(self, *facts):
@@ -283,7 +257,7 @@ class LiveRecorder(Guest):
         known = self._abouts.get(facts)
         if known is None:
             name, phase, module, line, random, kind = facts
-            more = f',"module":{self._text(_plain(module))}' if module else ""
+            more = f',"module":{self._text(plain_path(module))}' if module else ""
             if line:
                 more += f',"line":{self._text(line)}'
             if random:
@@ -333,16 +307,11 @@ class LiveRecorder(Guest):
         optimizer state."""
         told = action != "alloc" or buffer.kind != "workspace"
         self._told[buffer] = (buffer.kind if told else "", buffer.name)
-        name = f',"name":{self._text(_plain(buffer.name))}' if buffer.name else ""
+        name = f',"name":{self._text(plain_path(buffer.name))}' if buffer.name else ""
         kind = f',"category":"{buffer.kind}"' if told else ""
         self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"{action}","address":{buffer.address},'
                        f'"size":{buffer.size},"device":{buffer.device},"thread":{self._thread()}'
                        f'{name}{kind}}}')
-
-
-def _plain(path):
-    """The path of a module or parameter without what torch.compile adds."""
-    return _COMPILED.sub("", path).removeprefix(".")
 
 
 _thread = threading.local()

@@ -1,5 +1,30 @@
 """The place in an iteration where its training step begins."""
 
+import json
+
+OP = '{"kind":"framework_op",'  # how the record of an op begins
+
+
+def without_ops(lines, ops=None):
+    """The records of an iteration without its begin, its ops, which are added to `ops`, and the buffers that begin and end in
+    it."""
+    kept, begun = [], {}  # address -> index in `kept` of the record with which a buffer begins
+    for line in lines:
+        if line.startswith(OP):
+            if ops is not None:
+                ops.append(line)
+            continue
+        record = json.loads(line)
+        if record["kind"] == "range":
+            continue
+        if record.get("action") == "alloc":
+            begun[record["address"]] = len(kept)
+        elif record.get("action") == "free_completed" and (index := begun.pop(record["address"], None)) is not None:
+            kept[index] = None
+            continue
+        kept.append(line)
+    return [line for line in kept if line is not None]
+
 
 class StepBegin:
     """An iteration lasts from one step of an optimizer to the next, so an evaluation between two steps is in it. The step begins
