@@ -129,7 +129,7 @@ class Bench:
     @contextlib.contextmanager
     def _recorder(self, folder, times=None):
         from tidepool_torch import native
-        from tidepool_torch.live import LiveRecorder
+        from tidepool_torch.live_recorder import LiveRecorder
         from tidepool_torch.raw_file import RawFile
         from tidepool_torch.replay import NativeRecorder
 

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from torch.utils.data import DataLoader, TensorDataset
 
 from tidepool_torch.history import History
-from tidepool_torch.live import LiveRecorder
+from tidepool_torch.live_recorder import LiveRecorder
 from tidepool_torch.raw_file import RawFile
 
 

@@ -15,7 +15,7 @@ from unittest import mock
 from support import torch  # skips without it
 
 from tidepool_torch import native
-from tidepool_torch.live import LiveRecorder
+from tidepool_torch.live_recorder import LiveRecorder
 from tidepool_torch.raw_file import RawFile
 from tidepool_torch.replay import NativeRecorder
 

@@ -7,7 +7,8 @@ import unittest
 
 from support import hide_optimizers, torch
 
-from tidepool_torch.live import Capture, LiveRecorder
+from tidepool_torch.live import Capture
+from tidepool_torch.live_recorder import LiveRecorder
 from tidepool_torch.raw_file import RawFile
 
 

@@ -7,7 +7,7 @@ import torch
 
 from .compiled import CompiledPlaces, CompileWatch
 from .launches import watched as watched_launches
-from .live import LivePosition, LiveRecorder
+from .live_recorder import LivePosition, LiveRecorder
 
 
 class CompiledPosition(LivePosition):

@@ -57,17 +57,28 @@ class Guest(Recorder):
 
     def __enter__(self):
         _let_modes_go_at_exit()
-        above = _take_off(None)
-        try:
-            super().__enter__()
-        finally:
-            _put_back(above)
-        if above:
-            _nest_flags(self, above[-1])
+        self._below_others(super().__enter__)
         self.entered = True
         _guests.add(self)
         _watch_loaders(self, self._scope)
         return self
+
+    def _below_others(self, enter):
+        """Enters the mode below those of the job."""
+        above = _take_off(None)
+        try:
+            enter()
+        finally:
+            _put_back(above)
+        if above:
+            _nest_flags(self, above[-1])
+
+    def pause(self):
+        """No ops are seen until resume()."""
+        _remove(self)
+
+    def resume(self):
+        self._below_others(lambda: Recorder._enter_mode(self))
 
     def _leave_mode(self, *error):
         self.entered = False

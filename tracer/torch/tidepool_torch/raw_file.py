@@ -16,8 +16,66 @@ _MOST_HELD = 64 << 20  # characters of records; when more are held, they are wri
 now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
 
 
-class RawFile:
-    """One file of this process in a folder. Times are ns on CLOCK_MONOTONIC_RAW.
+class Records:
+    """Records as lines of JSON, held in memory. Times are ns on CLOCK_MONOTONIC_RAW."""
+
+    is_open = True  # whether what is added may be written some time
+
+    def __init__(self):
+        self._held, self._characters = [], 0
+        self._writes = 0  # number of times that held records were written, or forgotten
+        self._next_clock = 0
+
+    def write(self, **record):
+        self.add(json.dumps(record, separators=(",", ":")))
+
+    def add(self, line):
+        """Adds a record, as a line of JSON."""
+        if not self.is_open:
+            return
+        self._held.append(line)
+        self._characters += len(line)
+        if self._characters > _MOST_HELD:
+            self._write_held()
+
+    def place(self):
+        """The place of the next record, for replace()."""
+        return self._writes, len(self._held)
+
+    def replace(self, first, last, change):
+        """Puts change(lines) in the place of the lines between two places. Returns whether all of these were still held."""
+        held = first[0] == last[0] == self._writes
+        if held:
+            self._held[first[1]:last[1]] = change(self._held[first[1]:last[1]])
+        return held
+
+    def clock(self):
+        """Adds a reading of all clocks, if the last one is a second old."""
+        if now() >= self._next_clock:
+            self._next_clock = now() + CLOCK_EVERY_NS
+            self.write(kind="clock", **self._clocks())
+
+    def flush(self):
+        """An iteration has ended."""
+
+    def take(self):
+        """Returns the held records, and forgets them."""
+        held, self._held, self._characters, self._writes = self._held, [], 0, self._writes + 1
+        return held
+
+    def _write_held(self):
+        """There are too many: no more are held."""
+        self.take()
+        self.is_open = False
+
+    @staticmethod
+    def _clocks():
+        moment = now()
+        return {"time": moment, "realtime": time.time_ns(), "monotonic_raw": moment}
+
+
+class RawFile(Records):
+    """One file of this process in a folder.
 
     Records are held until flush() writes them, in one call if the system allows: a killed job leaves all records of
     earlier flushes. The file is open only while it is written, so the job may close all descriptors that it knows nothing of,
@@ -26,13 +84,11 @@ class RawFile:
     """
 
     def __init__(self, folder, source="torch"):
+        super().__init__()
         folder = os.path.abspath(folder)
         os.makedirs(folder, exist_ok=True)
         self._path, self._identity = self._create(folder, source)  # no path: it is written no more
-        self._held, self._characters = [], 0
         self._flushed = 0  # bytes in the file at the last flush()
-        self._writes = 0  # number of times that held records were written
-        self._next_clock = 0
         self.write(tidepool_raw=1, process=os.getpid(), source=source, clock="monotonic_raw", **self._clocks())
         self.flush()
 
@@ -56,39 +112,10 @@ class RawFile:
     def is_open(self):
         return self._path is not None
 
-    def write(self, **record):
-        self.add(json.dumps(record, separators=(",", ":")))
-
-    def add(self, line):
-        """Adds a record, as a line of JSON."""
-        if self._path is None:
-            return
-        self._held.append(line)
-        self._characters += len(line)
-        if self._characters > _MOST_HELD:
-            self._write_held()
-
     def drop(self):
         """Forgets the records that were added since the last flush()."""
         self._held, self._characters = [], 0
         self._change(lambda descriptor: os.ftruncate(descriptor, self._flushed))
-
-    def place(self):
-        """The place of the next record, for replace()."""
-        return self._writes, len(self._held)
-
-    def replace(self, first, last, change):
-        """Puts change(lines) in the place of the lines between two places. Returns whether all of these were still held."""
-        held = first[0] == last[0] == self._writes
-        if held:
-            self._held[first[1]:last[1]] = change(self._held[first[1]:last[1]])
-        return held
-
-    def clock(self):
-        """Adds a reading of all clocks, if the last one is a second old."""
-        if now() >= self._next_clock:
-            self._next_clock = now() + CLOCK_EVERY_NS
-            self.write(kind="clock", **self._clocks())
 
     def flush(self):
         self._write_held()
@@ -98,8 +125,7 @@ class RawFile:
         self._flushed = os.fstat(descriptor).st_size
 
     def _write_held(self):
-        held, self._held, self._characters, self._writes = self._held, [], 0, self._writes + 1
-        if held:
+        if held := self.take():
             self._change(lambda descriptor: _write(descriptor, "\n".join(held) + "\n"))
 
     def _change(self, change):
@@ -127,10 +153,6 @@ class RawFile:
     def abandon(self):
         """Stops writing."""
         self._path, self._held, self._characters = None, [], 0
-
-    def _clocks(self):
-        moment = now()
-        return {"time": moment, "realtime": time.time_ns(), "monotonic_raw": moment}
 
 
 def _identity(descriptor):

@@ -8,7 +8,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from .guest import unseen
-from .live import LivePosition, LiveRecorder, PlacedStorages
+from .live_recorder import LivePosition, LiveRecorder, PlacedStorages
 from .native import Core
 from .op_times import estimate_ns
 from .program import Buffer, Op
