@@ -19,12 +19,11 @@ class FirstCalls:
     gradients. Ops between such calls are not seen.
 
     make(models, records)  gives a LiveRecorder
-    iterations             number of calls without gradients; None: _MOST_CALLS, which is the most in any case
     """
 
-    def __init__(self, make, failed, iterations=None):
+    def __init__(self, make, failed):
         self._make, self._failed = make, failed
-        self._left = min(iterations or _MOST_CALLS, _MOST_CALLS)
+        self._left = _MOST_CALLS
         self._recorder = None
         self._records = Records()
         self._ended = None  # the place behind the last complete iteration

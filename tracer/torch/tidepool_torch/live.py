@@ -36,7 +36,7 @@ class Capture:
         if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
             self._history = History(lambda: self._file)
         else:
-            self._first = FirstCalls(lambda models, records: LiveRecorder(models, [], records, times), _say, iterations)
+            self._first = FirstCalls(lambda models, records: LiveRecorder(models, [], records, times), _say)
         self._threads = OtherThreads(lambda: self._recorder)
         self._new_recorder = _recorder_class()
         self._discovery = Discovery(self._stepped, self._failed)
