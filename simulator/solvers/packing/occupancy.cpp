@@ -36,23 +36,58 @@ Occupancy::Occupancy(std::uint32_t sections) {
   below_.resize(2 * std::size_t{leaves_});
 }
 
-void Occupancy::unite(Runs& runs, Run added) {
-  if (runs.empty() || runs.back().last < added.first) {
-    runs.push_back(added);
+void Occupancy::unite(Runs& chunks, Run added) {
+  constexpr std::size_t kMost = 256;  // runs of a chunk
+  if (chunks.empty()) {
+    chunks.push_back({.runs = {added}});
     return;
   }
-  // The runs that touch the added one: [low, high).
+  const auto touched =
+      std::lower_bound(chunks.begin(), chunks.end(), added.first,
+                       [](const Chunk& chunk, std::int64_t first) { return chunk.runs.back().last < first; });
+  const auto chunk = touched == chunks.end() ? std::prev(chunks.end()) : touched;
+  std::vector<Run>& runs = chunk->runs;
+  chunk->hole = kUnknown;
   const auto low = std::lower_bound(runs.begin(), runs.end(), added.first,
                                     [](const Run& run, std::int64_t first) { return run.last < first; });
-  auto high = low;
-  while (high != runs.end() && high->first <= added.last) ++high;
-  if (low == high) {
+  if (low == runs.end() || added.last < low->first) {
     runs.insert(low, added);
+    if (runs.size() <= kMost) return;
+    const auto half = runs.begin() + kMost / 2;
+    Chunk upper{.runs = {half, runs.end()}};
+    runs.erase(half, runs.end());
+    chunks.insert(std::next(chunk), std::move(upper));
     return;
   }
-  low->first = std::min(low->first, added.first);
-  low->last = std::max(std::prev(high)->last, added.last);
+  // The added run touches the runs from `low` on that begin before it ends, in this chunk and in those above.
+  Run& united = *low;
+  united.first = std::min(united.first, added.first);
+  const auto above = [&](const Run& run) { return added.last < run.first; };
+  const auto high = std::find_if(std::next(low), runs.end(), above);
+  united.last = std::max(std::prev(high)->last, added.last);
+  const bool whole = high == runs.end();
   runs.erase(std::next(low), high);
+  if (!whole) return;
+  auto next = std::next(chunk);
+  while (next != chunks.end() && next->runs.front().first <= added.last) {
+    const auto behind = std::find_if(next->runs.begin(), next->runs.end(), above);
+    united.last = std::max(united.last, std::prev(behind)->last);
+    next->hole = kUnknown;
+    if (behind != next->runs.end()) {
+      next->runs.erase(next->runs.begin(), behind);
+      break;
+    }
+    ++next;
+  }
+  chunks.erase(std::next(chunk), next);
+}
+
+std::int64_t Occupancy::hole_in(Chunk& chunk) {
+  if (chunk.hole != kUnknown) return chunk.hole;
+  chunk.hole = 0;
+  for (std::size_t i = 1; i < chunk.runs.size(); ++i)
+    chunk.hole = std::max(chunk.hole, chunk.runs[i].first - chunk.runs[i - 1].last);
+  return chunk.hole;
 }
 
 void Occupancy::take(std::span<const SectionRange> ranges, std::int64_t offset, std::int64_t size) {
@@ -67,12 +102,35 @@ void Occupancy::take(std::span<const SectionRange> ranges, std::int64_t offset, 
         [&](std::uint32_t node) { unite(below_[node], run); });
 }
 
-void Occupancy::open(const Runs& runs, std::int64_t from) {
-  const Run* const end = runs.data() + runs.size();
-  const Run* first = runs.data();
-  if (first != end && first->last <= from)
-    first = std::upper_bound(first, end, from, [](std::int64_t value, const Run& run) { return value < run.last; });
-  if (first != end) heap_.push_back({first, end});
+void Occupancy::open(Runs& chunks, std::int64_t from) {
+  const auto ends_before = [](std::int64_t value, const auto& run) { return value < run.last; };
+  const auto chunk = std::upper_bound(chunks.begin(), chunks.end(), from, [](std::int64_t value, const Chunk& each) {
+    return value < each.runs.back().last;
+  });
+  if (chunk == chunks.end()) return;
+  const Run *first = chunk->runs.data(), *const end = first + chunk->runs.size();
+  if (first->last <= from) first = std::upper_bound(first, end, from, ends_before);
+  heap_.push_back({first, end, &*chunk, &chunks.back()});
+}
+
+/// Goes on to the next run with a hole of `size` bytes before it, above `top`. What is below it counts as taken: a
+/// smaller hole of one list is no hole of the size in all lists. @return  whether there is such a run
+bool Occupancy::advance(Cursor& cursor, std::int64_t& top, std::int64_t size) {
+  for (++cursor.next;; ++cursor.next) {
+    if (cursor.next == cursor.end) {
+      for (;;) {
+        if (cursor.chunk == cursor.last) return false;
+        ++cursor.chunk;
+        const std::vector<Run>& runs = cursor.chunk->runs;
+        if (runs.back().last <= top) continue;
+        if (runs.front().first - top >= size || hole_in(*cursor.chunk) >= size) break;
+        top = std::max(top, runs.back().last);
+      }
+      cursor.next = cursor.chunk->runs.data(), cursor.end = cursor.next + cursor.chunk->runs.size();
+    }
+    if (cursor.next->first - top >= size) return true;
+    top = std::max(top, cursor.next->last);
+  }
 }
 
 void Occupancy::sift(std::size_t hole) {
@@ -106,9 +164,7 @@ std::int64_t Occupancy::find(std::span<const SectionRange> ranges, std::int64_t 
         best_room = room;
       }
     top = std::max(top, lowest.next->last);
-    do ++lowest.next;
-    while (lowest.next != lowest.end && lowest.next->last <= top);
-    if (lowest.next == lowest.end) {
+    if (!advance(lowest, top, size)) {
       lowest = heap_.back();
       heap_.pop_back();
       if (heap_.empty()) break;

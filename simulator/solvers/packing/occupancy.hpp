@@ -15,8 +15,8 @@ enum class Fit : std::uint8_t { kFirst, kBest };
 
 /// A segment tree over the sections. An item belongs to the O(log n) nodes that make up its ranges. Every node has two
 /// lists of disjoint address ranges: those of its own items, and those of all items at it or below it. A query looks at
-/// the nodes that make up its ranges and at the nodes above them. Both operations read O(log n) lists and merge the
-/// relevant parts of them.
+/// the nodes that make up its ranges and at the nodes above them. Both operations read O(log n) lists; taking changes a
+/// chunk of each, and a query merges their chunks and leaves out those without a hole that is large enough.
 class Occupancy {
  public:
   explicit Occupancy(std::uint32_t sections);
@@ -34,14 +34,24 @@ class Occupancy {
   struct Run {
     std::int64_t first, last;
   };
-  using Runs = std::vector<Run>;
+  /// At least one run, in order.
+  struct Chunk {
+    std::vector<Run> runs;
+    std::int64_t hole = kUnknown;  ///< bytes between two adjacent runs, at most; kept only if a list has several chunks
+  };
+  using Runs = std::vector<Chunk>;
+  static constexpr std::int64_t kUnknown = -1;
   struct Cursor {
     const Run* next;
-    const Run* end;
+    const Run* end;  ///< of the chunk
+    Chunk* chunk;
+    Chunk* last;  ///< of the list
   };
 
-  static void unite(Runs& runs, Run added);
-  void open(const Runs& runs, std::int64_t from);
+  static void unite(Runs& chunks, Run added);
+  static std::int64_t hole_in(Chunk& chunk);
+  static bool advance(Cursor& cursor, std::int64_t& top, std::int64_t size);
+  void open(Runs& chunks, std::int64_t from);
   void sift(std::size_t hole);
 
   std::uint32_t leaves_ = 1;

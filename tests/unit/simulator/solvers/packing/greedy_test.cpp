@@ -116,6 +116,26 @@ TEST_CASE("an item with a gap finds a place that is free in all of its intervals
   CHECK(offsets[3] == 0_B);
 }
 
+TEST_CASE("places between many others are those of the definition") {
+  // Fixed items with holes between them, which the others fill or divide: lists of hundreds of ranges, then of few.
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::mt19937_64 random{seed};
+    const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+    Instance instance;
+    Bytes offset;
+    for (int i = 0; i < 700; ++i) {
+      instance.add(Bytes{1 + below(9)}, 0, 1 + below(3)).fixed = offset += Bytes{1 + below(20)};
+      offset += instance.items.back().size;
+    }
+    for (int i = 0; i < 500; ++i) {
+      const std::int64_t lower = below(3);
+      instance.add(Bytes{1 + below(25)}, lower, lower + 1 + below(2));
+    }
+    for (const Fit fit : {Fit::kFirst, Fit::kBest})
+      CHECK(place_in_order(instance, as_given(instance), fit) == place_plainly(instance, as_given(instance), fit));
+  }
+}
+
 TEST_CASE("an index of addresses gives the places of the definition") {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const Instance instance = random_instance(seed);
