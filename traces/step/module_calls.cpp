@@ -103,15 +103,12 @@ Passes module_passes(const Trace& trace) {
 
 /// The first pass, from the call's pass on, whose backward pass has an op of the call's module. It is later than the
 /// call's pass if the call's output is detached, as in a GAN. If no backward pass has such an op: the call's pass.
-Pass pass_of_backward(const Trace& trace, const Passes& found, const ModuleCall& call) {
-  for (const Passes::One& each : found.passes) {
-    if (each.pass.forward_end < call.pass.forward_end) continue;
-    for (std::size_t i = each.pass.forward_end; i < each.pass.backward_end; ++i) {
-      if (trace.events()[i].kind != EventKind::kRun) continue;
-      const Op& op = trace.op(OpId{trace.events()[i].id});
-      if (op.phase == Phase::kBackward && lies_in(trace.text(op.module), call.module)) return each.pass;
-    }
-  }
+Pass pass_of_backward(const Passes& found, const BackwardOps& backward, const ModuleCall& call) {
+  const auto first = std::partition_point(found.passes.begin(), found.passes.end(), [&](const Passes::One& each) {
+    return each.pass.forward_end < call.pass.forward_end;
+  });
+  for (auto each = first; each != found.passes.end(); ++each)
+    if (!backward.within(call.module, each->pass.forward_end, each->pass.backward_end).empty()) return each->pass;
   return call.pass;
 }
 
@@ -139,6 +136,22 @@ std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::
 
 bool lies_in(std::string_view path, std::string_view module) {
   return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+}
+
+BackwardOps::BackwardOps(const Trace& trace) {
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    if (trace.events()[i].kind != EventKind::kRun) continue;
+    const Op& op = trace.op(OpId{trace.events()[i].id});
+    if (op.phase == Phase::kBackward)
+      for_each_module(trace.text(op.module), [&](std::string_view module) { by_module_[module].push_back(i); });
+  }
+}
+
+std::span<const std::size_t> BackwardOps::within(std::string_view module, std::size_t first, std::size_t end) const {
+  const auto found = by_module_.find(module);
+  if (found == by_module_.end()) return {};
+  const auto& ops = found->second;
+  return {std::lower_bound(ops.begin(), ops.end(), first), std::lower_bound(ops.begin(), ops.end(), end)};
 }
 
 std::size_t allocations_for(const Trace& trace, std::size_t position) {
@@ -191,7 +204,8 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   for (auto& [module, of_module] : calls)
     if (called.contains(module) && !left_out.contains(module))
       all.insert(all.end(), of_module.begin(), of_module.end());
-  for (ModuleCall& call : all) call.pass = pass_of_backward(trace, found, call);
+  const BackwardOps backward{trace};
+  for (ModuleCall& call : all) call.pass = pass_of_backward(found, backward, call);
   return all;
 }
 

@@ -1,7 +1,10 @@
 // The calls of modules in the forward passes of a step.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +32,17 @@ std::optional<std::vector<std::string>> texts_of(const Trace& trace, const std::
 
 /// Whether a dotted path is the module or lies in it.
 bool lies_in(std::string_view path, std::string_view module);
+
+/// The backward ops of each module of a step, found once for all calls.
+class BackwardOps {
+ public:
+  explicit BackwardOps(const Trace& trace);
+  /// Positions in Trace::steps(), rising, of the backward ops that lie in the module, within [first, end).
+  std::span<const std::size_t> within(std::string_view module, std::size_t first, std::size_t end) const;
+
+ private:
+  std::map<std::string_view, std::vector<std::size_t>> by_module_;
+};
 
 /// The position in Trace::steps() after the call of the module in which the op at `position` runs.
 std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position);

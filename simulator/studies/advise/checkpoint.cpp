@@ -1,6 +1,7 @@
 #include "simulator/studies/advise/checkpoint.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace tidepool {
@@ -46,7 +47,7 @@ class Follower {
 
   /// Finds the buffers that the call makes, and its inputs.
   void find_buffers() {
-    std::vector<bool> seen(trace_.buffers().size());
+    std::set<BufferId> seen;
     for (std::size_t i = call().first; i < call().behind; ++i) {
       if (trace_.events()[i].kind == EventKind::kAlloc) made_.push_back(BufferId{trace_.events()[i].id});
       if (trace_.events()[i].kind != EventKind::kRun) continue;
@@ -58,8 +59,7 @@ class Follower {
         if (stays(trace_.buffer(buffer).kind)) {
           // Running statistics change too, but no op makes anything else of them.
           differs_ = differs_ || (use.in.valid() && makes_activation(op) && is_written(buffer));
-        } else if (!seen[buffer.index()]) {
-          seen[buffer.index()] = true;
+        } else if (seen.insert(buffer).second) {
           result_.inputs.push_back(buffer);
           differs_ = differs_ || is_written(buffer);
         }
@@ -93,8 +93,8 @@ class Follower {
       if (result_.again == StepUses::kNowhere || position < result_.again) result_.again = position;
       if (own) result_.left = std::max(result_.left, position);
     };
-    for (std::size_t i = call().pass.forward_end; i < call().pass.backward_end; ++i) {
-      if (trace_.events()[i].kind != EventKind::kRun || !in_backward(i) || !of_module(i)) continue;
+    for (const std::size_t i :
+         uses_.backward().within(call().module, call().pass.forward_end, call().pass.backward_end)) {
       const OpId op{trace_.events()[i].id};
       for (const Use& use : trace_.uses(op)) {
         const BufferId buffer = buffer_of(trace_, use);

@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/step/module_calls.hpp"
-
 namespace tidepool {
 namespace {
 
@@ -36,7 +34,8 @@ std::size_t next_op(const Trace& trace, std::size_t position) {
   return position;
 }
 
-StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}) {
+StepUses::StepUses(const Trace& trace)
+    : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}), backward_{trace} {
   for (std::size_t i = 0; i < trace.events().size(); ++i) {
     const Event& event = trace.events()[i];
     if (event.kind == EventKind::kAlloc) lives_[event.id].alloc = i;

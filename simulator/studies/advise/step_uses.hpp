@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "traces/step/module_calls.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -32,6 +33,7 @@ class StepUses {
 
   explicit StepUses(const Trace& trace);
   const Life& of(BufferId buffer) const { return lives_[buffer.index()]; }
+  const BackwardOps& backward() const { return backward_; }
 
   /// The step after which Python drops the last reference to a buffer of the forward pass whose last use there is the
   /// op at `position`. A module's input lives until the module returns. A cast that autocast makes of a parameter lives
@@ -42,6 +44,7 @@ class StepUses {
   void find_casts(const Trace& trace);
 
   std::vector<Life> lives_;
+  BackwardOps backward_;
   std::vector<bool> is_cast_;               ///< by buffer: it was made from one parameter and is no larger
   std::vector<std::size_t> autocast_ends_;  ///< rising
 };
