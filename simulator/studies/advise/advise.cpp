@@ -97,7 +97,10 @@ class Turns {
                                                   "(--time-limit)",
                                                   kind, static_cast<double>(share.count()) / 1000));
     }
-    if (!changes) return;
+    if (!changes) {
+      advice_.complete = false;
+      return;
+    }
     if (tried_.done) tried_.done(kind, *changes);
     for (Change& change : *changes) advice_.changes.push_back(std::move(change));
   }

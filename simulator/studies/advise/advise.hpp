@@ -40,6 +40,7 @@ struct Advice {
   /// and these bytes do not.
   std::optional<Bytes> reserved = {};
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
+  bool complete = true;                 ///< false: some kinds were not done in time, as notes say
   /// The changes that fit come first: those with a certain peak, then the others, in each group the fastest first. The
   /// changes that do not fit follow, by increasing peak, if they lower the peak by at least 1 %. If the step fits as it
   /// is: at most a setting of the allocator.
@@ -75,6 +76,9 @@ struct AdviceOptions {
   /// Called when a kind is done, with its changes; may be empty.
   std::function<void(const std::string& kind, const std::vector<Change>& changes)> done = {};
 };
+
+/// The limit for advice that comes with another answer.
+constexpr std::chrono::seconds kAdviceBeside{30};
 
 /// A sentence that names the data that advice needs and the step lacks, and how to record them; empty if it lacks none.
 std::string missing_for_advice(const Trace& step);

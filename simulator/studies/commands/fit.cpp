@@ -286,6 +286,7 @@ Json to_json(const FitAdvice& advice) {
                                  {"peak_bytes", change.peak.count()},
                                  {"overhead_ratio", change.overhead_ratio}});
   if (!advice.missing.empty()) object["missing"] = advice.missing;
+  if (!advice.complete) object["complete"] = false;
   return object;
 }
 

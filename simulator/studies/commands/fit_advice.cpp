@@ -43,8 +43,10 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
       spec.capacity = capacity;
       spec.machine = find_machine("a100-pcie4");
       const AdvisedStep step = step_to_advise(trace);
-      for (const Change& change :
-           advise(step, {source.file, spec.machine.name}, spec, {kinds_of_changes(), {}}).changes) {
+      const Advice found = advise(step, {source.file, spec.machine.name}, spec,
+                                  {.kinds = kinds_of_changes(), .planners = {}, .limit = kAdviceBeside});
+      advice.complete = found.complete;
+      for (const Change& change : found.changes) {
         const auto same = [&](const Change& other) { return other.kind == change.kind; };
         if (std::none_of(advice.changes.begin(), advice.changes.end(), same)) advice.changes.push_back(change);
       }
@@ -73,6 +75,9 @@ std::string text_of(const FitAdvice& advice) {
                         change.peak_is_least ? "at least " : "", to_text(change.peak),
                         (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
   }
+  if (!advice.complete)
+    text += fmt::format("  not all kinds of changes were tried within {} s; with --time-limit, `advise` takes longer\n",
+                        kAdviceBeside.count());
   text +=
       advice.changes.empty() ? "  commands that lead to advice:\n" : "  commands that print these changes as code:\n";
   for (const std::string& command : advice.commands) text += fmt::format("    {}\n", command);

@@ -14,6 +14,7 @@ namespace tidepool {
 struct FitAdvice {
   Bytes capacity;                     ///< bytes that are left for the step's tensors
   std::vector<Change> changes = {};   ///< the best change of each kind; none if the trace lacks data for advice
+  bool complete = true;               ///< false: not all kinds of changes were tried within kAdviceBeside
   std::string missing = {};           ///< the data that the trace lacks, as a sentence; "" if it lacks none
   std::vector<std::string> commands;  ///< to get the whole advice, in this order
 };

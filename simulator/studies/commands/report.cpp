@@ -104,8 +104,9 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
   const AdvisedStep step = step_to_advise(trace.trace);
   if (!missing_for_advice(step.trace).empty()) return {};
   const PlanWords words{.trace = trace.name, .machine = run->spec.machine.name};
-  return ReportedAdvice{run->spec.capacity,
-                        advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
+  return ReportedAdvice{
+      run->spec.capacity,
+      advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}, .limit = kAdviceBeside})};
 }
 
 /// The job as `simulate` runs it, without plans and memory limits. The capacities only serve to show when the tensors

@@ -57,7 +57,8 @@ std::vector<Remedy> remedies_for(const Trace& trace, const RunSpec& spec) {
     if (!known && (pool != spec.pool || policy != spec.policy)) remedies.push_back(attempt(trace, spec, pool, policy));
   };
   for (const PolicyChain& policy : policies) add(spec.pool, policy);
-  for (const char* pool : {"best-fit", "pytorch-expandable", "tide-pool"}) add(pool, spec.policy);
+  for (const char* pool : {"best-fit", "pytorch-expandable"}) add(pool, spec.policy);
+  if (trace.ops().size() <= kQuick) add("tide-pool", spec.policy);
   for (const PolicyChain& policy : policies) add("best-fit", policy);
   std::stable_sort(remedies.begin(), remedies.end(), [](const Remedy& a, const Remedy& b) {
     const bool a_ok = a.outcome == Outcome::kOk, b_ok = b.outcome == Outcome::kOk;
