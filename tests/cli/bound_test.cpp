@@ -56,6 +56,20 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[2]["free_from_bytes"] == 18'000);  // at the loss, x_0 to x_16 and one gradient are live
 }
 
+TEST_CASE("tidepool bound says which bounds it leaves out for a long step, and computes them within a time limit") {
+  const ScratchFolder scratch;
+  const std::string chain = tests::write_trace(scratch, "chain", tests::chain_trace(2'600));  // 5,201 ops
+  CHECK_THAT(run_program({"bound", chain, "--capacity", "0.8x"}).out,
+             ContainsSubstring("  hybrid-fluid     is left out for 5,201 ops; --time-limit asks for it\n"));
+  const auto json = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"bound", chain, "--capacity", "0.8x", "--with", "swap", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Json::parse(run_program(words).out);
+  };
+  CHECK(json({})["left_out"] == Json{"hybrid-fluid", "swap-fluid"});
+  CHECK_FALSE(json({"--time-limit", "100ms"}).contains("left_out"));
+}
+
 TEST_CASE("without --json, tidepool bound prints a table of bounds with their proofs") {
   const ScratchFolder scratch;
   const std::string trace = chain_file(scratch);

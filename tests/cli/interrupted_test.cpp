@@ -34,9 +34,9 @@ Interrupted interrupt(const ScratchFolder& scratch, const std::string& command) 
 
 TEST_CASE("bound prints the bounds that it knows when it is interrupted") {
   const ScratchFolder scratch;
-  const Interrupted found = interrupt(
-      scratch,
-      fmt::format("bound '{}' --capacity 0.6x", tests::write_trace(scratch, "chain", tests::chain_trace(8'000))));
+  const Interrupted found =
+      interrupt(scratch, fmt::format("bound '{}' --capacity 0.6x --time-limit 100s",
+                                     tests::write_trace(scratch, "chain", tests::chain_trace(8'000))));
   CHECK(found.code == 130);
   CHECK_THAT(found.out, ContainsSubstring("critical-path"));
   CHECK(found.err == "interrupted: these bounds hold; there may be better ones\n");

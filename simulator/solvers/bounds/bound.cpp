@@ -36,15 +36,22 @@ std::vector<const BoundInfo*> all_bounds() {
 
 namespace {
 
+bool holds(const BoundInfo& info, const BoundQuery& query) {
+  return (!query.order || info.order) && (!query.swap || info.swap) && (!query.remat || info.remat) &&
+         (!query.steady || info.steady);
+}
+
+bool takes_long(const BoundInfo& info, const BoundQuery& query) {
+  return info.most_ops && !query.time_limit && query.trace.ops().size() > *info.most_ops;
+}
+
 std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort,
                              const std::function<void(const Bound&)>& tell) {
   std::vector<Bound> found;
   std::vector<const BoundInfo*> infos = all_bounds();
   std::stable_partition(infos.begin(), infos.end(), [](const BoundInfo* info) { return info->quick; });
   for (const BoundInfo* info : infos) {
-    if (query.order && !info->order) continue;
-    if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
-    if (query.steady && !info->steady) continue;
+    if (!holds(*info, query) || takes_long(*info, query)) continue;
     if (!info->quick && effort == BoundEffort::kQuick) continue;
     std::optional<Bound> bound = info->compute(query);
     if (!bound) continue;
@@ -59,6 +66,13 @@ std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort,
 }
 
 }  // namespace
+
+std::vector<std::string> bounds_without_limit(const BoundQuery& query) {
+  std::vector<std::string> names;
+  for (const BoundInfo* info : all_bounds())
+    if (holds(*info, query) && takes_long(*info, query)) names.push_back(info->name);
+  return names;
+}
 
 std::vector<Bound> best_last(std::vector<Bound> bounds) {
   std::sort(bounds.begin(), bounds.end(), worse);
@@ -78,7 +92,8 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort,
                     .assume = query.assume,
                     .iterations = query.iterations,
                     .steady = query.steady,
-                    .order = reorders},
+                    .order = reorders,
+                    .time_limit = query.time_limit},
                    effort, found);
 }
 

@@ -26,6 +26,7 @@ struct BoundQuery {
   bool steady = false;  ///< the step is repeated without end; the bound is on the mean time of its iterations
   /// Plans may also put the ops into another order that OrderedStep accepts, with ops on lists divided or whole.
   bool order = false;
+  std::optional<Nanos> time_limit = {};  ///< wall time of each bound that is a search; none: see BoundInfo::most_ops
 };
 
 /// A certified answer: no plan that the query admits ends earlier than `makespan`, or no plan exists at all.
@@ -51,6 +52,7 @@ struct BoundInfo {
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; false: it is not asked
   bool order = false;   ///< it holds for every order of the ops; false: it is not asked if plans may change the order
+  std::optional<std::size_t> most_ops = {};  ///< for longer traces, it is not asked without a time limit
   /// Returns none if the bound has no answer. An answer whose `with` is empty holds for all plans that `swap` and
   /// `remat` of this BoundInfo allow.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
@@ -74,6 +76,9 @@ enum class BoundEffort : std::uint8_t { kQuick, kAll };
 /// @param found  called with each as soon as it is known, quick ones first
 std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort,
                                   const std::function<void(const Bound&)>& found = {});
+
+/// The names of bounds that hold for the query's plans and are left out because of BoundInfo::most_ops.
+std::vector<std::string> bounds_without_limit(const BoundQuery& query);
 
 /// These bounds in the order of compute_bounds().
 std::vector<Bound> best_last(std::vector<Bound> bounds);

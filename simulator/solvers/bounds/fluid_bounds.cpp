@@ -8,6 +8,7 @@ namespace tidepool {
 namespace {
 
 constexpr Nanos kLongestSearch{120'000'000'000};  // wall time; multipliers found by then still give a bound
+constexpr std::size_t kMostOps = 5'000;           // with more, the program takes minutes and gigabytes
 
 std::optional<Bound> fluid_bound(const BoundQuery& query, bool remat) {
   const Trace& trace = query.trace;
@@ -22,7 +23,7 @@ std::optional<Bound> fluid_bound(const BoundQuery& query, bool remat) {
                                         .remat = remat,
                                         .repeats = query.steady,
                                         .whole = true},
-                                       {.time = kLongestSearch});
+                                       {.time = query.time_limit.value_or(kLongestSearch)});
   if (!found.feasible || found.stall <= 0) return std::nullopt;  // the solver's verdict of infeasibility is no proof
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
                .proof = "multipliers of a linear program of all copies",
@@ -34,6 +35,7 @@ const RegisterBound kSwapFluid{{.name = "swap-fluid",
                                 .remat = false,
                                 .quick = false,
                                 .steady = true,
+                                .most_ops = kMostOps,
                                 .compute = [](const BoundQuery& query) { return fluid_bound(query, false); }}};
 
 const RegisterBound kHybridFluid{
@@ -41,6 +43,7 @@ const RegisterBound kHybridFluid{
      .summary = "copies and running again as a fluid over the whole step: a linear program",
      .quick = false,
      .steady = true,
+     .most_ops = kMostOps,
      .compute = [](const BoundQuery& query) { return fluid_bound(query, true); }}};
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
+#include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
@@ -33,6 +34,7 @@ struct BoundArguments {
   std::string with = "swap,remat";
   GridText grid{.pool = "best-fit", .policy = "none", .capacity = "", .first = true};
   std::string iterations = "1";
+  std::string time_limit;
   bool steady = false;
   bool json = false;
 };
@@ -59,6 +61,7 @@ void print_json(const BoundArguments& arguments, const Trace& trace, Bytes ideal
     one["proof"] = bound.proof;
     object["bounds"].push_back(std::move(one));
   }
+  if (const std::vector<std::string> names = bounds_without_limit(query); !names.empty()) object["left_out"] = names;
   fmt::print("{}\n", json_text(object));
 }
 
@@ -75,6 +78,9 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
     fmt::print("  {:<16} {:<11} {:<24} {:<10} {}\n", bound.name, bound.with.empty() ? "none" : bound.with, time,
                to_text(bound.limited_by), bound.proof);
   }
+  for (const std::string& name : bounds_without_limit(query))
+    fmt::print("  {:<16} is left out for {} ops; --time-limit asks for it\n", name,
+               grouped(static_cast<std::int64_t>(query.trace.ops().size())));
 }
 
 /// The bounds of one capacity after the other. While an object lives, an interruption prints those of the present
@@ -124,14 +130,17 @@ int run_bound(const BoundArguments& arguments) {
     naming(arguments.trace, [&] { require_uses(trace, "a bound would hold for plans that cannot be carried out"); });
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);
+  std::optional<Nanos> time_limit;
+  if (!arguments.time_limit.empty())
+    time_limit = naming("--time-limit", [&] { return parse_nanos(arguments.time_limit); });
   KnownBounds known;
   std::optional<Machine> machine;
   Nanos free, first_free;  // times of the step without policy and limit, on this machine and on the first one
   Bytes free_from;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    const BoundQuery query{trace,       spec.machine, spec.capacity,    freedom.swap, freedom.remat,
-                           spec.assume, iterations,   arguments.steady, freedom.order};
+    const BoundQuery query{trace,       spec.machine, spec.capacity,    freedom.swap,  freedom.remat,
+                           spec.assume, iterations,   arguments.steady, freedom.order, time_limit};
     const bool new_machine = machine != spec.machine;
     if (new_machine) free = baseline_time(trace, spec.machine.launch);
     if (i == 0) first_free = free;
@@ -188,6 +197,8 @@ const RegisterCommand kBound{
            .capture_default_str();
        app.add_flag("--steady", arguments->steady,
                     "bound the mean time of an iteration when the step is repeated for ever");
+       app.add_option("--time-limit", arguments->time_limit,
+                      "of each bound that is a linear program; without it, they are left out for more than 5,000 ops");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");
        return std::function<int()>{[arguments, app] {
          if (arguments->steady && app.count("--iterations") > 0)
