@@ -214,6 +214,14 @@ TEST_CASE("tidepool advise refuses unsupported traces and options") {
   CHECK(refused.err == "tidepool: " + path +
                            ": no forward op has a module, so nothing can be said of modules; expected a training "
                            "step as recorded by `tidepool record --torch` or `record --dry --torch`\n");
+  refused = run_program({"advise", kSample, "--capacity", "0.6x", "--check"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: --check: expected it with a command after --, as in --check -- python3 train.py\n");
+  refused = run_program({"advise", kSample, "--capacity", "0.6x", "--check", "--", "python3", "train.py"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: " + kSample +
+                           ": --check: the trace is not of a dry run, with which a change is recorded; expected one of "
+                           "`record --dry --torch`\n");
   refused = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "jax"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --apply: 'jax' is no framework that code can be written for; expected pytorch\n");

@@ -62,4 +62,26 @@ TEST_CASE("a script that is changed as advised has the advised peak, and compute
   }
 }
 
+TEST_CASE("tidepool advise --check records the script with the best change, which it does not contain") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  dry_peak(python, trace, "");
+  const auto checked = [&](const std::vector<std::string>& command) {
+    std::vector<std::string> words{"advise", trace, "--capacity", "0.8x", "--kinds", "checkpoint", "--check", "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    return run_program(words);
+  };
+  const ProgramResult same = checked({python, kScript, "cuda"});
+  INFO(same.err);
+  CHECK(same.code == 0);
+  const std::string last = same.out.substr(same.out.rfind("\nchecked: with checkpoint, the recorded step takes "));
+  CHECK(std::abs(std::stod(last.substr(last.rfind(": ") + 2))) < 2);
+  const ProgramResult other =
+      checked({python, "-c", "import torch; torch.nn.Linear(9, 9).cuda()(torch.ones(9).cuda())"});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, ContainsSubstring(": the change was not applied\n"));
+}
+
 }  // namespace tidepool::advise_torch_test

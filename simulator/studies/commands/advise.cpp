@@ -13,6 +13,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/studies/advise/advice_json.hpp"
+#include "simulator/studies/fit/dry_recording.hpp"
 #include "simulator/studies/fit/stated_memory.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
@@ -34,10 +35,13 @@ struct AdviseArguments {
   std::string trace, apply, kinds, plans = "tide,tide-remat";
   GridText grid{.capacity = ""};
   std::string time_limit = "50s";
-  bool json = false;
+  bool json = false, check = false;
+  std::vector<std::string> command;
 };
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kDryDevice = "setting.dry_device";  ///< in a trace: as `record --device` takes it
 
 /// @throws InputError  "no kind of change named 'offlod', did you mean 'offload'?; known: ..."
 AdviceOptions tried_of(const AdviseArguments& arguments) {
@@ -155,7 +159,29 @@ int apply(const RunSpec& spec, const Advice& advice, const std::string& beyond) 
   return 0;
 }
 
+/// Records the command again with the best change of the script, and compares the peak with the promised one.
+/// @param step  of which the change is @return  the exit code
+int check(const AdviseArguments& arguments, const RunSpec& spec, const Trace& step, const Advice& advice) {
+  const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
+                                  [](const Change& change) { return change.is_python(); });
+  if (found == advice.changes.end()) {
+    say("advise: --check: there is no change of the script to check\n");
+    return 1;
+  }
+  const std::optional<Trace> changed = record_changed(arguments.command, step.data().meta.at(kDryDevice), found->code);
+  if (!changed) return Interruptible::code();
+  const Bytes peak = step_to_advise(*changed).trace.ideal_peak();
+  const double off = static_cast<double>((peak - found->peak).count()) / static_cast<double>(found->peak.count());
+  fmt::print("\nchecked: with {}, the recorded step takes {}, {}{} promised: {:+.2f} %\n", found->kind, to_text(peak),
+             found->peak_is_least ? "at least " : "", to_text(found->peak), off * 100);
+  return peak <= spec.capacity ? 0 : 1;
+}
+
 int run_advise(const AdviseArguments& arguments) {
+  if (arguments.check != !arguments.command.empty())
+    refuse("--check: expected it with a command after --, as in --check -- python3 train.py");
+  if (arguments.check && (arguments.json || !arguments.apply.empty()))
+    refuse("--check: expected it without --json and --apply");
   if (!arguments.apply.empty() && arguments.apply != "pytorch")
     refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
   if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
@@ -173,6 +199,10 @@ int run_advise(const AdviseArguments& arguments) {
     const Grid grid{arguments.grid, step.trace};
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
     const RunSpec spec = grid.at(0);
+    if (arguments.check && !step.trace.data().meta.contains(kDryDevice))
+      refuse(
+          "--check: the trace is not of a dry run, with which a change is recorded; expected one of `record --dry "
+          "--torch`");
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
     const bool text = arguments.apply.empty() && !arguments.json;
     if (text && missing_for_advice(step.trace).empty()) print_question(arguments, spec, step.trace);
@@ -188,6 +218,7 @@ int run_advise(const AdviseArguments& arguments) {
     else
       print_text(spec, advice, beyond);
     if (Interruptible::asked()) return Interruptible::code();
+    if (arguments.check) return check(arguments, spec, step.trace, advice);
     return (advice.base_peak <= spec.capacity && !advice.reserved && beyond.empty()) ||
                    (!advice.changes.empty() && advice.changes.front().fits)
                ? 0
@@ -218,6 +249,10 @@ const RegisterCommand kAdvise{
            .capture_default_str();
        app.add_option("--apply", arguments->apply,
                       "pytorch: print only the Python file of the best change of the script, with apply(model)");
+       app.add_flag(
+           "--check", arguments->check,
+           "record the command dry with the best change of the script, and print what it takes beside the promise");
+       app.add_option("command", arguments->command, "after --: the script's command, for --check");
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run_advise(*arguments); }};
      }}};

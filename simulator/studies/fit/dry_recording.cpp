@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <thread>
 
@@ -47,6 +48,8 @@ class TemporaryFolder {
  private:
   fs::path path_;
 };
+
+std::string program_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -99,7 +102,7 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string();
-  std::vector<std::string> arguments{fs::read_symlink("/proc/self/exe").string(),
+  std::vector<std::string> arguments{program_path(),
                                      "record",
                                      "--dry",
                                      "--torch",
@@ -140,6 +143,26 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   }
   if (Interruptible::asked()) return {};
   return recording;
+}
+
+std::optional<Trace> record_changed(const std::vector<std::string>& command, const std::string& device,
+                                    const std::string& change) {
+  const Interruptible interruptible;
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "run.tide").string(), code = (folder.path() / "change.py").string();
+  std::ofstream{code} << change;
+  std::vector<std::string> arguments{
+      "env",        "TIDEPOOL_APPLY=" + code, program_path(), "record", "--dry", "--torch", "--device", device,
+      "--capacity", kEndlessMemory,           "-o",           path,     "--"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  const ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
+  if (Interruptible::asked()) return {};
+  if (!fs::exists(path) || is_job_file(path))
+    refuse("{}: nothing of one process was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
+  Trace trace = load_trace(path);
+  if (!trace.data().meta.contains("applied_change"))
+    refuse("{}: the change was not applied\n{}", fmt::join(command, " "), last_lines(ran.said));
+  return trace;
 }
 
 }  // namespace tidepool

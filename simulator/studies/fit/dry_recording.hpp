@@ -40,4 +40,13 @@ class StoppedUnrecorded : public InputError {
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
                                        const std::string& capacity = kEndlessMemory);
 
+/// Runs `tidepool record --dry --torch`, with a change of the script.
+/// @param device  as `record --device` takes it; its memory never runs out
+/// @param change  a Python file with apply(), as Change::code has it
+/// @return  the recorded steps; none after Ctrl-C or SIGTERM
+/// @throws InputError  "python3 train.py: nothing of one process was recorded" or "...: the change was not applied",
+///                     with what was said
+std::optional<Trace> record_changed(const std::vector<std::string>& command, const std::string& device,
+                                    const std::string& change);
+
 }  // namespace tidepool

@@ -86,7 +86,7 @@ class Discovery:
 
     def _has_no_optimizer(self):
         if self._awaited() is None:
-            found = next((each for each in _living_optimizers() if _is_of_others(each, set())), None)
+            found = next((each for each in living_optimizers() if _is_of_others(each, set())), None)
             self._awaited = _nothing if found is None else weakref.ref(found)
         return self._awaited() is None
 
@@ -125,7 +125,7 @@ class Discovery:
         """Whether an optimizer has not stepped yet and shares no parameter with an optimizer that has. (An optimizer that
         shares one is a wrapper.)"""
         known = _parameters(optimizer).union(*(_parameters(each) for each in self.optimizers()))
-        others = [each for each in _living_optimizers()
+        others = [each for each in living_optimizers()
                   if self._has_not_stepped(each) and self._stepped_in_backward.get(id(each), _nothing)() is not each]
         return any(_is_of_others(other, known) for other in others)
 
@@ -167,7 +167,7 @@ def leave_backward():
     _passed.clear()
 
 
-def _living_optimizers():
+def living_optimizers():
     return [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
 
 

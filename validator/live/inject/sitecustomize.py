@@ -117,6 +117,8 @@ def _attach():
             packages.append(_load("tidepool_live", "session"))
         if "TIDEPOOL_DRY_DEVICE" in os.environ:
             packages.append(_load("tidepool_torch", "dry_tuning"))
+        if "TIDEPOOL_APPLY" in os.environ:
+            packages.append(_load("tidepool_torch", "applied_change"))
         for package in packages:
             package.attach()
     except Exception as error:  # for instance, because the job's torch is another module of that name
