@@ -110,11 +110,11 @@ if(Python3_Interpreter_FOUND)
   set_tests_properties("the documents make a site" PROPERTIES SKIP_REGULAR_EXPRESSION "(mkdocs|Pygments) is not installed")
   add_test(NAME "a plan is carried out on a live PyTorch job"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
-  add_test(NAME "a plan is carried out on a live PyTorch job by the native core"
-    COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NATIVE=on
+  add_test(NAME "a plan is carried out on a live PyTorch job by a dispatch mode"
+    COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NATIVE=off
     ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
   set_tests_properties("the own tests of the PyTorch recorder pass" "a plan is carried out on a live PyTorch job"
-    "a plan is carried out on a live PyTorch job by the native core"
+    "a plan is carried out on a live PyTorch job by a dispatch mode"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
     "PyTorch jobs cannot tell that they are recorded"
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised"

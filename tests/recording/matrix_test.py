@@ -6,6 +6,7 @@ TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of CO
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +25,9 @@ from warm_python import Server
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../build/tidepool"))
 JOB = os.path.join(HERE, "job.py")
+
+# What a trace says of its ops.
+NATIVE = "native" if shutil.which("g++") and os.environ.get("TIDEPOOL_NATIVE") != "off" else None
 
 # Variants of job.py, with the exit status of each.
 WHOLE = {variant: 0 for variant in (
@@ -120,6 +124,7 @@ class Record(Warm):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 facts = self.facts(trace)
                 self.assertEqual(facts["iterations"], steps.get(variant, 5))
+                self.assertEqual(facts["meta"].get("ops"), NATIVE)
                 self.assertGreater(facts["ops"], 40 * facts["iterations"])
                 said = "2 processes trained; this trace has the ops and the memory of all of them as one step\n"
                 self.assertEqual(said in result.stderr, variant == "ddp", result.stderr)
@@ -261,6 +266,7 @@ class Dry(Jobs):
                     self.assertGreaterEqual(facts["iterations"], 2)
                 else:  # the trace has one step, by operators
                     self.assertEqual((facts["iterations"], facts["evidence"]["parameter"]), (1, 0))
+                    self.assertEqual(facts["meta"].get("ops"), NATIVE)
                     self.assertGreater(facts["kind_bytes"]["activation"], 0)
                 self.assertGreater(facts["kernels"], 10)
 

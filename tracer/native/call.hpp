@@ -178,6 +178,8 @@ class Call {
 
   /// Decides what the buffer of an unknown storage is. Returns whether it is a buffer of the step.
   bool add(Tracked& tracked) {
+    tracked.undefined |= tracked.emptied;
+    tracked.emptied = false;
     const bool host = on_gpu_ && tracked.storage->device().is_cpu();
     tracked.kind = host ? Kind::kHost : tracked.bytes == 0 ? Kind::kEmpty : Kind::kDevice;
     return tracked.kind == Kind::kDevice;
@@ -238,10 +240,10 @@ class Call {
     for (std::size_t i = 0; i < given.size(); ++i) {
       Given& each = given[i];
       const auto now = static_cast<std::int64_t>(each.storage->nbytes());
-      if (each.tracked->kind != Kind::kDevice || now == each.tracked->bytes || op_.shape_only ||
-          each.access == Access::kNone)
-        continue;
+      const bool same = each.tracked->kind != Kind::kDevice || now == each.tracked->bytes;
+      if ((same && !each.tracked->emptied) || op_.shape_only || each.access == Access::kNone) continue;
       changed = true;
+      each.tracked->emptied = false;
       see.resized(*each.tracked, now);
       each.tracked->kind = now == 0 ? Kind::kEmpty : Kind::kDevice;
       each.bytes = now;

@@ -7,6 +7,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <c10/util/ScopeExit.h>
 #if TIDEPOOL_TORCH_MINOR >= 10
 #include <c10/core/impl/PyInterpreterHooks.h>
 #endif
@@ -23,11 +24,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/native/follower.hpp"
 #include "tracer/native/log.hpp"
 #include "tracer/native/operators.hpp"
+#include "tracer/native/proceed.hpp"
 #include "tracer/native/storages.hpp"
 #include "tracer/native/user_line.hpp"
 
@@ -74,6 +77,8 @@ struct Core {
 };
 
 std::atomic<bool> recording{false}, following{false};
+std::atomic<bool> included{false};    // of ops that come from the library of values, which has the key
+thread_local bool is_inside = false;  // an op of those is under way, or code of Tidepool runs
 
 /// Never destroyed: storages of the job outlive all statics.
 Core& core() {
@@ -84,10 +89,20 @@ Core& core() {
 /// Declared before a lock, so that it is dropped after it.
 using Dead = std::vector<Storages::Weak>;
 
-void note_free(const Tracked& tracked) {
-  core().log.begin(kFree);
+void note(Event event, const Tracked& tracked) {
+  core().log.begin(event);
   core().log.add(tracked.number, now(), thread_number());
   core().log.end();
+}
+
+void note_free(const Tracked& tracked) { note(kFree, tracked); }
+
+/// The job has changed the size of a storage, as FSDP does: the memory that it had is not the one that it gets.
+void note_emptied(Tracked& tracked) {
+  if (!recording || tracked.kind != Kind::kDevice) return;
+  tracked.kind = Kind::kEmpty;
+  tracked.emptied = true;
+  note(kEmptied, tracked);
 }
 
 void report_end(void* context) {
@@ -95,10 +110,13 @@ void report_end(void* context) {
   if (recording || following) {
     Dead dead;
     const std::lock_guard lock{core().mutex};
-    core().storages.ended(memory->storage, [](Tracked& tracked) {
-      if (recording) note_free(tracked);
-      if (following) core().follower.ended(tracked);
-    });
+    core().storages.ended(
+        memory->storage,
+        [](Tracked& tracked) {
+          if (recording) note_free(tracked);
+          if (following) core().follower.ended(tracked);
+        },
+        &note_emptied);
     dead = core().storages.take_dead();
   }
   delete memory;
@@ -129,7 +147,7 @@ bool dispatch_subclass(const c10::OperatorHandle& op, DispatchKeySet keys, Stack
 #if TIDEPOOL_TORCH_MINOR >= 10
     c10::impl::getGlobalPyInterpreter()->vtable_->dispatch(op, stack);
 #else
-    const_cast<c10::TensorImpl*>(found)->pyobj_slot()->load_pyobj_interpreter()->vtable_->dispatch(op, stack);
+    const_cast<c10::TensorImpl*>(found)->pyobj_slot()->load_pyobj_interpreter()->dispatch(op, stack);
 #endif
     return true;
   }
@@ -253,27 +271,45 @@ const Operator& look_up(const c10::OperatorHandle& op) {
   return core().operators.look_up(op);
 }
 
-void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  if (dispatch_subclass(op, keys, stack)) return;
-  const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey);
-  const c10::impl::ExcludeDispatchKeyGuard guard(kKey);
+void look(const c10::OperatorHandle& op, DispatchKeySet below, Stack* stack) {
   if (following) return core().follower.follow(op, below, stack);
-  if (!recording || tidepool_cells[kResting] > 0) return op.redispatchBoxed(below, stack);
+  if (!recording || tidepool_cells[kResting] > 0) return proceed(op, below, stack);
   const Operator& facts = look_up(op);
-  if (!facts.records) return op.redispatchBoxed(below, stack);
+  if (!facts.records) return proceed(op, below, stack);
   if (facts.views) {
     safely(&note_view);
-    return op.redispatchBoxed(below, stack);
+    return proceed(op, below, stack);
   }
   Recorded recorded{facts};
   safely([&] { recorded.begin(*stack); });
   const std::int64_t begin = now();
-  op.redispatchBoxed(below, stack);
+  proceed(op, below, stack);
   const std::int64_t end = now();
   if (recording) safely([&] { recorded.end(*stack, begin, end); });
 }
 
-void include(bool included) { c10::impl::tls_set_dispatch_key_included(kKey, included); }
+void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if (dispatch_subclass(op, keys, stack)) return;
+  const c10::impl::ExcludeDispatchKeyGuard guard(kKey);
+  look(op, keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey), stack);
+}
+
+/// In the place of see(), if the library of values calls it. That library also sees the ops that an op calls.
+void see_first(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if (included && !is_inside && dispatch_subclass(op, keys, stack)) return;
+  const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey);
+  if (!included || is_inside) return proceed(op, below, stack);
+  is_inside = true;
+  const auto leave = c10::make_scope_exit([] { is_inside = false; });
+  look(op, below, stack);
+}
+
+void include(bool includes) {
+  if (behind)
+    included = includes;
+  else
+    c10::impl::tls_set_dispatch_key_included(kKey, includes);
+}
 
 /// A process that the job forks is not recorded. Its lock may be held by a thread that it does not have.
 void leave_child() {
@@ -295,9 +331,15 @@ using namespace tidepool::native;
 
 extern "C" {
 
-/// Registers the function that sees ops. Returns whether it did: PyTorch may use the key itself.
-int tidepool_install() {
-  if (core().library) return 1;
+/// Registers the function that sees ops. values: tidepool_values_behind() of the library of values, which has the key
+/// then, or null. Returns whether it did: PyTorch may use the key itself.
+int tidepool_install(void* (*values)(void*)) {
+  if (core().library || behind) return 1;
+  if (values) {
+    behind = reinterpret_cast<Proceed>(values(reinterpret_cast<void*>(&see_first)));
+    pthread_atfork(nullptr, nullptr, &leave_child);
+    return 1;
+  }
   try {
     auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
     library->fallback(torch::CppFunction::makeFromBoxedFunction<&see>());
@@ -324,7 +366,10 @@ void tidepool_begin(UserLine::IsUser is_user, int on_gpu, int values) {
 }
 
 /// Ops are recorded from now on, on this thread and in its backward passes; or no more.
-void tidepool_include(int included) { include(included != 0); }
+void tidepool_include(int includes) { include(includes != 0); }
+
+/// Whether the ops of this thread are Tidepool's own from now on. Returns whether they were.
+int tidepool_aside(int aside) { return std::exchange(is_inside, aside != 0); }
 
 /// Ends recording, on the thread that began it. The caller has the interpreter's lock.
 void tidepool_stop() {

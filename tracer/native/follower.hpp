@@ -15,6 +15,7 @@
 #include "tracer/native/call.hpp"
 #include "tracer/native/cells.hpp"
 #include "tracer/native/operators.hpp"
+#include "tracer/native/proceed.hpp"
 #include "tracer/native/recipe.hpp"
 #include "tracer/native/step.hpp"
 #include "tracer/native/storages.hpp"
@@ -68,7 +69,7 @@ class Follower {
     const bool within = cell(kWhole) != 0 && expected() > 0;
     if (!facts.records || (facts.views && (within || !views_moved(facts, *stack)))) {
       lock.unlock();
-      return op.redispatchBoxed(keys, stack);
+      return proceed(op, keys, stack);
     }
     std::vector<Storages::Weak> dead;
     Call call{facts, storages_, on_gpu_, empty_};
@@ -80,7 +81,7 @@ class Follower {
     });
     lock.unlock();
     dead.clear();
-    op.redispatchBoxed(keys, stack);
+    proceed(op, keys, stack);
     if (!seen) return;
     lock.lock();
     safely(lock, [&] {

@@ -21,8 +21,9 @@ enum Event : std::int64_t {
   /// another size than before; new. Ops of the step: name, work, uses (storage, access). With kValues, arguments and
   /// results.
   kCall = 1,
-  kFree = 3,  ///< storage, time (ns), thread
-  kNode = 4,  ///< thread, in backward, newest node, line: a view that autograd records
+  kFree = 3,     ///< storage, time (ns), thread
+  kNode = 4,     ///< thread, in backward, newest node, line: a view that autograd records
+  kEmptied = 5,  ///< storage, time (ns), thread: it lives on without the memory that it had
 };
 
 enum Flag : std::int64_t {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tracer/native/call.hpp"
+#include "tracer/native/proceed.hpp"
 
 namespace tidepool::native {
 
@@ -60,7 +61,7 @@ class Recipe {
     const at::Tensor before = draws ? state_of(*generator_) : at::Tensor{};
     if (draws) set_state(*generator_, state_);
     try {
-      op_.redispatchBoxed(keys_, &stack);
+      proceed(op_, keys_, &stack);
     } catch (...) {
       if (draws) set_state(*generator_, before);
       throw;

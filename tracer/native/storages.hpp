@@ -38,6 +38,7 @@ struct Tracked {
   bool undefined = false;        ///< it was made without content, and has not been written
   bool told = false;             ///< Python has an object for it, and is told its end
   bool away = false;             ///< its content left for other memory, beside the plan
+  bool emptied = false;          ///< its memory was freed while it lives: its next use begins another buffer
   std::int64_t bytes = 0;        ///< of its buffer
   std::int64_t counted = 0;      ///< bytes of the meter
   std::int32_t slot = -1;        ///< the trace's buffer that it is in this iteration
@@ -102,14 +103,15 @@ class Storages {
     for (auto& [storage, tracked] : storages_) f(tracked);
   }
 
-  /// The memory of a storage is being freed. Calls f with it, unless it lives on with other memory.
-  template <class F>
-  void ended(c10::StorageImpl* storage, F&& f) {
+  /// The memory of a storage is being freed. Calls f with it, or g if it lives on with other memory, or none.
+  template <class F, class G>
+  void ended(c10::StorageImpl* storage, F&& f, G&& g) {
     const auto found = storages_.find(storage);
     if (found == storages_.end()) return;
     if (!found->second.weak.expired()) {
       found->second.wrapped = false;
       watch(found->second);
+      g(found->second);
       return;
     }
     f(found->second);

@@ -52,6 +52,10 @@ Knowledge& knowledge() {
   return *made;
 }
 
+/// A function that sees ops before this file does, and calls compute() for each: the core.
+using Seen = void (*)(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+
+std::atomic<Seen> first{nullptr};
 std::atomic<bool> off{false};
 thread_local bool computing = false;  // ops of this file run
 thread_local int in_foreign = 0;      // calls of other libraries' ops on unknown operands
@@ -324,8 +328,8 @@ void exchange(const c10::OperatorHandle& op, const Operator& facts, DispatchKeyS
   note_unknown(facts, written, {}, true, *stack);
 }
 
-void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey);
+/// below: the keys below ours.
+void compute(const c10::OperatorHandle& op, DispatchKeySet below, Stack* stack) {
   if (computing || off) return op.redispatchBoxed(below, stack);
   const Operator& facts = look_up(op);
   if (facts.aside) return op.redispatchBoxed(below, stack);
@@ -340,6 +344,11 @@ void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const Operands operands = look_at(facts, *stack);
   if (!operands.on_device) return op.redispatchBoxed(below, stack);
   see_on_device(op, facts, operands, below, stack);
+}
+
+void see(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if (const Seen other = first) return other(op, keys, stack);
+  compute(op, keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey), stack);
 }
 
 /// Leaves out the ops that are not looked at, so that their calls take no longer than without this file.
@@ -387,5 +396,13 @@ int tidepool_values_begin(int routing, void (*decided)(const char* op)) {
   pthread_atfork(nullptr, nullptr, &leave_child);
   include(true);
   return 1;
+}
+
+/// From now on, this function sees all ops first. Returns the one that it calls for each: compute().
+void* tidepool_values_behind(void* other) {
+  using namespace tidepool::values;
+  knowledge().passed.reset();  // it sees those, too
+  first = reinterpret_cast<Seen>(other);
+  return reinterpret_cast<void*>(&compute);
 }
 }

@@ -2,11 +2,14 @@
 happens to it."""
 
 import contextlib
+import fcntl
 import io
 import json
 import os
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -126,6 +129,29 @@ class Records(unittest.TestCase):
             for _, address, size in record.get("uses", []):
                 self.assertEqual(live[address], size)
 
+    def test_a_storage_that_is_emptied_and_filled_again_is_two_buffers(self):
+        """As FSDP does it, without an op."""
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job("native", folder)
+            with job.recorder:
+                held = torch.ones(1000)
+                held.untyped_storage().resize_(0)
+                other = torch.ones(3000)  # it may be where the first was
+                held.untyped_storage().resize_(4000)
+                held.fill_(2)
+                held.untyped_storage().resize_(0)
+                job.step()
+                job.recorder.iteration()
+                self.assertFalse(job.recorder.lost)
+                del held, other
+            job.file.close()
+            name, = os.listdir(folder)
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+        memory = [(record["action"], record["size"]) for record in records if record.get("size") in (4000, 12000)]
+        self.assertEqual(memory[:5], [("alloc", 4000), ("free_completed", 4000), ("alloc", 12000), ("alloc", 4000),
+                                      ("free_completed", 4000)])
+
     def test_the_file_says_that_the_ops_are_those_of_the_unchanged_job(self):
         for kind, says in (("native", ["native"]), ("mode", [])):
             records, _ = recorded(kind, steps=1)
@@ -197,22 +223,70 @@ class Jobs(unittest.TestCase):
 
 
 class Builds(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cache = folder.name
+        patch = mock.patch.dict(os.environ, XDG_CACHE_HOME=self.cache)
+        patch.start()
+        self.addCleanup(patch.stop)
+        os.environ.pop("TIDEPOOL_NATIVE", None)
+        native.core.cache_clear()
+        self.addCleanup(native.core.cache_clear)
+
+    def says(self):
+        """What is printed when a recorder asks for the core and does not get it."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertIsNone(native.core_or_none())
+        return said.getvalue()
+
     def test_without_a_compiler_the_reason_is_said_and_the_mode_records(self):
-        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, XDG_CACHE_HOME=cache, PATH="", TIDEPOOL_NATIVE="on"):
-            native.core.cache_clear()
-            self.addCleanup(native.core.cache_clear)
-            said = io.StringIO()
-            with contextlib.redirect_stderr(said):
-                self.assertIsNone(native.core_or_none())
-        self.assertEqual(said.getvalue(), "tidepool: no native recorder: there is no C++ compiler (g++); operators are recorded in "
+        with mock.patch.dict(os.environ, PATH=""):
+            self.assertEqual(self.says(), "tidepool: no native recorder: there is no C++ compiler (g++); operators are recorded in "
                                           "Python, which takes about 0.1 ms each\n")
 
+    def test_where_nothing_can_be_written_the_reason_is_said_and_the_mode_records(self):
+        with mock.patch.dict(os.environ, XDG_CACHE_HOME="/proc/none"):
+            self.assertRegex(self.says(), "^tidepool: no native recorder: .*/proc/none.*; operators are recorded in Python.*\n$")
+
+    def test_a_library_that_cannot_be_loaded_is_said_and_the_mode_records(self):
+        with mock.patch.object(native, "library", lambda *_: __file__):
+            self.assertRegex(self.says(), "^tidepool: no native recorder: .*invalid ELF header; operators are recorded in Python.*\n$")
+
+    def test_a_recorder_of_a_job_under_a_plan_leaves_the_core_to_the_plan(self):
+        with mock.patch.dict(os.environ, TIDEPOOL_LIVE_PROGRAM="program.json"):
+            self.assertEqual(self.says(), "")
+
+    def test_a_build_in_another_process_is_awaited_for_a_limited_time(self):
+        folder = native._cache_folder(native._CORE)
+        folder.mkdir(parents=True)
+        with open(folder / "lock", "w", encoding="utf-8") as lock, mock.patch.object(native, "LIMIT_S", 0.2):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertIn("another process has been building it for more than 0.2 s", self.says())
+
+    def test_where_the_dispatch_key_is_taken_the_mode_records(self):
+        job = ("import torch; taken = torch.library.Library('_', 'IMPL', 'Fake'); taken.fallback(lambda *_: None, 'Fake'); "
+               "from tidepool_torch import native; native.library = lambda *_: %r; print(native.core_or_none())")
+        result = subprocess.run([sys.executable, "-c", job % str(core.path)], capture_output=True, text=True, timeout=300,
+                                env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(native.__file__))})
+        self.assertEqual(result.stdout, "None\n", result.stderr)
+        self.assertIn("uses the dispatch key Fake itself; operators are recorded in Python", result.stderr)
+
     def test_a_failed_build_is_tried_once_and_its_reason_stays(self):
-        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, XDG_CACHE_HOME=cache), \
-                mock.patch.object(native, "_flags", lambda: (["-no-such-flag"], [])):
+        with mock.patch.object(native, "_flags", lambda: (["-no-such-flag"], [])):
             for again in ("", "to try again"):
                 with self.assertRaisesRegex(native.NativeError, "it could not be built: .*no-such-flag.*" + again):
                     native.library()
+
+    def test_a_build_that_failed_is_tried_again_after_a_day(self):
+        folder = native._cache_folder(native._CORE)
+        folder.mkdir(parents=True)
+        (folder / "failed").write_text("Killed signal terminated program cc1plus")
+        before = time.time() - 90_000
+        os.utime(folder / "failed", (before, before))
+        with mock.patch.dict(os.environ, PATH=""), self.assertRaisesRegex(native.NativeError, "there is no C"):
+            native.library()
 
 
 if __name__ == "__main__":

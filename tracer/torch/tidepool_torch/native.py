@@ -1,5 +1,6 @@
 """The native core (../../native): built for this job's PyTorch when it is first needed, and its functions."""
 
+import contextlib
 import ctypes
 import fcntl
 import functools
@@ -10,15 +11,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import torch
 
 LIMIT_S = 600  # of the compiler
 _BUILD_S = 20  # about as long as it takes
+_AGAIN_S = 86_400  # a build that failed, perhaps for want of memory, is tried again after this time
 
 _CORE, VALUES = (tuple(f"tracer/native/{name}" for name in names) for names in (
-    ("core.cpp", "call.hpp", "cells.hpp", "follower.hpp", "follower_interface.hpp", "log.hpp", "operators.hpp", "recipe.hpp",
-     "step.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
+    ("core.cpp", "call.hpp", "cells.hpp", "follower.hpp", "follower_interface.hpp", "log.hpp", "operators.hpp", "proceed.hpp",
+     "recipe.hpp", "step.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
 # Variables by which recorders come into child processes: a compiler needs none of them.
 _INJECTED = ("LD_PRELOAD", "PYTHONPATH", "CUDA_INJECTION64_PATH")
 
@@ -74,7 +77,7 @@ def library(say=lambda text: None, sources=_CORE):
             return path
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / "lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _lock(lock)
             if not path.is_file():
                 _build(folder, path, say, sources[0])
         return path
@@ -82,9 +85,21 @@ def library(say=lambda text: None, sources=_CORE):
         raise NativeError(str(error)) from None
 
 
+def _lock(file):
+    """Waits no longer than a build may take: the other process may be stopped."""
+    until = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise NativeError(f"another process has been building it for more than {LIMIT_S} s") from None
+        time.sleep(0.1)
+
+
 def _build(folder, path, say, source):
     failed = folder / "failed"
-    if failed.is_file():
+    if failed.is_file() and time.time() - failed.stat().st_mtime < _AGAIN_S:
         words = failed.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
         raise NativeError(f"it could not be built: {words} (remove {failed} to try again)")
     compiler = next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
@@ -119,7 +134,7 @@ class Core:
             library = ctypes.PyDLL(str(path))
         except OSError as error:
             raise NativeError(str(error)) from None
-        self.library = library
+        self.library, self.path = library, path
         library.tidepool_take.restype = ctypes.c_int64
         library.tidepool_take.argtypes = [ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))]
         library.tidepool_number_of.argtypes, library.tidepool_number_of.restype = [ctypes.c_int64], ctypes.c_int64
@@ -128,8 +143,12 @@ class Core:
         library.tidepool_operator.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int]
         library.tidepool_element_type.argtypes = [ctypes.c_int64]
         library.tidepool_begin.argtypes = [_IS_USER, ctypes.c_int, ctypes.c_int]
+        library.tidepool_install.argtypes = [ctypes.c_void_p]
         self.cells = (ctypes.c_int64 * 16).in_dll(library, "tidepool_cells")
-        if not library.tidepool_install():
+        self._behind_values = values is not None
+        if self._behind_values and not torch._C._dispatch_tls_is_dispatch_key_included(FAKE):
+            raise NativeError("the job trains in a thread whose values a dry run does not follow")
+        if not library.tidepool_install(values and ctypes.cast(values.tidepool_values_behind, ctypes.c_void_p)):
             raise NativeError(f"PyTorch {torch.__version__} uses the dispatch key Fake itself")
         _let_pass()
         self.include, self.stop = library.tidepool_include, library.tidepool_stop
@@ -142,6 +161,19 @@ class Core:
         self._is_user = _IS_USER(lambda file: is_user(os.fsdecode(file)))
         self.cells[self.RESTING] = self.cells[self.RUNNING] = 0
         self.library.tidepool_begin(self._is_user, on_gpu, values)
+
+    @contextlib.contextmanager
+    def unseen(self):
+        """Within this context, ops of this thread are Tidepool's own."""
+        if not self._behind_values:
+            with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(FAKE)):
+                yield
+            return
+        before = self.library.tidepool_aside(1)
+        try:
+            yield
+        finally:
+            self.library.tidepool_aside(before)
 
     def take(self):
         """The words of the log since the last call."""
@@ -194,6 +226,7 @@ class Core:
         return os.fsdecode(out.value)
 
 
+values = None  # the library of values.py in a dry run, which has the dispatch key
 FAKE = torch._C._dispatch_key_parse("Fake")
 _IS_USER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 
@@ -212,21 +245,26 @@ def _let_pass():
         each.fallthrough(key)
 
 
+def _say(text):
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):  # the job may have closed it
+            print(f"tidepool: {text}", file=sys.stderr, flush=True)
+
+
 @functools.cache
 def core():
     """The core of this process. Raises NativeError."""
-    return Core(library(say=lambda text: print(f"tidepool: {text}", file=sys.stderr, flush=True)))
+    return Core(library(_say))
 
 
 def core_or_none():
-    """The core, if TIDEPOOL_NATIVE=on asks for it; None if it cannot be used, which is said."""
-    if os.environ.get("TIDEPOOL_NATIVE") != "on":
+    """The core; None if TIDEPOOL_NATIVE=off forbids it, a plan that is followed needs it, or it cannot be used, which is said."""
+    if os.environ.get("TIDEPOOL_NATIVE") == "off" or "TIDEPOOL_LIVE_PROGRAM" in os.environ:
         return None
     try:
         return core()
     except Exception as error:
-        print(f"tidepool: no native recorder: {error}; operators are recorded in Python, which takes about 0.1 ms each",
-              file=sys.stderr, flush=True)
+        _say(f"no native recorder: {error}; operators are recorded in Python, which takes about 0.1 ms each")
         return None
 
 

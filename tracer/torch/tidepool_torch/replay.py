@@ -21,7 +21,7 @@ from .user_line import is_user_code
 _MOST_WORDS = 4 << 20  # of the log, before it is read within an iteration
 
 # As in ../../native/log.hpp
-_CALL, _, _FREE, _NODE = range(1, 5)
+_CALL, _, _FREE, _NODE, _EMPTIED = range(1, 6)
 _RANDOM, _BRINGS_ALL, _UNINITIALISED, _VALUES = 1, 2, 4, 8
 _ACCESSES = None, "read", "write", "read_write"
 _WORKS = "kernel", "source", "host_wait", "copy"
@@ -231,6 +231,7 @@ class _ReplayedStorages(PlacedStorages):
     def __init__(self, program, on_gpu, core):
         super().__init__(program, on_gpu)
         self._core = core
+        self._emptied = {}  # number of a storage that lives without memory -> the buffer that has ended
 
     def _follow(self, tensor, buffer):
         number = self._key(tensor)
@@ -256,6 +257,7 @@ class _ReplayedStorages(PlacedStorages):
     def begin(self, storage, kind):
         """A new buffer. storage: number, bytes, address and device."""
         number, size, address, device = storage
+        self._emptied.pop(number, None)
         buffer = self._buffers[number] = Buffer(size, kind, device=max(0, (device >> 8) - 1))
         buffer.address = address
         return buffer
@@ -263,7 +265,9 @@ class _ReplayedStorages(PlacedStorages):
     def use(self, storage):
         """An op uses a storage that no recorded op has used so far."""
         buffer = self._buffers.get(storage[0])
-        if not isinstance(buffer, Buffer):
+        if isinstance(emptied := self._emptied.get(storage[0]), Buffer):
+            self._program.alloc(self.begin(storage, emptied.kind))
+        elif not isinstance(buffer, Buffer):
             self._program.add_existing(self.begin(storage, "input"))
         elif buffer in self._waiting:
             self._waiting.discard(buffer)
@@ -272,14 +276,21 @@ class _ReplayedStorages(PlacedStorages):
     def resize(self, storage, moment):
         """A storage has other bytes now: its buffer ends, and another begins."""
         before = self._buffers.pop(storage[0], None)
-        kind = "input"
         if isinstance(before, Buffer):
             self._program.free(before, moment)
-            kind = before.kind
+        else:
+            before = self._emptied.get(storage[0])
         if storage[1] > 0:
-            self._program.alloc(self.begin(storage, kind))
+            self._program.alloc(self.begin(storage, before.kind if isinstance(before, Buffer) else "input"))
+
+    def emptied(self, number):
+        """A storage has lost its memory: its buffer ends."""
+        buffer = self._emptied[number] = self._buffers.pop(number, None)
+        if isinstance(buffer, Buffer):
+            self._end(buffer)
 
     def ended(self, number):
+        self._emptied.pop(number, None)
         buffer = self._buffers.pop(number, None)
         if isinstance(buffer, Buffer) and self.following:
             self._end(buffer)
@@ -431,6 +442,9 @@ class NativeRecorder(LiveRecorder):
         elif kind == _FREE:
             number, *self._now = words[at:end]
             self._storages.ended(number)
+        elif kind == _EMPTIED:
+            number, *self._now = words[at:end]
+            self._storages.emptied(number)
         elif kind == _NODE:
             thread, in_backward, newest, line = words[at:end]
             self._position.at(thread, in_backward != 0, newest, -1, 0, line)

@@ -6,6 +6,7 @@ import sys
 
 import torch
 
+from . import native
 from .native import VALUES, NativeError, library
 from .user_line import UserLine
 
@@ -49,8 +50,10 @@ def attach():
         assumptions = _Assumptions(routing, state)
         decided = _DECIDED(assumptions.decided)
         _kept.append(decided)
-        if not ctypes.CDLL(str(path)).tidepool_values_begin(_ROUTINGS.index(routing), decided):
+        computed = ctypes.CDLL(str(path))
+        if not computed.tidepool_values_begin(_ROUTINGS.index(routing), decided):
             raise NativeError("another part of the job uses the dispatch key Fake")
+        native.values = computed
     except Exception as error:
         reason = str(error)
         state(b"assumed_values", f"values of integers are zeros, and so are sizes that follow from them: {reason}".encode())

@@ -21,8 +21,8 @@ PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../../build/
 if not os.access(PROGRAM, os.X_OK):
     raise unittest.SkipTest(f"{PROGRAM} is not built; TIDEPOOL_PROGRAM may name it")
 
-if os.environ.get("TIDEPOOL_NATIVE") == "on" and shutil.which("g++") is None:
-    raise unittest.SkipTest("there is no C++ compiler for the native core")
+if os.environ.get("TIDEPOOL_NATIVE") != "off" and shutil.which("g++") is None:
+    os.environ["TIDEPOOL_NATIVE"] = "off"
 
 import models
 import tidepool_torch
@@ -49,7 +49,7 @@ Follower, SavedTensors = follower_for, saved_tensors_of
 
 def record(step, network, optimizer, path):
     """Records the second step of a job as TIDEPOOL_NATIVE says."""
-    if os.environ.get("TIDEPOOL_NATIVE") != "on":
+    if os.environ.get("TIDEPOOL_NATIVE") == "off":
         tidepool_torch.record_steps(step, network, optimizer, device="a100").save(path)
         return
     step()

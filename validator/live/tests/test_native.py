@@ -1,4 +1,4 @@
-"""The native follower: Python is called only where the plan acts. What the others test of it, they test with TIDEPOOL_NATIVE=on."""
+"""The native follower: Python is called only where the plan acts. What the others test of it, they test without TIDEPOOL_NATIVE=off."""
 
 import os
 import shutil

@@ -4,7 +4,7 @@ unexpected op or content that is elsewhere makes it necessary."""
 import torch
 from tidepool_torch.errors import RecordingError
 from tidepool_torch.guest import unseen
-from tidepool_torch.native import FAKE, Core
+from tidepool_torch.native import Core
 from tidepool_torch.program import Op
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -175,7 +175,7 @@ class NativeFollower(Follower):
         raise RecordingError(self._core.core.error())
 
     def _finish_ended(self):
-        with _unseen_by_core():  # autograd may call this
+        with self._core.core.unseen():  # autograd may call this
             self._catch_up()
             super()._finish_ended()
             self._tell()
@@ -254,13 +254,13 @@ class NativeFollower(Follower):
         self._core.core.include(False)
 
     def settle(self):
-        with _unseen_by_core():
+        with self._core.core.unseen():
             self._catch_up()
             super().settle()
             self._tell()
 
     def _act(self, action, *arguments):
-        with _unseen_by_core():
+        with self._core.core.unseen():
             self._catch_up()
             try:
                 return super()._act(action, *arguments)
@@ -282,11 +282,6 @@ class NativeFollower(Follower):
         super().keep(tensor)
         if not self.lost:
             self._tell()
-
-
-def _unseen_by_core():
-    """A context within which the core does not see ops: code of the job has called the follower."""
-    return torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(FAKE))
 
 
 class _Recipes:
