@@ -304,11 +304,12 @@ void see_first(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack)
   look(op, below, stack);
 }
 
+void* (*values_library)(void* first) = nullptr;
+
 void include(bool includes) {
-  if (behind)
-    included = includes;
-  else
-    c10::impl::tls_set_dispatch_key_included(kKey, includes);
+  if (!values_library) return c10::impl::tls_set_dispatch_key_included(kKey, includes);
+  if (!behind && includes) behind = reinterpret_cast<Proceed>(values_library(reinterpret_cast<void*>(&see_first)));
+  included = includes;
 }
 
 /// A process that the job forks is not recorded. Its lock may be held by a thread that it does not have.
@@ -334,9 +335,9 @@ extern "C" {
 /// Registers the function that sees ops. values: tidepool_values_behind() of the library of values, which has the key
 /// then, or null. Returns whether it did: PyTorch may use the key itself.
 int tidepool_install(void* (*values)(void*)) {
-  if (core().library || behind) return 1;
+  if (core().library || values_library) return 1;
   if (values) {
-    behind = reinterpret_cast<Proceed>(values(reinterpret_cast<void*>(&see_first)));
+    values_library = values;
     pthread_atfork(nullptr, nullptr, &leave_child);
     return 1;
   }

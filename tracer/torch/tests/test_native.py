@@ -19,7 +19,7 @@ from support import torch  # skips without it
 
 from tidepool_torch import native
 from tidepool_torch.live_recorder import LiveRecorder
-from tidepool_torch.raw_file import RawFile
+from tidepool_torch.raw_file import RawFile, now
 from tidepool_torch.replay import NativeRecorder
 
 
@@ -151,6 +151,33 @@ class Records(unittest.TestCase):
         memory = [(record["action"], record["size"]) for record in records if record.get("size") in (4000, 12000)]
         self.assertEqual(memory[:5], [("alloc", 4000), ("free_completed", 4000), ("alloc", 12000), ("alloc", 4000),
                                       ("free_completed", 4000)])
+
+    def test_a_kernel_that_pytorch_does_not_dispatch_has_its_place_in_the_program(self):
+        """As one of Triton's: its launch is told in Python."""
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job("native", folder)
+            forward = job.model.second.forward
+
+            def launching(x):
+                job.recorder.launched("squared", now(), now())
+                x.register_hook(lambda grad: job.recorder.launched("squared_backward", now(), now()))
+                return forward(x)
+
+            job.model.second.forward = launching
+            with job.recorder:
+                job.step()
+                job.recorder.iteration()
+                self.assertFalse(job.recorder.lost)
+            job.file.close()
+            name, = os.listdir(folder)
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                ops = [record for record in map(json.loads, file) if record.get("kind") == "framework_op"]
+        names = [op["name"] for op in ops]
+        place = names.index("squared")
+        self.assertEqual((ops[place]["phase"], ops[place]["module"]), ("forward", "second"))
+        self.assertIn("test_native.py:", ops[place]["line"])
+        self.assertEqual(ops[place + 1]["module"], "second")
+        self.assertEqual(ops[names.index("squared_backward")]["phase"], "backward")
 
     def test_the_file_says_that_the_ops_are_those_of_the_unchanged_job(self):
         for kind, says in (("native", ["native"]), ("mode", [])):

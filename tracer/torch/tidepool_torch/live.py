@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import ctypes
-import functools
 import os
 import sys
 import weakref
@@ -142,7 +141,7 @@ def _recorder_class():
         return LiveRecorder
     from .replay import NativeRecorder
 
-    return functools.partial(NativeRecorder, core)
+    return lambda *given: NativeRecorder(core, *given) if core.works_here() else LiveRecorder(*given)
 
 
 def _say_missed(count):

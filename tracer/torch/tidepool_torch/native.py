@@ -146,8 +146,6 @@ class Core:
         library.tidepool_install.argtypes = [ctypes.c_void_p]
         self.cells = (ctypes.c_int64 * 16).in_dll(library, "tidepool_cells")
         self._behind_values = values is not None
-        if self._behind_values and not torch._C._dispatch_tls_is_dispatch_key_included(FAKE):
-            raise NativeError("the job trains in a thread whose values a dry run does not follow")
         if not library.tidepool_install(values and ctypes.cast(values.tidepool_values_behind, ctypes.c_void_p)):
             raise NativeError(f"PyTorch {torch.__version__} uses the dispatch key Fake itself")
         _let_pass()
@@ -161,6 +159,10 @@ class Core:
         self._is_user = _IS_USER(lambda file: is_user(os.fsdecode(file)))
         self.cells[self.RESTING] = self.cells[self.RUNNING] = 0
         self.library.tidepool_begin(self._is_user, on_gpu, values)
+
+    def works_here(self):
+        """Whether it sees the ops of this thread: in a dry run, only those whose values are followed."""
+        return not self._behind_values or torch._C._dispatch_tls_is_dispatch_key_included(FAKE)
 
     @contextlib.contextmanager
     def unseen(self):

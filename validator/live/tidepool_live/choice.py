@@ -14,6 +14,8 @@ def follower_for(plan, *arguments, **more):
 
     try:
         core = native.core()
+        if not core.works_here():
+            raise native.NativeError("a dry run does not follow the values of the thread that trains")
     except native.NativeError as error:
         raise RecordingError(f"the trace has the ops of the job alone, as the native core records them, which cannot be used here: "
                              f"{error}; expected a trace that was recorded with TIDEPOOL_NATIVE=off") from None
