@@ -25,5 +25,6 @@ constexpr std::size_t kBudget = 11;   ///< bytes above which the job gets an out
 constexpr std::size_t kTake = 12;     ///< whether content is elsewhere that the plan takes over before its next op
 constexpr std::size_t kQuick = 13;    ///< number of ops that were followed without Python
 constexpr std::size_t kEnds = 14;     ///< whether the last op of the step has run, and actions are left
+constexpr std::size_t kDone = 15;     ///< number of actions before op kIssued that are done
 
 }  // namespace tidepool::native

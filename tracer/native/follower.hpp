@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/native/actions.hpp"
 #include "tracer/native/call.hpp"
 #include "tracer/native/cells.hpp"
 #include "tracer/native/operators.hpp"
@@ -46,10 +47,11 @@ class Follower {
   using Words = c10::SmallVector<std::int64_t, 64>;
 
   Follower(std::mutex& mutex, Storages& storages, Operators& operators)
-      : mutex_{mutex}, storages_{storages}, operators_{operators} {}
+      : actions{step, storages, recipes}, mutex_{mutex}, storages_{storages}, operators_{operators} {}
 
   Step step;
   std::vector<std::unique_ptr<Recipe>> recipes;  // by op
+  Actions actions;
   std::string error;
 
   void begin(Asked asked, bool on_gpu, bool exact) {
@@ -247,7 +249,9 @@ class Follower {
   }
 
   bool is_moved(const Tracked& tracked) const {
-    return tracked.away || (tracked.slot >= 0 && step.states[step.versions[tracked.slot]] == kMoved);
+    if (tracked.away) return true;
+    const std::int64_t version = tracked.slot < 0 ? -1 : step.versions[tracked.slot];
+    return version >= 0 && step.states[version] == kMoved && !actions.is_there(tracked, version);
   }
 
   bool lacks_content(const Call& call) const {
@@ -279,7 +283,7 @@ class Follower {
     if (quick && index > 0 && step.begins_with(index, call.uses.data(), call.uses.size())) {
       prepare_expected(lock, current, index);
     } else if (quick && call.op().uninitialised && index < 0 && cell(kNow) + step.largest <= step.limit) {
-      if (call.allocates() && may_be(expected()) && due(expected())) ask_for(lock, kIssue, expected(), current);
+      if (call.allocates() && may_be(expected())) issue(lock, current, expected());
     } else {
       ask_for(lock, kPrepare, 0, current);
       keep_call(current, next_named(name));
@@ -300,11 +304,51 @@ class Follower {
     }
   }
 
+  /// Executes the actions up to op `index`, those of Python too.
+  void issue(Lock& lock, Current& current, std::int64_t index) {
+    if (due(index) && !act(lock, index)) ask_for(lock, kIssue, index, current);
+    cell(kIssued) = std::max(cell(kIssued), index + 1);
+  }
+
+  /// Executes these actions up to the first one that is Python's. Returns whether there was none.
+  bool act(Lock& lock, std::int64_t index) {
+    if (cell(kTake) != 0) return false;
+    bool done = true;
+    for (; done && cell(kIssued) <= index; cell(kIssued) += done) {
+      const auto& these = actions.before[static_cast<std::size_t>(cell(kIssued))];
+      std::int64_t& next = cell(kDone);
+      while (done && next < static_cast<std::int64_t>(these.size())) {
+        done = actions.act(lock, these[static_cast<std::size_t>(next)]);
+        next += done;
+      }
+      if (done) next = 0;
+    }
+    drop_released(lock);
+    return done;
+  }
+
+  void drop_released(Lock& lock) {
+    auto released = actions.take_released();
+    if (released.empty()) return;
+    lock.unlock();
+    released.clear();
+    lock.lock();
+  }
+
+  /// Copies of the arguments are awaited on the device.
+  void await_copies(Lock& lock, const Call& call) {
+    for (const Given& each : call.given) {
+      if (each.tracked->slot < 0 || each.tracked->away) continue;
+      const std::int64_t version = step.versions[each.tracked->slot];
+      if (step.states[version] == kMoved)
+        actions.ready(*each.tracked, version, each.access == Access::kWrite || each.access == Access::kReadWrite);
+    }
+    drop_released(lock);
+  }
+
   void prepare_expected(Lock& lock, Current& current, std::int64_t index) {
-    if (due(index))
-      ask_for(lock, kIssue, index, current);
-    else
-      cell(kIssued) = std::max(cell(kIssued), index + 1);
+    issue(lock, current, index);
+    await_copies(lock, current.call);
     std::int64_t bytes = 0;
     for (std::int64_t i = expected(); i <= index; ++i) bytes += step.ops[static_cast<std::size_t>(i)].made;
     if (cell(kNow) + bytes > step.limit) ask_for(lock, kRoom, bytes, current);
@@ -332,9 +376,7 @@ class Follower {
     cell(kMatched) = index + 1;
     ++cell(kQuick);
     step.new_modes[static_cast<std::size_t>(index)] = at::GradMode::is_enabled();
-    if (due(index))  // the step may have several ops for a call; only the first was known before it ran
-      ask_for(lock, kIssue, index, current);
-    cell(kIssued) = std::max(cell(kIssued), index + 1);
+    issue(lock, current, index);  // the step may have several ops for a call; only the first was known before it ran
     const PlannedOp& planned = step.ops[static_cast<std::size_t>(index)];
     for (std::size_t i = 0; i < planned.uses.size(); ++i) bind(*op.uses[i].tracked, planned.uses[i]);
     if (planned.recipe) recipes[static_cast<std::size_t>(index)] = std::move(current.recipe);
@@ -342,7 +384,8 @@ class Follower {
     for (const PlannedUse& use : planned.uses) {
       if (use.after < 0) continue;
       std::int64_t& version = step.versions[use.buffer];
-      if (version >= 0 && step.states[version] != kUnmanaged) changes.append({version, use.after});
+      if (version >= 0 && step.states[version] != kUnmanaged && !actions.become(version, use.after))
+        changes.append({version, use.after});
       version = use.after;
     }
     if (!changes.empty()) ask(lock, kBecome, changes);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,34 +82,50 @@ std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const std::int64_t* wor
 
 extern "C" {
 
-/// The recorded step: block size, limit, versions, then lists that begin with their lengths: sizes and first versions
-/// of buffers; ops (name, recipe, acts, made bytes, uses as buffer, before, after, access); idle buffers (op,
-/// buffer).
+/// The recorded step: block size, limit, versions (buffer, producer), then lists that begin with their lengths: sizes
+/// and first versions of buffers; ops (name, recipe, made bytes, uses as buffer, before, after, access; actions before
+/// it as verb and subject); idle buffers (op, buffer).
 void tidepool_step(const std::int64_t* words) {
   const std::lock_guard lock{core().mutex};
   Step& step = core().follower.step = Step{};
   step.unit = *words++;
   step.limit = *words++;
-  step.states.assign(static_cast<std::size_t>(*words++), kUnmanaged);
+  Actions& actions = core().follower.actions;
+  actions.buffer_of.clear();
+  actions.producer.clear();
+  actions.before.clear();
+  for (std::int64_t left = *words++; left > 0; --left, words += 2) {
+    actions.buffer_of.push_back(words[0]);
+    actions.producer.push_back(words[1]);
+  }
+  step.states.assign(actions.buffer_of.size(), kUnmanaged);
   for (std::int64_t left = *words++; left > 0; --left, words += 2) {
     step.sizes.push_back(words[0]);
     step.first_version.push_back(words[1]);
   }
   for (std::int64_t left = *words++; left > 0; --left) {
-    PlannedOp op{words[0], {}, words[1] != 0, words[2] != 0, words[3]};
-    words += 4;
+    PlannedOp op{words[0], {}, words[1] != 0, false, words[2]};
+    words += 3;
     for (std::int64_t uses = *words++; uses > 0; --uses, words += 4)
       op.uses.push_back({words[0], words[1], words[2], static_cast<Access>(words[3])});
+    actions.before.emplace_back();
+    for (std::int64_t each = *words++; each > 0; --each, words += 2)
+      actions.before.back().push_back({static_cast<Verb>(words[0]), words[1]});
+    op.acts = !actions.before.back().empty();
     step.ops.push_back(std::move(op));
   }
   step.idle = pairs(words + 1, words[0]);
   step.prepare();
 }
 
-/// Ops are compared with the step from now on. Returns whether that is possible: not while a recording is made.
-int tidepool_follow(Follower::Asked asked, int on_gpu) {
+/// Ops are compared with the step from now on. like: a TensorImpl on the device of the job's tensors, or 0 if all actions
+/// are Python's. Returns whether that is possible: not while a recording is made.
+int tidepool_follow(Follower::Asked asked, int on_gpu, std::int64_t like) {
   if (recording || following) return 0;
   core().storages.set_exact(on_gpu == 0);
+  std::optional<c10::Device> device;
+  if (like != 0) device = reinterpret_cast<c10::TensorImpl*>(like)->device();
+  core().follower.actions.begin(device);
   core().follower.begin(asked, on_gpu != 0, on_gpu == 0);
   following = true;
   return 1;
@@ -152,6 +169,55 @@ void tidepool_facts(std::int64_t number, int told, std::int64_t* facts) {
   facts[3] = static_cast<std::int64_t>(tracked->storage->device().type()) |
              std::int64_t{tracked->storage->device().index() + 1} << 8;
   facts[4] = resident_bytes(*tracked->storage);
+}
+
+/// What was done of the plan since the last call: Actions::journal. Returns the number of words, which are valid until
+/// the next call.
+std::int64_t tidepool_journal(const std::int64_t** words) {
+  static auto* const taken = new std::vector<std::int64_t>;
+  const std::lock_guard lock{core().mutex};
+  taken->clear();
+  core().follower.actions.journal.swap(*taken);
+  *words = taken->data();
+  return static_cast<std::int64_t>(taken->size());
+}
+
+/// What Python knows of a version: its state, the number of its host's storage or 0, and whether copies are under way.
+void tidepool_tell(std::int64_t version, std::int64_t state, std::int64_t host, int out, int in) {
+  std::vector<StoragePtr> released;
+  const std::lock_guard lock{core().mutex};
+  core().follower.actions.tell(version, static_cast<State>(state), host, out != 0, in != 0);
+  released = core().follower.actions.take_released();
+}
+
+/// Lets a tensor of bytes share the memory of a host's storage.
+void tidepool_share_host(std::int64_t tensor, std::int64_t number) {
+  const StoragePtr storage = core().follower.actions.hosts.at(number);
+  auto* const impl = reinterpret_cast<c10::TensorImpl*>(tensor);
+  impl->set_storage_keep_dtype(c10::Storage{storage});
+  impl->set_sizes_contiguous({static_cast<std::int64_t>(storage->nbytes())});
+}
+
+/// A stream waits for an event.
+void tidepool_wait(std::int64_t event, std::int64_t stream, int device, int type) {
+  const auto found = core().follower.actions.events.find(event);
+  if (found != core().follower.actions.events.end())
+    found->second->block(
+        c10::Stream::unpack3(stream, static_cast<c10::DeviceIndex>(device), static_cast<c10::DeviceType>(type)));
+}
+
+void tidepool_release_host(std::int64_t number) {
+  StoragePtr last;
+  const std::lock_guard lock{core().mutex};
+  if (const auto found = core().follower.actions.hosts.find(number); found != core().follower.actions.hosts.end()) {
+    last = std::move(found->second);
+    core().follower.actions.hosts.erase(found);
+  }
+}
+
+void tidepool_release_event(std::int64_t number) {
+  const std::lock_guard lock{core().mutex};
+  core().follower.actions.events.erase(number);
 }
 
 /// The trace's buffer that a storage is, or -1.

@@ -7,6 +7,7 @@ from unittest import mock
 
 from support import Follower, HostDevice, Planned, SavedTensors, models, torch
 
+from tidepool_live.native_follower import _BRING, _ISSUE
 from tidepool_torch import native
 from tidepool_torch.errors import RecordingError
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -40,6 +41,31 @@ class Native(unittest.TestCase):
         self.assertLess(len(program.actions), 2 * len(program.ops))
         self.assertLessEqual(len(asked), 8)
         self.assertGreater(len(program.ops), 100)
+
+    def test_the_core_executes_the_actions_that_python_executes_and_seldom_calls_it(self):
+        class Pythons(HostDevice):
+            """The core leaves the actions on such a device to Python."""
+
+        for model, policy, capacity, verb in (("gpt", "lru-swap", "0.7x", "swap_in"), ("mlp", "dtr", "0.6x", "run"),
+                                              ("cnn", "tide", "0.7x", "drop")):
+            program = self.planned(model, policy, capacity)
+            planned = sum(done == verb for actions in program.actions for done, _ in actions)
+            self.assertGreater(planned, 5)
+            results, calls = [], []
+            for device in (HostDevice(), Pythons()):
+                network, optimizer, step = models.make(model)
+                losses, asked = [step()], []
+                with Follower(program, network, optimizer, device) as follower:
+                    losses += [step() for _ in range(3)]
+                    answer = follower._answer
+                    with mock.patch.object(follower, "_answer", lambda what, words: (asked.append(what), answer(what, words))):
+                        losses.append(step())
+                report = follower.report.content()
+                calls.append(asked.count(_ISSUE) + asked.count(_BRING))
+                results.append((losses, report["counts"], report["left_out"], report["peak_bytes"],
+                                [{key: value for key, value in each.items() if "time" not in key} for each in report["each"]]))
+            self.assertEqual(results[0], results[1], policy)
+            self.assertLess(calls[0], calls[1] / 2, policy)
 
     def test_an_op_whose_argument_would_have_no_content_raises_an_error(self):
         """As if the plan's content were forgotten: a kernel would read at no address."""

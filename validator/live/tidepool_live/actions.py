@@ -5,6 +5,9 @@ import contextlib
 import torch
 
 
+COUNTED = "run", "swap_out", "swap_in", "drop"  # the actions that a report counts
+
+
 class Actions:
     """Executes actions of a plan on the contents of the job's buffers.
 
@@ -32,7 +35,7 @@ class Actions:
                 return
             done = getattr(self, "_" + verb)(subject, buffer)
         verb = "drop" if verb == "discard" else verb
-        if verb not in ("run", "swap_out", "swap_in", "drop"):
+        if verb not in COUNTED:
             return
         if done:
             self._report.count(verb)

@@ -26,10 +26,11 @@ class Content:
     host    its copy on the host
     out, back  events at the end of the swap-out and the swap-in, None if none is under way
     source  a tensor of the bytes that a swap-out reads
+    native  what made the copy on the host, if the native core did
     """
 
     def __init__(self):
-        self.place = self.owned = self.host = self.out = self.back = self.source = None
+        self.place = self.owned = self.host = self.out = self.back = self.source = self.native = None
         self.copied = self.ended = False
 
     def storage(self):

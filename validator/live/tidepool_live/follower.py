@@ -348,8 +348,12 @@ class Follower(Bindings):
                 self._borrowed = []
             while self._issued <= index:
                 self._issued += 1
-                for verb, subject in self._plan.actions[self._issued - 1]:
+                for verb, subject in self._left(self._issued - 1):
                     self._actions.do(verb, subject)
+
+    def _left(self, index):
+        """The actions before an op that are not done."""
+        return self._plan.actions[index]
 
     # After an op.
 

@@ -10,6 +10,7 @@ _ASKED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, _WORDS, ctypes.c_int64)
 ACCESSES = (None, "read", "write", "read_write")
 UNKNOWN, HOST_KIND, EMPTY_KIND, DEVICE_KIND = range(4)  # as Kind in storages.hpp
 UNMANAGED, MANAGED, MOVED = range(3)  # as State in step.hpp
+VERBS = ("", "swap_out", "swap_in", "drop", "discard", "free", "await", "run", "become")  # as Verb in actions.hpp
 NO_BUDGET = 2**63 - 1
 FAILED = -2**63
 
@@ -17,13 +18,15 @@ FAILED = -2**63
 class FollowerCore:
     """The functions of the library that the follower calls. core: the Core of tidepool_torch."""
 
-    (MATCHED, WHOLE, ISSUED, BUSY, NOW, PEAK, UPDATING, GAVE_UP, BUDGET, TAKE, QUICK, ENDS) = range(3, 15)  # of cells
+    (MATCHED, WHOLE, ISSUED, BUSY, NOW, PEAK, UPDATING, GAVE_UP, BUDGET, TAKE, QUICK, ENDS, DONE) = range(3, 16)  # of cells
 
     def __init__(self, core):
         self.core, self.cells = core, core.cells
         library = self._library = core.library
         for name, arguments in (("bind", 3), ("unbind", 1), ("define", 3), ("set_away", 2), ("release", 1), ("finish", 0),
                                 ("remember", 0), ("forget_recipes", 0), ("unfollow", 0)):
+            self._take(name, arguments, None)
+        for name, arguments in (("tell", 5), ("share_host", 2), ("wait", 4), ("release_host", 1), ("release_event", 1)):
             self._take(name, arguments, None)
         for name, arguments in (("bytes", 1), ("resize", 2), ("move", 2), ("share", 2), ("keep", 1), ("kept", 1), ("made", 0),
                                 ("slot", 1)):
@@ -34,6 +37,8 @@ class FollowerCore:
         library.tidepool_array.restype = ctypes.c_void_p
         library.tidepool_name.argtypes, library.tidepool_name.restype = [ctypes.c_char_p], ctypes.c_int64
         library.tidepool_told.argtypes, library.tidepool_told.restype = [ctypes.POINTER(_WORDS)], ctypes.c_int64
+        library.tidepool_journal.argtypes, library.tidepool_journal.restype = [ctypes.POINTER(_WORDS)], ctypes.c_int64
+        library.tidepool_follow.argtypes = [_ASKED, ctypes.c_int, ctypes.c_int64]
         library.tidepool_facts.argtypes = [ctypes.c_int64, ctypes.c_int, _WORDS]
         library.tidepool_by_last_use.argtypes = [ctypes.c_int64, _WORDS, ctypes.c_int64]
         library.tidepool_by_last_use.restype = ctypes.c_int64
@@ -52,16 +57,22 @@ class FollowerCore:
     def load(self, plan):
         """Gives the recorded step to the core."""
         accesses = {access: number for number, access in enumerate(ACCESSES)}
-        words = [plan.unit, plan.limit, len(plan.buffer_of), len(plan.sizes)]
+        words = [plan.unit, plan.limit, len(plan.buffer_of)]
+        for pair in zip(plan.buffer_of, plan.producer):
+            words += pair
+        words.append(len(plan.sizes))
         for size, version in zip(plan.sizes, plan.first_version):
             words += size, version
         words.append(len(plan.ops))
         for index, op in enumerate(plan.ops):
-            words += (self._library.tidepool_name(op.name.encode()), op.recipe, bool(plan.actions[index]), plan.made[index],
-                      len(op.uses))
+            words += self._library.tidepool_name(op.name.encode()), op.recipe, plan.made[index], len(op.uses)
             for use in op.uses:
                 words += (use.buffer, -1 if use.before is None else use.before, -1 if use.after is None else use.after,
                           accesses[use.access])
+            words.append(len(plan.actions[index]))
+            for verb, subject in plan.actions[index]:
+                own = verb != "run" and plan.buffer_of[subject] in plan.hidden
+                words += 0 if own or verb not in VERBS else VERBS.index(verb), subject
         words.append(len(plan.idle))
         for index, buffer in plan.idle:
             words += index, buffer
@@ -73,10 +84,12 @@ class FollowerCore:
             (kind * count).from_address(self._library.tidepool_array(which)) if count else []
             for which, (kind, count) in enumerate(kinds))
 
-    def follow(self, asked, on_gpu):
-        """From now on, asked(what, words, count) is called where more is due than a comparison."""
+    def follow(self, asked, on_gpu, device):
+        """From now on, asked(what, words, count) is called where more is due than a comparison. The core executes actions on this
+        device; None: it executes none."""
         self._asked = _ASKED(asked)
-        if not self._library.tidepool_follow(self._asked, on_gpu):
+        like = None if device is None else torch.empty(0, device=device)
+        if not self._library.tidepool_follow(self._asked, on_gpu, 0 if like is None else like._cdata):
             raise RecordingError("the native core already works for another part of Tidepool")
 
     def facts(self, number):
@@ -89,6 +102,12 @@ class FollowerCore:
         words = _WORDS()
         count = self._library.tidepool_told(ctypes.byref(words))
         return words[:count]
+
+    def journal(self):
+        """What the core has executed of the plan: Actions::journal in actions.hpp."""
+        words = _WORDS()
+        count = self._library.tidepool_journal(ctypes.byref(words))
+        return [words[at:at + 4] for at in range(0, count, 4)]
 
     def by_last_use(self, least):
         numbers = (ctypes.c_int64 * 1)()
@@ -121,6 +140,31 @@ class FollowerCore:
 
     def set_error(self, text):
         self._library.tidepool_set_error(text.encode())
+
+
+class HostCopy:
+    """Content of a version on the host, which the core has copied there. tensor: its bytes."""
+
+    def __init__(self, core, number):
+        self._core, self.number = core, number
+        self.tensor = torch.empty(0, dtype=torch.uint8)
+        core.share_host(self.tensor._cdata, number)
+
+    def __del__(self):
+        self._core.release_host(self.number)
+
+
+class CoreEvent:
+    """The end of a copy that the core has begun, as an event of PyTorch."""
+
+    def __init__(self, core, number):
+        self._core, self._number = core, number
+
+    def wait(self, stream):
+        self._core.wait(self._number, stream.stream_id, stream.device_index, stream.device_type)
+
+    def __del__(self):
+        self._core.release_event(self._number)
 
 
 class NumberedStorage:

@@ -8,8 +8,10 @@ from tidepool_torch.native import Core
 from tidepool_torch.program import Op
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .actions import COUNTED
+from .device import CudaDevice, HostDevice
 from .follower import Follower
-from .native_core import ACCESSES, NO_BUDGET, FollowerCore
+from .native_core import ACCESSES, NO_BUDGET, VERBS, FollowerCore
 from .native_parts import Away, NativeCall, NativeContents, NativeLasting, NativeMatcher, NativeMeter, NativeOthers
 from .native_parts import NativeStorages, Numbers
 from .recipes import EmptyRecipe
@@ -36,7 +38,7 @@ class NativeFollower(Follower):
     def __init__(self, core, plan, models, optimizers, device, report=None, limit=None):
         self._core = FollowerCore(core)
         self._core.load(plan)
-        for place in range(FollowerCore.MATCHED, FollowerCore.ENDS + 1):
+        for place in range(FollowerCore.MATCHED, FollowerCore.DONE + 1):
             self._core.cells[place] = 0
         self._core.cells[FollowerCore.BUDGET] = NO_BUDGET
         self._handlers = {_PREPARE: self._asked_to_prepare, _ISSUE: self._asked_to_issue, _ROOM: self._asked_for_room,
@@ -109,7 +111,13 @@ class NativeFollower(Follower):
             self._tell()
 
     def _catch_up(self):
-        """Notes the ends of storages."""
+        """Notes what the core has done, and the ends of storages."""
+        for verb, subject, number, event in self._core.journal():
+            name = VERBS[abs(verb)]
+            self._contents.did(name, subject, number, event)
+            name = "drop" if name == "discard" else name
+            if verb > 0 and name in COUNTED:
+                self.report.count(name)
         words = self._core.told()
         for at in range(0, len(words), 3):
             number, _, version = words[at:at + 3]
@@ -124,6 +132,10 @@ class NativeFollower(Follower):
         self._contents.tell_states()
         self._core.cells[FollowerCore.BUSY] = bool(self._borrowed) or self._lending > 0
         self._core.cells[FollowerCore.TAKE] = bool(self._demand)
+
+    def _left(self, index):
+        done, self._core.cells[FollowerCore.DONE] = self._core.cells[FollowerCore.DONE], 0
+        return self._plan.actions[index][done:]
 
     def _given_of(self, call):
         return [(argument, tensor, self._storages.known(tensor)) for argument, tensor in call.tensors()]
@@ -230,7 +242,8 @@ class NativeFollower(Follower):
         self._updated = self._updating = True
 
     def _enter_mode(self):
-        self._core.follow(self._asked, self._on_gpu)
+        plain = type(self._copies) in (HostDevice, CudaDevice)  # a test's devices are Python's
+        self._core.follow(self._asked, self._on_gpu, self._copies.where if plain else None)
         self._core.core.include(True)
 
     def _leave_mode(self, *error):

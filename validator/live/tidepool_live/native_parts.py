@@ -4,8 +4,8 @@ from tidepool_torch.program import Buffer
 from tidepool_torch.schema import signature_of
 from tidepool_torch.storages import EMPTY, HOST
 
-from .contents import Contents
-from .native_core import ACCESSES, DEVICE_KIND, EMPTY_KIND, HOST_KIND, MANAGED, MOVED, UNMANAGED, NumberedStorage
+from .contents import Content, Contents
+from .native_core import ACCESSES, DEVICE_KIND, EMPTY_KIND, HOST_KIND, MANAGED, MOVED, UNMANAGED, CoreEvent, HostCopy, NumberedStorage
 from .others import Others
 from .program import BLOCK, Matcher
 from .storages import LiveStorages
@@ -187,10 +187,46 @@ class NativeContents(Contents):
         super().__init__(device, meter)
         self._core, self._plan = core, plan
         self._contents = _Managed()
+        self._native = set()  # versions of which the core has a copy on the host
         self.tensors = HeldTensors(core, storages)
 
     def new_storage(self, size):
         return self._core.new(size, self._device.where)
+
+    def did(self, verb, subject, number, event):
+        """The core has executed an action on a version, or run an op again."""
+        if verb == "run":
+            for use in self._plan.ops[subject].uses:
+                if use.before is None:
+                    self._at_home(use.after)
+        elif verb == "swap_out":
+            content = self._at_home(subject)
+            if number:
+                self._native.add(subject)
+                content.native = HostCopy(self._core, number)
+                content.host = content.native.tensor
+                content.out = CoreEvent(self._core, event) if event else None
+                self.copied_out += content.host.nbytes
+        elif verb == "swap_in":
+            content = self._at_home(subject)
+            if number:
+                content.back = CoreEvent(self._core, event) if event else None
+                self.copied_in += content.host.nbytes
+        elif verb == "drop":
+            content = self._at_home(subject)
+            content.place = content.owned = content.out = content.back = None
+        elif verb == "free":
+            self.end(subject, self._plan.buffer_of[subject])
+        else:
+            self.become(subject, number)
+
+    def _at_home(self, version):
+        """The content of a version that is in the storage of the job's tensors, as far as it still lives."""
+        content = self._contents.setdefault(version, Content())
+        storage = self.tensors[self._plan.buffer_of[version]].home()
+        if storage is not None:
+            content.put(storage, owned=False)
+        return content
 
     def put(self, version, storage):
         super().put(version, storage)
@@ -216,7 +252,17 @@ class NativeContents(Contents):
         """Lets the core know the states of the versions that were looked at."""
         touched, self._contents.touched = self._contents.touched, set()
         for version in touched:
-            self._core.states[version] = self._state(dict.get(self._contents, version))
+            content = dict.get(self._contents, version)
+            state = self._state(content)
+            native = None if content is None else content.native
+            if native is not None and content.host is native.tensor:
+                self._native.add(version)
+                self._core.tell(version, state, native.number, content.out is not None, content.back is not None)
+            elif version in self._native:
+                self._native.discard(version)
+                self._core.tell(version, state, 0, 0, 0)
+            else:
+                self._core.states[version] = state
 
     @staticmethod
     def _state(content):
