@@ -300,8 +300,10 @@ void print_growth(const ExplainArguments& arguments, const Explanation& found, c
                growth.first(), to_text(first), noun, growth.parts() - 1, to_text(last));
     return;
   }
+  const std::string& cause = growth.rows.front().cause;
   fmt::print("{}: {}: {} {} has never less than {}, {} {} never less than {}\n\n", arguments.trace,
-             last > first ? fmt::format("memory grows by {} a {}", to_text(each(last - first, growth)), part)
+             last > first ? fmt::format("memory grows by {} a {}{}", to_text(each(last - first, growth)), part,
+                                        cause.empty() ? "" : ", most from " + cause)
                           : "memory does not grow, but these do",
              noun, growth.first(), to_text(first), noun, growth.parts() - 1, to_text(last));
   for (std::size_t i = 0; i < std::min(arguments.show, growth.rows.size()); ++i) {
