@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace tidepool {
+namespace {
+
+constexpr std::size_t kManyPieces = 65'536;  // with more, the limits hold within a layout, too, since it takes seconds
+
+}  // namespace
 
 CoarseSearch::CoarseSearch(const PackingProblem& problem)
     : problem_{&problem}, ejection_{problem}, sections_of_(problem.pieces.size()), hard_(problem.pieces.size()) {
@@ -71,7 +76,7 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
   for (std::size_t k = 0; k < kFills && best.height > limits.capacity && !interrupted(work_ - work_before);
        ++k, ++turn_)
     if (Filled filled = fill(orders_[turn_ / 2 % orders_.size()], turn_ % 2 == 0 ? Fit::kFirst : Fit::kBest,
-                             limits.capacity, occupancy, offsets);
+                             limits.capacity, occupancy, offsets, [&] { return interrupted(work_ - work_before); });
         filled.height < best.height)
       best = std::move(filled);
   if (best.height > limits.capacity && !best.offsets.empty()) {
@@ -90,7 +95,8 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
 
 /// Places the pieces whose offset is -1: first those that fit within the capacity, then the others, which end above it.
 CoarseSearch::Filled CoarseSearch::fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity,
-                                        Occupancy occupancy, std::vector<std::int64_t> offsets) {
+                                        Occupancy occupancy, std::vector<std::int64_t> offsets,
+                                        const std::function<bool()>& is_over) {
   Filled filled{.offsets = std::move(offsets), .waiting = {}, .height = 0};
   const std::uint64_t piece_work = OrderSearch::piece_work(order.size());
   const auto place = [&](std::uint32_t i, std::int64_t most) {
@@ -103,8 +109,12 @@ CoarseSearch::Filled CoarseSearch::fill(const std::vector<std::uint32_t>& order,
     filled.height = std::max(filled.height, offset + piece.size);
     return true;
   };
-  for (const std::uint32_t i : order)
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::uint32_t i = order[k];
+    if (order.size() > kManyPieces && k % 256 == 0 && is_over())
+      return {.offsets = {}, .waiting = {}, .height = std::numeric_limits<std::int64_t>::max()};
     if (filled.offsets[i] < 0 && !place(i, capacity)) filled.waiting.push_back(i);
+  }
   for (const std::uint32_t i : filled.waiting) place(i, std::numeric_limits<std::int64_t>::max());
   if (!filled.waiting.empty()) hard_[filled.waiting.front()] = 1;
   return filled;

@@ -45,8 +45,9 @@ class CoarseSearch {
     std::int64_t height;
   };
   std::vector<std::uint32_t> choose(double share, std::uint64_t most_cells) const;
+  /// @param is_over  whether the limits are reached; asked if there are very many pieces
   Filled fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity, Occupancy occupancy,
-              std::vector<std::int64_t> offsets);
+              std::vector<std::int64_t> offsets, const std::function<bool()>& is_over);
 
   const PackingProblem* problem_;
   EjectionSearch ejection_;

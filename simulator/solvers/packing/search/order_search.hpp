@@ -34,8 +34,8 @@ class OrderSearch {
   std::optional<std::vector<std::int64_t>> run(std::int64_t target, std::int64_t below, const Interrupted& interrupted);
   /// Number of passes so far.
   std::size_t passes() const { return turn_; }
-  /// Placing a piece takes as long as this many sections of a search: O(log n).
-  static std::uint64_t piece_work(std::size_t pieces) { return 20 * std::bit_width(pieces); }
+  /// Placing a piece takes as long as this many sections of a search: O(log n), and more where lists are long.
+  static std::uint64_t piece_work(std::size_t pieces) { return 20 * std::bit_width(pieces) * (1 + pieces / 65'536); }
   /// As ExactSearch::work(), of all passes.
   std::uint64_t work() const { return work_; }
 
