@@ -168,6 +168,26 @@ TEST_CASE("diff of two traces says in one line what makes the peak, with its lin
   CHECK(result.err == "tidepool: --max-growth: '1' is no share; expected a number and %, as in 1%\n");
 }
 
+TEST_CASE("diff of two traces says where buffers from before the step end, if nothing else differs") {
+  const ScratchFolder scratch;
+  const auto write = [&](const std::string& name, const std::string& free) {
+    const std::string path = scratch.file(name);
+    std::ofstream{path} << R"({"tidepool":1,"meta":{},"streams":["0"]}
+{"buffer":0,"born_before":true,"size_bytes":4096,"kind":"gradient"}
+{"run":"aten::add_","uses":[[0,"read","schema"]],"line":"train.py:3"}
+)" << free << R"({"run":"aten::relu","uses":[],"line":"train.py:4"}
+)";
+    return path;
+  };
+  const std::string a = write("a.jsonl", "{\"free\":0}\n"), b = write("b.jsonl", "");
+  const ProgramResult result = run_program({"diff", a, b});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out,
+             Catch::Matchers::StartsWith("the same peak of 4 KiB; 4 KiB live longer: gradient, train.py:3 (to the "
+                                         "end of the step in " +
+                                         b + ", to op 0 (aten::add_, train.py:3) in " + a + ")\n"));
+}
+
 TEST_CASE("diff refuses growth of results, and a trace beside results") {
   const ScratchFolder scratch;
   const std::string database = swept(scratch, "a.sqlite", "none");

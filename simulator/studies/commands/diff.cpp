@@ -84,6 +84,12 @@ std::string until_text(const Trace& trace, OpId op) {
   return op.valid() ? "to " + op_text(trace, op) : "to the end of the step";
 }
 
+/// Where the buffers of a row end in both traces.
+std::string ends_text(const Compared& found, const DifferenceRow& row) {
+  return fmt::format("{} in {}, {} in {}", until_text(found.b, row.until_b), found.name_b,
+                     until_text(found.a, row.until_a), found.name_a);
+}
+
 std::string reason_text(const DifferenceRow& row, Bytes bytes) {
   const std::string size = to_text(std::max(bytes, -bytes));
   switch (row.change) {
@@ -116,8 +122,12 @@ std::string first_line(const Compared& found) {
                                  : diff.first_a.valid() ? found.a.text(found.a.op(diff.first_a).line)
                                                         : "";
   const auto reason = [&](const DifferenceRow& row, Bytes bytes) {
-    return fmt::format("; {}{}", reason_text(row, bytes),
-                       row.by_line || first.empty() ? "" : fmt::format(" (first difference: {})", first));
+    std::string where;
+    if (!row.by_line && !first.empty())
+      where = fmt::format(" (first difference: {})", first);
+    else if (!row.by_line && (row.change == Difference::kLonger || row.change == Difference::kShorter))
+      where = fmt::format(" ({})", ends_text(found, row));
+    return fmt::format("; {}{}", reason_text(row, bytes), where);
   };
   const Bytes higher = diff.peak_b - diff.peak_a;
   if (higher == Bytes{}) {
@@ -145,8 +155,7 @@ void print_rows(const Compared& found, std::size_t show, bool at_peak) {
     fmt::print("  {:>12}  {:<8} {:<16} {}, {}\n", signed_text(at_peak ? row.at_peak : row.bytes), word(row.change),
                word(row.kind), cause_text(row), counted(row.buffers, "buffer"));
     if (row.change == Difference::kLonger || row.change == Difference::kShorter)
-      fmt::print("                {} in {}, {} in {}\n", until_text(found.b, row.until_b), found.name_b,
-                 until_text(found.a, row.until_a), found.name_a);
+      fmt::print("                {}\n", ends_text(found, row));
   }
   if (rows > show) fmt::print("  {} others (--show {})\n", grouped(static_cast<std::int64_t>(rows - show)), rows);
 }
