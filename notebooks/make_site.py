@@ -46,6 +46,7 @@ NAVIGATION = [
     {"Reference": [{"Architecture": f"{GUIDE}/architecture.md"}, {"Commands": "commands.md"},
                    {"Policies": "policies.md"}, {"Published systems": f"{GUIDE}/systems.md"},
                    {"What a result says": f"{GUIDE}/results.md"},
+                   {"How large a step can be": f"{GUIDE}/sizes.md"},
                    {"Glossary": f"{GUIDE}/glossary.md"}]},
     {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"Tests that run for hours": f"{GUIDE}/nightly.md"},
                  {"Changes": "CHANGELOG.md"}]},
