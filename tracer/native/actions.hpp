@@ -30,9 +30,9 @@ struct Action {
 };
 
 /// Executes actions of the plan whose versions are in the storages of the job's tensors, or on the host. The others are
-/// Python's (tidepool_live/actions.py), which also learns here what was done: the journal. Each function returns whether
-/// the action was such a one; if not, it has done nothing. The caller has the lock, which is given up where memory is
-/// freed.
+/// Python's (tidepool_live/actions.py), which also learns here what was done: the journal. Each function returns
+/// whether the action was such a one; if not, it has done nothing. The caller has the lock, which is given up where
+/// memory is freed.
 class Actions {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -42,8 +42,8 @@ class Actions {
 
   std::vector<std::vector<Action>> before;        // by op
   std::vector<std::int64_t> buffer_of, producer;  // by version
-  // Verb, below 0 for what is no action of the plan; subject; number of the host's storage that a copy has filled, 1 for
-  // a copy to the device, or the version that another becomes; number of an event.
+  // Verb, below 0 for what is no action of the plan; subject; number of the host's storage that a copy has filled, 1
+  // for a copy to the device, or the version that another becomes; number of an event.
   std::vector<std::int64_t> journal;
   std::unordered_map<std::int64_t, StoragePtr> hosts;  // by number
   std::unordered_map<std::int64_t, EventPtr> events;

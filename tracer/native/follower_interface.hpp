@@ -118,8 +118,8 @@ void tidepool_step(const std::int64_t* words) {
   step.prepare();
 }
 
-/// Ops are compared with the step from now on. like: a TensorImpl on the device of the job's tensors, or 0 if all actions
-/// are Python's. Returns whether that is possible: not while a recording is made.
+/// Ops are compared with the step from now on. like: a TensorImpl on the device of the job's tensors, or 0 if all
+/// actions are Python's. Returns whether that is possible: not while a recording is made.
 int tidepool_follow(Follower::Asked asked, int on_gpu, std::int64_t like) {
   if (recording || following) return 0;
   core().storages.set_exact(on_gpu == 0);
