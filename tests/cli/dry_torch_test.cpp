@@ -219,4 +219,30 @@ TEST_CASE("a job that cannot be compiled is not judged, and fit says what it lac
                                                "(InductorError|TritonMissing|BackendCompilerFailed): [^]*"));
 }
 
+TEST_CASE("a job that only infers is recorded call by call and judged; one that fails in its first step is not") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  const auto record = [&](const std::string& mode) {
+    return run_program({"record", "--dry", "--torch", "-o", trace, "--", python,
+                        paths::source_folder() + "/tests/dry/infer.py", mode});
+  };
+  const ProgramResult run = record("");
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const Trace calls = load_trace(trace);
+  CHECK(calls.ideal_peak().count() == std::stoll(run.out));
+  CHECK(std::ranges::count_if(calls.data().marks, [](const Mark& mark) { return mark.kind == MarkKind::kIteration; }) ==
+        3);
+  CHECK(std::ranges::count_if(calls.buffers(),
+                              [](const Buffer& buffer) { return buffer.kind == BufferKind::kParameter; }) == 4);
+  CHECK(run_program({"fit", trace}).out.starts_with("fits: "));
+
+  CHECK(record("fail").code == 1);
+  CHECK(load_trace(trace).data().meta.at("failure") == "ValueError: bad data");
+  const Trace failed = load_trace(trace);
+  CHECK(std::ranges::any_of(failed.ops(), [](const Op& op) { return op.phase == Phase::kBackward; }));
+}
+
 }  // namespace tidepool::dry_torch_test

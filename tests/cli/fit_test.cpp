@@ -10,6 +10,7 @@
 #include "tests/torch_python.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool::fit_test {
 
@@ -38,6 +39,17 @@ TEST_CASE("tidepool fit begins with the verdict") {
   CHECK_THAT(result.out, StartsWith("fits: 14.38 of 14.58 GiB, margin 205.8 MiB; not for certain, it may be 15.38 "
                                     "GiB\n"));
   CHECK_THAT(result.err, ContainsSubstring("the context on t4 is assumed, not measured"));
+}
+
+TEST_CASE("tidepool fit of a dry run's trace judges the device of the run, unless another one is named") {
+  const ScratchFolder folder;
+  TraceData data = load_trace(kSample).data();
+  data.meta["setting.dry_device"] = "t4";
+  const std::string path = tests::write_trace(folder, "dry", Trace{data});
+  CHECK(run_program({"fit", path}).out == run_program({"fit", path, "--device", "t4"}).out);
+  const ProgramResult unknown = run_program({"fit", kSample});
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, StartsWith("tidepool: --device: expected the device that the job is for: h100-80gb, "));
 }
 
 TEST_CASE("tidepool fit judges a device with the memory that is given") {

@@ -41,8 +41,6 @@ struct AdviseArguments {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kDryDevice = "setting.dry_device";  ///< in a trace: as `record --device` takes it
-
 /// @throws InputError  "no kind of change named 'offlod', did you mean 'offload'?; known: ..."
 AdviceOptions tried_of(const AdviseArguments& arguments) {
   AdviceOptions tried{.kinds = arguments.kinds.empty() ? kinds_of_changes() : split_list(arguments.kinds),
@@ -168,7 +166,7 @@ int check(const AdviseArguments& arguments, const RunSpec& spec, const Trace& st
     say("advise: --check: there is no change of the script to check\n");
     return 1;
   }
-  const std::optional<Trace> changed = record_changed(arguments.command, step.data().meta.at(kDryDevice), found->code);
+  const std::optional<Trace> changed = record_changed(arguments.command, dry_device(step), found->code);
   if (!changed) return Interruptible::code();
   const Bytes peak = step_to_advise(*changed).trace.ideal_peak();
   const double off = static_cast<double>((peak - found->peak).count()) / static_cast<double>(found->peak.count());
@@ -199,7 +197,7 @@ int run_advise(const AdviseArguments& arguments) {
     const Grid grid{arguments.grid, step.trace};
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
     const RunSpec spec = grid.at(0);
-    if (arguments.check && !step.trace.data().meta.contains(kDryDevice))
+    if (arguments.check && dry_device(step.trace).empty())
       refuse(
           "--check: the trace is not of a dry run, with which a change is recorded; expected one of `record --dry "
           "--torch`");

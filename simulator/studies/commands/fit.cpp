@@ -36,7 +36,6 @@
 namespace tidepool {
 namespace {
 
-constexpr const char* kBatch = "{batch}";
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 
 struct FitArguments {
@@ -141,13 +140,6 @@ void tell_apart(FitArguments& arguments) {
     refuse("{}: a Python script; expected a trace or a snapshot, or a command after --, as in -- python3 {}", before[0],
            before[0]);
   arguments.trace = before[0];
-}
-
-std::vector<std::string> with_batch(std::vector<std::string> command, std::int64_t batch) {
-  for (std::string& word : command)
-    for (std::size_t at = word.find(kBatch); at != std::string::npos; at = word.find(kBatch))
-      word.replace(at, std::string_view{kBatch}.size(), std::to_string(batch));
-  return command;
 }
 
 std::string own_pool(const FittedJob& job) {
@@ -442,9 +434,16 @@ int for_each_device(FitArguments arguments, const std::vector<DeviceBudget>& bud
 }
 
 int run_fit(FitArguments& arguments) try {
+  tell_apart(arguments);
+  std::optional<FittedJob> job;
+  if (arguments.device.empty()) {
+    if (!arguments.trace.empty() && !is_job_file(arguments.trace)) job = job_of_file(arguments.trace);
+    if (job) arguments.device = dry_device(job->trace);
+    if (arguments.device.empty())
+      refuse("--device: expected the device that the job is for: {}", device_budget_names());
+  }
   const std::vector<DeviceBudget> budgets = budgets_of(arguments);
   arguments.budget = budgets.front();
-  tell_apart(arguments);
   refuse_wrong_batch(arguments);
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
@@ -454,8 +453,8 @@ int run_fit(FitArguments& arguments) try {
       return judge_ranks(one.trace, one.budget, one.pool, one.json);
     });
   if (!arguments.batch) {
-    const std::optional<FittedJob> job =
-        arguments.trace.empty() ? job_of_command(arguments, arguments.command) : job_of_file(arguments.trace);
+    if (!job)
+      job = arguments.trace.empty() ? job_of_command(arguments, arguments.command) : job_of_file(arguments.trace);
     if (!job) return Interruptible::code();
     return for_each_device(arguments, budgets, [&](const FitArguments& one) { return judge(one, *job, {}); });
   }
@@ -477,9 +476,11 @@ const RegisterCommand kFit{
        app.add_option("job", arguments->words,
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
        app.add_option("command", arguments->none, "instead, after --: a command, which is recorded dry");
-       app.add_option("--device", arguments->device,
-                      "one or several, as in t4,rtx-4060; a command is recorded on the first: " + device_budget_names())
-           .required();
+       app.add_option(
+           "--device", arguments->device,
+           "one or several, as in t4,rtx-4060; a command is recorded on the first; of a dry run's trace, its own if "
+           "none is named: " +
+               device_budget_names());
        app.add_option("--capacity", arguments->capacity,
                       "for a device like the named one, but with this much memory for programs, as in 11.6GiB");
        app.add_flag("--batch", arguments->batch,

@@ -4,8 +4,16 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace tidepool {
+
+std::vector<std::string> with_batch(std::vector<std::string> command, std::int64_t batch) {
+  for (std::string& word : command)
+    for (std::size_t at = word.find(kBatch); at != std::string::npos; at = word.find(kBatch))
+      word.replace(at, std::string_view{kBatch}.size(), std::to_string(batch));
+  return command;
+}
 
 std::string ended_text(const LargestBatch& found) {
   return fmt::format(

@@ -1,12 +1,20 @@
 // The largest batch that fits, as text and as JSON.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "simulator/studies/fit/largest_batch.hpp"
 
 namespace tidepool {
+
+/// What stands for the batch size in a command.
+constexpr const char* kBatch = "{batch}";
+
+/// The command with a batch size in the place of kBatch.
+std::vector<std::string> with_batch(std::vector<std::string> command, std::int64_t batch);
 
 /// "batch 16: the job failed: ...; 8 is the largest that was seen to fit".
 std::string ended_text(const LargestBatch& found);

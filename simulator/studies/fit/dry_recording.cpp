@@ -145,6 +145,11 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   return recording;
 }
 
+std::string dry_device(const Trace& trace) {
+  const auto device = trace.data().meta.find("setting.dry_device");
+  return device == trace.data().meta.end() ? "" : device->second;
+}
+
 std::optional<Trace> record_changed(const std::vector<std::string>& command, const std::string& device,
                                     const std::string& change) {
   const Interruptible interruptible;

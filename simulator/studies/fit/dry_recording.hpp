@@ -40,6 +40,9 @@ class StoppedUnrecorded : public InputError {
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
                                        const std::string& capacity = kEndlessMemory);
 
+/// The device that a dry run recorded a trace for, as `record --device` takes it; "" if there was none.
+std::string dry_device(const Trace& trace);
+
 /// Runs `tidepool record --dry --torch`, with a change of the script.
 /// @param device  as `record --device` takes it; its memory never runs out
 /// @param change  a Python file with apply(), as Change::code has it

@@ -189,7 +189,8 @@ std::string failure_of(const Trace& trace) { return std::string{meta(trace, "fai
 
 bool lacks_training(const Trace& trace) {
   if (has_training(trace)) return false;
-  return !failure_of(trace).empty() ||
+  if (!failure_of(trace).empty()) return true;
+  return meta(trace, "inference").empty() &&
          std::any_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.phase != Phase::kUnknown; });
 }
 

@@ -53,7 +53,8 @@ struct Fit {
 std::string failure_of(const Trace& trace);
 
 /// Whether a recording ends before a training step, so that it does not show the job's memory: it has no backward op
-/// and no optimizer's op, although its ops have phases or its job failed.
+/// and no optimizer's op, although its ops have phases or its job failed. A job that ended well without a training step
+/// infers.
 bool lacks_training(const Trace& trace);
 
 /// Whether a backward op or an optimizer's op is recorded.

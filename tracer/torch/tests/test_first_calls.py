@@ -73,6 +73,25 @@ class FirstCallsTest(unittest.TestCase):
         _, names, ended = self.records(calls, failed=True)
         self.assertEqual((names.count("relu"), ended), (1, 0))
 
+    def test_of_a_step_that_fails_behind_an_evaluation_the_step_is_there(self):
+        calls = self.watch()
+        with torch.no_grad():
+            self.model(torch.ones(2, 4))
+        with self.assertRaises(RuntimeError):
+            self.model(torch.ones(2, 4)).view(3)
+        records, names, ended = self.records(calls, failed=True)
+        self.assertEqual((names.count("relu"), ended), (1, 0))
+        self.assertIn("0.weight", {record.get("name") for record in records})
+
+    def test_a_job_that_ends_without_a_training_step_is_told_from_one_that_has_some(self):
+        for trains in (False, True):
+            calls = self.watch()
+            self.model(torch.ones(2, 4))
+            if trains:
+                calls.stepped([])
+            records, _, ended = self.records(calls)
+            self.assertEqual((ended, "inference" in {record.get("key") for record in records}), (1, not trains))
+
     def test_calls_with_gradients_that_no_step_follows_are_an_iteration(self):
         calls = self.watch()
         for _ in range(3):

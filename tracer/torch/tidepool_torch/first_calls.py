@@ -9,8 +9,13 @@ from torch.nn.modules import module as module_hooks
 
 from .discovery import outermost_modules
 from .raw_file import Records
+from .step_begin import without_ops
 
 _MOST_CALLS = 8  # without gradients, such as the tokens of a loop that generates text
+
+
+def _none(_lines):
+    return []
 
 
 class FirstCalls:
@@ -26,7 +31,9 @@ class FirstCalls:
         self._left = _MOST_CALLS
         self._recorder = None
         self._records = Records()
+        self._began = self._records.place()
         self._ended = None  # the place behind the last complete iteration
+        self._stepped = False
         self._depth = 0  # of the running module calls
         self._paused = False
         self._pid, self._thread = os.getpid(), threading.get_ident()
@@ -35,6 +42,7 @@ class FirstCalls:
 
     def stepped(self, optimizers):
         """A training step has ended, and with it what is recorded here."""
+        self._stepped = True
         if self._recorder is not None:
             self._recorder.expect(optimizers)
             self._end_iteration()
@@ -49,13 +57,17 @@ class FirstCalls:
             recorder.__exit__(None, None, None)
 
     def take(self, failed=False):
-        """Ends the recording. Returns its records, those of an incomplete iteration if there is no complete one. failed: the
-        job ends in an iteration; else what it has done by now is one."""
-        if self._recorder is not None and self._ended is None and not failed:
+        """Ends the recording, and the job. Returns its records: if the job failed in an iteration, those of this one, else those
+        of complete iterations."""
+        fails = failed and self._recorder is not None and self._recorder.begun
+        if self._recorder is not None and self._ended is None and not fails:
             self._end_iteration()
         self.stop()
         if self._ended is not None:
-            self._records.replace(self._ended, self._records.place(), lambda lines: [])
+            unwanted, change = ((self._began, self._ended), without_ops) if fails else ((self._ended, self._records.place()), _none)
+            self._records.replace(*unwanted, change)
+        if self._ended is not None and not failed and not self._stepped:
+            self._records.write(kind="info", key="inference", value="the job ended without a training step")
         return self._records.take()
 
     def _enter(self, module, _inputs):
@@ -66,11 +78,11 @@ class FirstCalls:
             with self._guarded():
                 self._begin_call(module)
 
-    def _leave(self, _module, _inputs, _outputs):
+    def _leave(self, _module, _inputs, outputs):
         if not self._is_own() or self._depth == 0:
             return
         self._depth -= 1
-        if self._depth == 0 and self._recorder is not None:
+        if self._depth == 0 and self._recorder is not None and outputs is not None:  # else the call may have failed
             with self._guarded():
                 self._end_call()
 
