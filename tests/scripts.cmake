@@ -49,6 +49,8 @@ if(Python3_Interpreter_FOUND)
     set_tests_properties("the day with a GPU runs from the bundle on the fake" PROPERTIES FIXTURES_REQUIRED bundle
       COST 2 TIMEOUT 4500)
   endif()
+  add_test(NAME "the native recorder of PyTorch is built" COMMAND ${torch_python} ${CMAKE_CURRENT_SOURCE_DIR}/recording/build_native.py)
+  set_tests_properties("the native recorder of PyTorch is built" PROPERTIES FIXTURES_SETUP native COST 3)
   add_test(NAME "the own tests of the PyTorch recorder pass"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
   add_test(NAME "op times of measured steps are within 6.5 % in the mean"
@@ -119,7 +121,7 @@ if(Python3_Interpreter_FOUND)
     "PyTorch jobs cannot tell that they are recorded"
     "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised"
     "advice for several models of a PyTorch job holds for all" "a sweep over ranks and options of a job is a row for each point"
-    PROPERTIES
+    PROPERTIES FIXTURES_REQUIRED native
     SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" COST 1 TIMEOUT 1800)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
