@@ -10,7 +10,7 @@ from support import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tidepool_torch import compiled, launches
-from tidepool_torch.compiled_recorder import _in_compiled_frame
+from tidepool_torch.compiled_recorder import _compiles_again, _in_compiled_frame
 
 
 class CompileWatchTest(unittest.TestCase):
@@ -94,6 +94,28 @@ class CompiledFrameTest(unittest.TestCase):
         self.addCleanup(torch._dynamo.utils.counters.clear)  # by which a recorder knows of what was compiled
         torch.compile(optimizer.step, backend="eager")()
         self.assertEqual(found, [False, True])
+
+    def test_a_job_on_a_gpu_is_not_compiled_again_for_the_recorder(self):
+        graphs = []
+
+        def backend(graph, _inputs):
+            graphs.append(graph)
+            return graph.forward
+
+        class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+            @classmethod
+            def ignore_compile_internals(cls):
+                return True
+
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                return function(*args, **(kwargs or {}))
+
+        self.addCleanup(torch._dynamo.utils.counters.clear)
+        compiled_model = torch.compile(torch.nn.Linear(2, 2), backend=backend)
+        compiled_model(torch.ones(2, 2))
+        with Mode():
+            compiled_model(torch.ones(2, 2))
+        self.assertEqual(len(graphs) > 1, _compiles_again())
 
 
 if __name__ == "__main__":

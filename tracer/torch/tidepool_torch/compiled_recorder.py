@@ -1,6 +1,7 @@
 """Recording of a job that torch.compile compiles, on a GPU or the stand-in for one: these see the kernels and the memory of
 compiled code. Import this module only in jobs that compile: its decorators import the compiler."""
 
+import os
 import sys
 
 import torch
@@ -36,8 +37,14 @@ def _in_compiled_frame():
     return calls == 2
 
 
+def _compiles_again():
+    """Whether this PyTorch compiles a job again while a dispatch mode is on: 2.4 and 2.9 do, 2.15 does not. A dry run may."""
+    return tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15) and "TIDEPOOL_DRY_DEVICE" not in os.environ
+
+
 class CompiledRecorder(LiveRecorder):
-    """If the step of the optimizer is compiled, only what Triton launches has a place in the program."""
+    """If the step of the optimizer is compiled, or the job would be compiled again for a dispatch mode, only what Triton launches
+    has a place in the program."""
 
     # The job's frames are compiled while this runs; these would be, too.
     __torch_dispatch__ = torch._disable_dynamo(LiveRecorder.__torch_dispatch__)
@@ -61,7 +68,7 @@ class CompiledRecorder(LiveRecorder):
         super().add_existing(buffer)
 
     def _enter_mode(self):
-        if _in_compiled_frame():
+        if _in_compiled_frame() or _compiles_again():
             self._scope.enter_context(watched_launches(self.launched))
         else:
             super()._enter_mode()
