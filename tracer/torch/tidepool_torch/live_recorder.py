@@ -292,7 +292,9 @@ class LiveRecorder(Guest):
     def _find_kinds(self, look_up):
         self._untold = []
         super()._find_kinds(look_up)
-        changed = [buffer for buffer, told in self._told.items() if told != (buffer.kind, buffer.name)]
+        # An untold workspace may have ended by now, unseen until the next op.
+        changed = [buffer for buffer, told in self._told.items()
+                   if told != (buffer.kind, buffer.name) and buffer.kind != "workspace"]
         untold, self._untold = self._untold, None
         for buffer in untold + changed:
             self._tell("existing", buffer, now())
