@@ -219,7 +219,7 @@ TEST_CASE("a job that cannot be compiled is not judged, and fit says what it lac
                                                "(InductorError|TritonMissing|BackendCompilerFailed): [^]*"));
 }
 
-TEST_CASE("a job that only infers is recorded call by call and judged; one that fails in its first step is not") {
+TEST_CASE("a job that only infers is recorded call by call and judged, and one that fails in its first step is not") {
   const std::string python = torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;

@@ -165,7 +165,7 @@ TEST_CASE("fewer complete steps of PyTorch than requested are recorded, with a m
 }
 
 TEST_CASE(
-    "processes that train one after the other have a trace each; those that train at the same time are one step") {
+    "processes that train one after the other have a trace each, and those that train at the same time are one step") {
   const ScratchFolder folder;
   const auto record = [&](int first, const std::vector<std::string>& options) {
     std::ofstream{folder.file("second")} << header_of(2) << kAlloc << step(first, true) << step(first + 1, true);

@@ -115,7 +115,7 @@ TEST_CASE("a wrong optional value of the host is refused with its key") {
                     "2%");
 }
 
-TEST_CASE("storage has a capacity and a rate each way; the message about a wrong one names the key") {
+TEST_CASE("storage has a capacity and a rate each way, and the message about a wrong one names the key") {
   const auto with_storage = [](const std::string& storage) {
     return with_link(R"({"rate": "1GB/s", "latency": "1us"})", R"("storage": )" + storage + ", ");
   };

@@ -180,6 +180,18 @@ TEST_CASE("every policy registers itself") {
     }
 }
 
+TEST_CASE("no name of a test has a semicolon, at which CTest divides it into names of no test") {
+  for (const Source& source : sources())
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      if (!source.lines[i].starts_with("TEST_CASE(")) continue;
+      INFO(source.path << ":" << i + 1);
+      std::string name;
+      for (std::size_t at = i; at < source.lines.size() && name.find("\")") == std::string::npos; ++at)
+        name += source.lines[at];
+      CHECK(name.substr(0, name.find("\")")).find(';') == std::string::npos);
+    }
+}
+
 TEST_CASE("no file is longer than 500 lines") {
   for (const Source& source : sources()) {
     INFO(source.path);

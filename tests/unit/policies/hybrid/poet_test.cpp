@@ -121,7 +121,7 @@ TEST_CASE("POET refuses prices and limits that are not numbers from 0 to a milli
   CHECK_THROWS_WITH(run("poet(reruns=1e30)"), "poet: option 'reruns' is '1e30'; expected 0 to 1000000");
 }
 
-TEST_CASE("if copies are expensive, POET recomputes a chain as Checkmate does; if they are cheap, it only copies") {
+TEST_CASE("if copies are expensive, POET recomputes a chain as Checkmate does, and if they are cheap, it only copies") {
   // Memory for the step's input, the inputs of four ops, a gradient, and the gradient made from it.
   const Trace trace = tests::chain_trace(8);
   const Bytes capacity = 1000_B * (1 + 4 + 2);

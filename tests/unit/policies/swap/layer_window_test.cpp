@@ -47,7 +47,7 @@ TEST_CASE("the window is the smallest one that hides all copies") {
   }
 }
 
-TEST_CASE("if no window that hides copies fits, the largest that fits is used; if all fits, nothing is copied") {
+TEST_CASE("if no window that hides copies fits, the largest that fits is used, and if all fits, nothing is copied") {
   const Trace trace = equal_layers(8, 150_B);
   CHECK(exact_run(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
   int smaller = 0, none = 0;

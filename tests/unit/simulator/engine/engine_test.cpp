@@ -327,7 +327,7 @@ TEST_CASE("a plan that cannot be carried out is refused with the action and the 
         "scratch version 0 before op 1: it would overlap version 0");
 }
 
-TEST_CASE("versions from before the step get a place when the step begins; later only a swap-in gives them one") {
+TEST_CASE("versions from before the step get a place when the step begins, and later only a swap-in gives them one") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {});

@@ -57,7 +57,7 @@ TEST_CASE("lists with scalars, and lists in parameters of 4 KiB, have layouts of
   CHECK_FALSE(TorchKernel::recognise(kPointwise, {}));
 }
 
-TEST_CASE("fused optimizers read their step counters; the accesses to their lists are unknown") {
+TEST_CASE("fused optimizers read their step counters, and the accesses to their lists are unknown") {
   const std::string fused =
       "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
       "20FusedAdamMathFunctorI"

@@ -136,7 +136,8 @@ TEST_CASE("the file of a job that is killed, aborts or calls _exit is readable u
   }
 }
 
-TEST_CASE("forked children are not recorded and do not disturb the recording; those that exec have their own file") {
+TEST_CASE(
+    "forked children are not recorded and do not disturb the recording, and those that exec have their own file") {
   const ScratchFolder folder;
   std::ofstream{folder.file("other")} << kKernels + kStep + "launch add a b 1\n";
   const auto job = run_job(

@@ -270,7 +270,7 @@ TEST_CASE("waits for events put kernels of different streams in order") {
   CHECK(trace.data().orders[1] == Order{OpId{1}, OpId{3}});
 }
 
-TEST_CASE("marks begin iterations; pushes and pops give phases and modules") {
+TEST_CASE("marks begin iterations, and pushes and pops give phases and modules") {
   const auto range = [](const char* action, int time, const char* meaning, const char* name) {
     return fmt::format("{{'kind': 'range', 'action': '{}', 'time': {}, 'meaning': '{}', 'name': '{}', 'thread': 5}}\n",
                        action, time, meaning, name);

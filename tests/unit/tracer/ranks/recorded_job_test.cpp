@@ -56,7 +56,8 @@ std::string member(int own) {
 
 }  // namespace
 
-TEST_CASE("the ranks of a job begin at their recorded times, even if estimated; those of a dry run begin together") {
+TEST_CASE(
+    "the ranks of a job begin at their recorded times, even if estimated, and those of a dry run begin together") {
   const std::string estimated = "{'kind': 'info', 'key': 'time', 'value': 'estimated'}\n";
   CHECK(begins("") == std::vector{0_ns, 500_ns});
   CHECK(begins(estimated) == std::vector{0_ns, 500_ns});

@@ -176,7 +176,7 @@ TEST_CASE("a raw writer's records are written to the disk without a flush") {
   CHECK(file.read().memory.size() == 1);
 }
 
-TEST_CASE("a full disk is reported once, and its lost records are counted; the file stays readable") {
+TEST_CASE("a full disk is reported once, and its lost records are counted, and the file stays readable") {
   const ScratchFile file;
   const pid_t child = fork();
   REQUIRE(child >= 0);

@@ -152,7 +152,7 @@ TEST_CASE("a frame that compresses too well is padded, so that no small file can
   CHECK(reader.raw(0, reader.header(0)) == raw);
 }
 
-TEST_CASE("lines of the user's code change the hash; a trace without lines is stored as before there were any") {
+TEST_CASE("lines of the user's code change the hash, and a trace without lines is stored as before there were any") {
   const auto trace_with = [](std::string_view of_buffer, std::string_view of_op) {
     TraceBuilder build;
     for (const char* text : {"model.py:1", "model.py:2"}) build.text(text);

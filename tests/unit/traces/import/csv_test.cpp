@@ -12,7 +12,7 @@ Trace read(std::string_view text) { return read_interval_csv(Input{"t.log", text
 
 }  // namespace
 
-TEST_CASE("intervals become lifetimes in the order of time; at equal times, ends come before starts") {
+TEST_CASE("intervals become lifetimes in the order of time, and at equal times, ends come before starts") {
   const Trace trace = read("id,lower,upper,size\nc,5,9,4\na,0,5,3\nb,-2,7,2\n");
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "free 1", "alloc 2", "free 0", "free 2"});
   CHECK(trace.text(trace.buffer(BufferId{0}).name) == "b");

@@ -149,7 +149,8 @@ TEST_CASE("a DTR buffer with several versions ends when all of them are forgotte
                                                    "forget 0", "free 0"});
 }
 
-TEST_CASE("a DTR mutation keeps the order of its results; it is in place only if that is the order of the arguments") {
+TEST_CASE(
+    "a DTR mutation keeps the order of its results, and it is in place only if that is the order of the arguments") {
   const auto two = [](const std::string& positions) {
     return Log{}.call("f", "", "a", 8).call("f", "", "b", 4).mutate(R"("a","b")", positions).read();
   };

@@ -116,7 +116,7 @@ TEST_CASE("an nsys report's graph without nodes is one op, and the nodes of a la
 }
 
 TEST_CASE(
-    "an nsys report's device memory gives buffers between the launches; host memory and static variables do not") {
+    "an nsys report's device memory gives buffers between the launches, and host memory and static variables do not") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 100, 0x1000, 64);

@@ -22,7 +22,7 @@ std::string times(int count, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("the period of a loop is the length of one iteration; the result also says at which events it repeats") {
+TEST_CASE("the period of a loop is the length of one iteration, and the result also says at which events it repeats") {
   const Period period = find("xyz" + times(6, "abacdd") + "w");
   CHECK(period.length == 6);
   CHECK(period.runs == std::vector{PeriodicRun{3, 39}});

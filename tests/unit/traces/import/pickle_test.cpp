@@ -157,7 +157,7 @@ TEST_CASE("a damaged pickle is refused with the position") {
   CHECK(complaint("\x80\x04\x95\x09\x00\x00\x00\x00\x00\x00\x00N."s) == "byte 2: FRAME of 9 bytes; 2 are left");
 }
 
-TEST_CASE("a file of several pickles is refused, since only the first one would be read; zero bytes may follow") {
+TEST_CASE("a file of several pickles is refused, since only the first one would be read, and zero bytes may follow") {
   CHECK(complaint("\x80\x04N.\x80\x04N."s) ==
         "byte 3: the pickle ends, and 4 more bytes follow; expected one pickle in a file");
   CHECK(complaint("\x80\x04N.\0\0"s).empty());

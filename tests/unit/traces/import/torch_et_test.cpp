@@ -113,7 +113,7 @@ TEST_CASE("a storage that is allocated again is another buffer") {
                                 "run aten::zero_", "free 3"});
 }
 
-TEST_CASE("in-place operators update a storage; operators that fill overwrite all of it or update a part") {
+TEST_CASE("in-place operators update a storage, and operators that fill overwrite all of it or update a part") {
   const std::string out = "(Tensor self, *, Tensor(a!) out) -> Tensor(a!)";
   const std::string copy = "(Tensor(a!) self, Tensor src) -> Tensor(a!)";
   const Trace trace =

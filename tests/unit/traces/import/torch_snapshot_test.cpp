@@ -282,7 +282,7 @@ TEST_CASE("the records of a trace have the numbers of the events that made them"
   CHECK(history.time_us == std::vector<std::int64_t>{5, 6, 7, 9, 12});
 }
 
-TEST_CASE("the device that is judged has memory; a failed request, then events, then reserved bytes decide") {
+TEST_CASE("the device that is judged has memory, and a failed request, then events, then reserved bytes decide") {
   const auto judged = [](Pickled segments, Pickled traces) {
     return recorded_memory(parse_torch_snapshot(file(std::move(segments), std::move(traces)))).device;
   };

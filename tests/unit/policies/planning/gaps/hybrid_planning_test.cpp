@@ -181,7 +181,7 @@ TEST_CASE("an op's wait for an op of another stream exposes no copy") {
   CHECK(exposed_copies(trace, spec, result.realised).of(va) == 0_ns);
 }
 
-TEST_CASE("feature maps are idle between forward and backward; parameters and gaps across steps do not count") {
+TEST_CASE("feature maps are idle between forward and backward, and parameters and gaps across steps do not count") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1_B}), input = build.existing({.size = 2_B});
   const BufferId a = build.alloc({.size = 3_B}), early = build.alloc({.size = 4_B});

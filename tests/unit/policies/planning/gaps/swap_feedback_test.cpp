@@ -64,7 +64,7 @@ TEST_CASE("a copy that an op waited for is exposed, and op starts leave out wait
   CHECK(clock_of_plan(trace, spec, reran.realised) == std::vector<Nanos>{0_ns, 100_ns, 200_ns, 300_ns});
 }
 
-TEST_CASE("copies that ops wait for have a price; other copies and those of the previous iteration have none") {
+TEST_CASE("copies that ops wait for have a price, and other copies and those of the previous iteration have none") {
   RealisedStep step = at_leisure(circle_of({10, 10, 10, 10}));
   step.exposed_out[2] = step.exposed_in[3] = true;
   Gap exposed = gap(1, 3, 5, 0), unchanged = exposed, renewed = gap(1, 4, 5, 1);

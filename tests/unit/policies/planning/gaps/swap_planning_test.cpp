@@ -159,7 +159,7 @@ TEST_CASE("bytes under way are those that are being swapped out or in") {
         std::vector<Bytes>{0_B, 150_B, 150_B, 0_B, 150_B, 150_B, 0_B, 0_B});
 }
 
-TEST_CASE("a draft swaps out after the release and in at the issue point; a gap across steps begins on the host") {
+TEST_CASE("a draft swaps out after the release and in at the issue point, and a gap across steps begins on the host") {
   const std::vector<Gap> gaps{{VersionId{7}, VersionId{3}, 10_B, 5, 9, true}, gap(1, 4, 10)};
   const std::vector<Action> draft = draft_of(gaps, {{0, 8, 0}, {1, 3, 0}}, 8);
   CHECK(draft == std::vector<Action>{act(Verb::kSwapOut, 0, 3), act(Verb::kSwapIn, 0, 3), act(Verb::kSwapOut, 2, 1),
@@ -205,7 +205,8 @@ TEST_CASE("content that the end of a step changes is swapped out for the next it
         std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
 }
 
-TEST_CASE("of two failed runs, the one that ran more of the program is better; a run that ends well is better still") {
+TEST_CASE(
+    "of two failed runs, the one that ran more of the program is better, and a run that ends well is better still") {
   const auto run = [](Outcome outcome, Nanos makespan, Nanos stalled, Nanos recompute, Bytes copied = {}) {
     Result result;
     result.outcome = outcome;

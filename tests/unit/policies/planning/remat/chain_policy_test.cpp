@@ -39,7 +39,8 @@ TEST_CASE("a chain of ops is divided after each op, and the stages have the size
 }
 
 TEST_CASE(
-    "ops that a branch skips and the op that reads it are one stage; a small version that all ops read joins no ops") {
+    "ops that a branch skips and the op that reads it are one stage, and a small version that all ops read joins no "
+    "ops") {
   // x1 -> x2 -> x3 -> x4 = x3 + x1 -> x5, all read by the backward phase; a mask of 1 byte is read by every op.
   TraceBuilder build;
   const BufferId mask = build.alloc({.size = 1_B});

@@ -45,7 +45,8 @@ Bytes peak_with_budget(const std::string& budget) {
 }  // namespace
 
 TEST_CASE(
-    "the exact knapsack is the best of all subsets; the table equals it if its units are exact; greedy is no better") {
+    "the exact knapsack is the best of all subsets, and the table equals it if its units are exact, and greedy is no "
+    "better") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     tests::Random random{seed};
     std::vector<KnapsackItem> items;

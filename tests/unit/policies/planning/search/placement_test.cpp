@@ -12,7 +12,7 @@
 
 namespace tidepool::placement_test {
 
-TEST_CASE("a limit falls by three quarters of the excess until it is low enough; then the interval is halved") {
+TEST_CASE("a limit falls by three quarters of the excess until it is low enough, and then the interval is halved") {
   LimitSearch limits{1'000_B, 2_B};
   limits.is_high(100_B);
   CHECK(limits.limit() == 925_B);

@@ -70,7 +70,7 @@ TEST_CASE("if no layer takes the block at a position of the order, a rehearsal m
   CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});
 }
 
-TEST_CASE("STAlloc's pool gives planned places in one segment; other requests go to PyTorch's allocator") {
+TEST_CASE("STAlloc's pool gives planned places in one segment, and other requests go to PyTorch's allocator") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
   build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{a, Access::kWrite}});

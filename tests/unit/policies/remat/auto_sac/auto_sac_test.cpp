@@ -50,7 +50,8 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
   CHECK(model.of("").returned == 8);
 }
 
-TEST_CASE("modules give up as many bytes as the budget asks for; a budget one byte below the least peak is refused") {
+TEST_CASE(
+    "modules give up as many bytes as the budget asks for, and a budget one byte below the least peak is refused") {
   const Model model;
   // The backward of block.1 begins with 340 B of activations and 5 B of parameters, and makes 160 B. block.0 makes 1024
   // B; 864 B of them are not saved even without checkpointing. Only drops beyond these lower the peak.

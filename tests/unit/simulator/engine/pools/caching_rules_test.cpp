@@ -42,7 +42,8 @@ TEST_CASE("with divisions, requests are rounded up to a fraction of the interval
   CHECK(rounded_request(config, 4_MiB + 1_B) == 4_MiB + 512_B);
 }
 
-TEST_CASE("the largest power of two within a request chooses the divisions; the last ones are for 32 GiB and more") {
+TEST_CASE(
+    "the largest power of two within a request chooses the divisions, and the last ones are for 32 GiB and more") {
   CachingConfig config;
   config.roundup_power2_divisions[0] = 2;   // everything below 2 MiB
   config.roundup_power2_divisions[1] = 4;   // 2 to 4 MiB

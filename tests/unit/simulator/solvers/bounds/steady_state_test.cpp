@@ -330,7 +330,7 @@ TEST_CASE("means are rounded to the nearest whole number, halves up") {
   CHECK(sum_of(all).actions == 30);
 }
 
-TEST_CASE("a state recurs if all clocks do; a host for which no action waits may be further ahead") {
+TEST_CASE("a state recurs if all clocks do, and a host for which no action waits may be further ahead") {
   const auto boundary = [](std::int64_t state, Nanos lead = 0_ns, bool delayed = false) {
     return Boundary{{state}, {}, lead, delayed};
   };
@@ -346,7 +346,7 @@ TEST_CASE("a state recurs if all clocks do; a host for which no action waits may
   CHECK(cycle({boundary(1, 5_ns), boundary(1)}) == 0);        // the host falls behind
 }
 
-TEST_CASE("if addresses do not recur, a cycle must have the same costs twice; otherwise the longest cycle counts") {
+TEST_CASE("if addresses do not recur, a cycle must have the same costs twice, and otherwise the longest cycle counts") {
   const auto boundary = [](std::int64_t state, std::int64_t place) { return Boundary{{state}, {place}, 0_ns, false}; };
   const auto costs = [](std::vector<Nanos> times) {
     std::vector<Totals> all(times.size());

@@ -25,7 +25,7 @@ TEST_CASE("a job has the models that its recording names, if there are several")
   CHECK(models_told_by(nullptr).empty());
 }
 
-TEST_CASE("paths of the first of several models get its name; paths of the others have their names already") {
+TEST_CASE("paths of the first of several models get its name, and paths of the others have their names already") {
   const Names paths{"main.0", "Generator.main.8", "GeneratorX.main", "Generator"};
   CHECK(with_models(paths, {"Discriminator", "Generator"}) ==
         Names{"Discriminator.main.0", "Generator.main.8", "Discriminator.GeneratorX.main", "Generator"});

@@ -140,7 +140,7 @@ TEST_CASE("a step that has micro-batches already, or no backward pass, is not cu
   CHECK_FALSE(with_micro_batches(forward.build.finish(), 2));
 }
 
-TEST_CASE("a graph, whose edges pick nodes, has no evident batch; picked rows of a table leave one") {
+TEST_CASE("a graph, whose edges pick nodes, has no evident batch, and picked rows of a table leave one") {
   using enum BufferKind;
   for (const bool graph : {false, true}) {
     Linear step;

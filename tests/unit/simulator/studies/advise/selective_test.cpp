@@ -47,7 +47,7 @@ TEST_CASE("a kept tensor stays until the module's backward ends, if the second r
   }
 }
 
-TEST_CASE("a kept tensor that is freed in forward ends at the same op of the second run; a workspace is not kept") {
+TEST_CASE("a kept tensor that is freed in forward ends at the same op of the second run, and a workspace is not kept") {
   TraceBuilder build;
   const auto made = [&] { return build.alloc({.size = 10_B, .kind = BufferKind::kActivation}); };
   const auto run = [&](const char* name, Phase phase, BufferId read, BufferId written, BufferId workspace = {}) {
@@ -86,7 +86,8 @@ TEST_CASE("a kept tensor that is freed in forward ends at the same op of the sec
   CHECK(order == "run 0 free 2 run 1 run 2 free 3 free 4 run 1' free 1 run 3 free 3' free 5 ");
 }
 
-TEST_CASE("operators to keep are ranked by time per byte, random ones together; those changed in place are left out") {
+TEST_CASE(
+    "operators to keep are ranked by time per byte, random ones together, and those changed in place are left out") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
   std::vector<BufferId> all;

@@ -17,7 +17,7 @@ Occupant at(std::uint32_t buffer, std::int64_t offset, std::int64_t held, std::u
 
 }  // namespace
 
-TEST_CASE("the cheapest window has the fewest bytes; of equal windows, it is the one whose next use is latest") {
+TEST_CASE("the cheapest window has the fewest bytes, and of equal windows, it is the one whose next use is latest") {
   // 100 B: a is at [0, 30), b at [40, 60), c at [70, 90); the rest is holes.
   std::vector<Occupant> occupants{at(0, 0, 30, 9), at(1, 40, 20, 5), at(2, 70, 20, 6)};
   // For 40 B, either b is evicted from [30, 70) or c from [60, 100). Both have 20 B, and c is used later.
@@ -61,7 +61,8 @@ TEST_CASE("the cheapest window is as cheap as the best of all windows") {
   }
 }
 
-TEST_CASE("without addresses, the smallest buffer that is large enough is evicted; if none is, the largest and more") {
+TEST_CASE(
+    "without addresses, the smallest buffer that is large enough is evicted, and if none is, the largest and more") {
   const std::vector<Occupant> occupants{at(0, -1, 30, 9), at(1, -1, 20, 5), at(2, -1, 50, 6, true), at(3, -1, 5, 6)};
   CHECK(least_buffers(occupants, 15_B).buffers == std::vector{BufferId{1}});
   CHECK(least_buffers(occupants, 33_B).buffers == std::vector{BufferId{0}, BufferId{3}});

@@ -114,7 +114,7 @@ TEST_CASE("the best pool of a policy is one with addresses, if there is one") {
   CHECK(best[1].cells[1].overhead == 0.305);
 }
 
-TEST_CASE("the median represents runs that differ in their seeds; a run that ended early is the worst") {
+TEST_CASE("the median represents runs that differ in their seeds, and a run that ended early is the worst") {
   const auto at_median = [](const std::vector<Point>& points) {
     Frontier frontier;
     arrange(points, frontier);

@@ -41,7 +41,7 @@ TEST_CASE("a range of capacities has both ends and even steps: shares of up to 1
   CHECK(parse_capacities("0B..10B/4") == Texts{"0B", "3B", "6B", "10B"});
 }
 
-TEST_CASE("capacities are a list of sizes, fractions, ranges and words; duplicates count once") {
+TEST_CASE("capacities are a list of sizes, fractions, ranges and words, and duplicates count once") {
   CHECK(parse_capacities("16GiB,none, 0.5x,machine,0.4x..0.6x/3,none") ==
         Texts{"16GiB", "none", "0.5x", "machine", "0.4x", "0.6x"});
 }

@@ -69,7 +69,7 @@ TEST_CASE("shards give the whole sweep when they are merged, in any order") {
   CHECK(identical(rows(reversed), rows(whole)));
 }
 
-TEST_CASE("workers that did the same run must agree; otherwise the error names their files") {
+TEST_CASE("workers that did the same run must agree, and otherwise the error names their files") {
   const ScratchFolder scratch;
   const std::vector<SweepPart> all = parts();
   const std::string a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
