@@ -301,7 +301,7 @@ void print_growth(const ExplainArguments& arguments, const Explanation& found, c
     return;
   }
   const std::string& cause = growth.rows.front().cause;
-  fmt::print("{}: {}: {} {} has never less than {}, {} {} never less than {}\n\n", arguments.trace,
+  fmt::print("{}: {}\n{} {} has never less than {}, {} {} never less than {}\n\n", arguments.trace,
              last > first ? fmt::format("memory grows by {} a {}{}", to_text(each(last - first, growth)), part,
                                         cause.empty() ? "" : ", most from " + cause)
                           : "memory does not grow, but these do",
