@@ -292,9 +292,9 @@ class LiveRecorder(Guest):
     def _find_kinds(self, look_up):
         self._untold = []
         super()._find_kinds(look_up)
-        # An untold workspace may have ended by now, unseen until the next op.
+        # Where others record the memory, an untold workspace may have ended by now, unseen until the next op.
         changed = [buffer for buffer, told in self._told.items()
-                   if told != (buffer.kind, buffer.name) and buffer.kind != "workspace"]
+                   if told != (buffer.kind, buffer.name) and (self._allocates or buffer.kind != "workspace")]
         untold, self._untold = self._untold, None
         for buffer in untold + changed:
             self._tell("existing", buffer, now())
