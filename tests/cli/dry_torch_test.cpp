@@ -237,7 +237,9 @@ TEST_CASE("a job that only infers is recorded call by call and judged, and one t
         3);
   CHECK(std::ranges::count_if(calls.buffers(),
                               [](const Buffer& buffer) { return buffer.kind == BufferKind::kParameter; }) == 4);
-  CHECK(run_program({"fit", trace}).out.starts_with("fits: "));
+  const ProgramResult fit = run_program({"fit", trace});
+  CHECK(fit.out.starts_with("fits: "));
+  CHECK_THAT(fit.err, ContainsSubstring(": the job ended without a training step; this is the memory without one\n"));
 
   CHECK(record("fail").code == 1);
   CHECK(load_trace(trace).data().meta.at("failure") == "ValueError: bad data");

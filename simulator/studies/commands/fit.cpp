@@ -192,6 +192,7 @@ std::string untrained(const FitArguments& arguments, const FittedJob& job) {
 std::vector<std::string> remarks(const FitArguments& arguments, const FittedJob& job, const Fit& fit) {
   std::vector<std::string> lines;
   const std::string until = "; what it did until then is judged";
+  if (only_infers(job.trace)) lines.push_back("the job ended without a training step; this is the memory without one");
   if (cannot_tell(job, fit))
     lines.push_back(untrained(arguments, job) + (job.failure.empty() ? "" : ": " + job.failure));
   else if (job.stopped)

@@ -187,10 +187,12 @@ bool has_training(const Trace& trace) {
 
 std::string failure_of(const Trace& trace) { return std::string{meta(trace, "failure")}; }
 
+bool only_infers(const Trace& trace) { return !meta(trace, "inference").empty() && failure_of(trace).empty(); }
+
 bool lacks_training(const Trace& trace) {
   if (has_training(trace)) return false;
   if (!failure_of(trace).empty()) return true;
-  return meta(trace, "inference").empty() &&
+  return !only_infers(trace) &&
          std::any_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.phase != Phase::kUnknown; });
 }
 

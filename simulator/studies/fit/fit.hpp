@@ -52,6 +52,9 @@ struct Fit {
 /// The reason why the recorded job failed, from the trace: "ValueError: no data"; "" if the job did not fail.
 std::string failure_of(const Trace& trace);
 
+/// Whether the recorder saw the job end well without a training step.
+bool only_infers(const Trace& trace);
+
 /// Whether a recording ends before a training step, so that it does not show the job's memory: it has no backward op
 /// and no optimizer's op, although its ops have phases or its job failed. A job that ended well without a training step
 /// infers.
