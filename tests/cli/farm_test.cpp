@@ -64,8 +64,9 @@ struct Sweep {
     std::ofstream{trace} << to_jsonl(tests::random_trace(1, 60));
     REQUIRE(run_program(command(whole)).code == 0);
   }
+  /// So many runs that no shard is empty: the version of the program decides the shard of each.
   std::vector<std::string> command(const std::string& database, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all{"sweep",     trace, "--policy", "none,lru-swap,random", "--capacity", "0.4x..1.0x/9",
+    std::vector<std::string> all{"sweep",     trace, "--policy", "none,lru-swap,random", "--capacity", "0.4x..1.0x/40",
                                  "--no-plot", "-o",  database};
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -88,9 +89,9 @@ TEST_CASE("a sweep by Slurm submits lost tasks once more and ends with the same 
   CHECK(result.code == 0);
   CHECK(result.err ==
         "submitted job 17 with 4 tasks\n2 shards are not complete; once more\nsubmitted job 17 with 2 tasks\n"
-        "all 27 runs are in " +
+        "all 120 runs are in " +
             database + "\n");
-  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 120 runs\n");
   CHECK_FALSE(fs::exists(database + ".shards"));
   const std::string submitted = content_of(scratch.file("bin/submitted"));
   CHECK(submitted.find("--array=1-4 --partition=short --mem=1G " + database + ".shards/job.sh\n") != std::string::npos);
@@ -99,7 +100,7 @@ TEST_CASE("a sweep by Slurm submits lost tasks once more and ends with the same 
 
   const ProgramResult again = run_program(sweep.command(database, {"--slurm"}));
   CHECK(again.code == 0);
-  CHECK(again.err == "all 27 runs are in " + database + "\n");
+  CHECK(again.err == "all 120 runs are in " + database + "\n");
 }
 
 TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and loses nothing") {
@@ -113,13 +114,13 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
     const FirstInPath path{scratch.file("bin")};
     const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "2"}));
     CHECK(result.code == 1);
-    CHECK(result.err.find(" of 27 runs are in " + database +
+    CHECK(result.err.find(" of 120 runs are in " + database +
                           "; 1 shard did not finish in two tries; its messages are in " + database + ".shards\n") !=
           std::string::npos);
   }
   CHECK(fs::exists(database + ".shards/1.sqlite"));
   CHECK(run_program(sweep.command(database)).code == 0);
-  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 120 runs\n");
 }
 
 TEST_CASE("a sweep whose waiting program was killed waits for its job before it submits another") {
@@ -138,9 +139,9 @@ case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
   CHECK(result.code == 0);
   CHECK(result.err ==
         "job 16 of an earlier sweep is still there; waiting for it\nsubmitted job 17 with 1 task\n"
-        "all 27 runs are in " +
+        "all 120 runs are in " +
             database + "\n");
-  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 120 runs\n");
 }
 
 TEST_CASE("a job that went to another cluster is followed and ended there") {
@@ -160,9 +161,9 @@ esac
       sweep.command(database, {"--slurm", "--shards", "1", "--slurm-options", "-M west --mem=1G"});
   const ProgramResult result = run_program(command);
   CHECK(result.code == 0);
-  CHECK(result.err == "submitted job 17 on west with 1 task\nall 27 runs are in " + database + "\n");
+  CHECK(result.err == "submitted job 17 on west with 1 task\nall 120 runs are in " + database + "\n");
   CHECK(fs::exists(scratch.file("bin/asked")));
-  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 120 runs\n");
 
   // An interrupt comes while the sweep waits for an earlier job.
   write_program(scratch.file("bin/squeue"), "echo RUNNING; mkdir \"$0.asked\" && kill -INT $PPID\n");
@@ -173,7 +174,7 @@ esac
   const ProgramResult stopped = run_program(sweep.command(other, {"--slurm", "--shards", "1"}));
   CHECK(stopped.code == 130);
   CHECK(stopped.err.starts_with(
-      "job 16 on west of an earlier sweep is still there; waiting for it\ninterrupted: 0 of 27"));
+      "job 16 on west of an earlier sweep is still there; waiting for it\ninterrupted: 0 of 120"));
   CHECK(content_of(scratch.file("bin/ended")) == "-M west 16\n");
 }
 
@@ -238,8 +239,8 @@ TEST_CASE("a sweep on hosts ends with the same results") {
   const ProgramResult result = run_program(sweep.command(database, {"--hosts", ":", "--shards", "2", "-j", "1"}));
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK(result.err.ends_with("all 27 runs are in " + database + "\n"));
-  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK(result.err.ends_with("all 120 runs are in " + database + "\n"));
+  CHECK(run_program({"diff", database, sweep.whole}).out == "identical: 120 runs\n");
 }
 
 TEST_CASE("options that contradict each other are refused before anything is submitted") {
