@@ -178,6 +178,45 @@ TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is los
   CHECK(results(full) == results(whole));
 }
 
+TEST_CASE("a disk that is full when the database is made leaves no file") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("new/r.sqlite");
+  std::filesystem::create_directory(scratch.file("new"));
+  {
+    const FileLimit limit{10'000};
+    const ProgramResult stopped = run_program(sweep_of(trace, database));
+    CHECK(stopped.code == 1);
+    CHECK(stopped.err.starts_with("tidepool: " + database + ": d"));  // "disk I/O error" or "database or disk is full"
+  }
+  CHECK(std::filesystem::is_empty(scratch.file("new")));
+}
+
+TEST_CASE("a query that does not end is ended, and one without an end of memory is cut") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
+  REQUIRE(run_program(sweep_of(trace, database)).code == 0);
+  const std::string endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) ";
+  const auto said = [&](const std::string& sql, const std::string& limit) {
+    return run_program({"query", database, sql, "--to", "csv", "--time-limit", limit});
+  };
+  const ProgramResult silent = said(endless + "SELECT count(*) AS n FROM c", "1s"),
+                      rows = said(endless + "SELECT x FROM c", "200ms");
+  CHECK(silent.code == 1);
+  CHECK(silent.out == "n\n");
+  CHECK(silent.err == "query: more than 1 s; there may be more rows\n");
+  CHECK(rows.code == 1);
+  CHECK(rows.out.starts_with("x\n1\n2\n"));
+  const ProgramResult table = run_program({"query", database, endless + "SELECT x FROM c"});
+  CHECK(table.code == 1);
+  CHECK(table.err == "query: a table has at most 4,000,000 values; there may be more rows\n");
+  const ProgramResult large = run_program({"query", database, "SELECT zeroblob(100000000)"});
+  CHECK(large.code == 1);
+  CHECK(large.err == "tidepool: " + database + ": string or blob too big\n");
+  const std::string file = scratch.file("out.csv");
+  CHECK(run_program({"query", database, endless + "SELECT x FROM c", "-o", file, "--time-limit", "1s"}).code == 1);
+  CHECK_FALSE(std::filesystem::exists(file));
+}
+
 TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite");

@@ -1,6 +1,5 @@
 #include "traces/base/input.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <lzma.h>
 #include <unistd.h>
@@ -15,10 +14,10 @@
 #include <filesystem>
 #include <memory>
 #include <new>
-#include <random>
 #include <utility>
 
 #include "traces/base/error.hpp"
+#include "traces/base/output.hpp"
 #include "traces/base/quantity.hpp"
 
 namespace tidepool {
@@ -177,24 +176,6 @@ bool written_in_place(const std::string& path) {
   return type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found;
 }
 
-/// Creates a file with a new name beside `path`; null with errno if it cannot be. Nobody else can have made a file or a
-/// link of this name, not even one that knows `path`.
-std::FILE* create_beside(const std::string& path, std::string& name) {
-  std::random_device random;
-  int file = -1;
-  do {
-    name = fmt::format("{}.{:08x}.tmp", path, random());
-    file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (file < 0 && errno == EEXIST);
-  if (file < 0) return nullptr;
-  if (std::FILE* const opened = ::fdopen(file, "wb")) return opened;
-  const int reason = errno;
-  ::close(file);
-  ::unlink(name.c_str());
-  errno = reason;
-  return nullptr;
-}
-
 using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 
 }  // namespace
@@ -259,17 +240,14 @@ Input read_input(const std::string& path, const HeadCheck& check) try {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  const bool in_place = written_in_place(path);
-  std::string written;
-  File file{in_place ? std::fopen(path.c_str(), "wb") : create_beside(path, written), &std::fclose};
-  if (!file) fail(path, "written");
-  const bool complete = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  const bool closed = std::fclose(file.release()) == 0;
-  if (!complete || !closed || (!in_place && std::rename(written.c_str(), path.c_str()) != 0)) {
-    const int why = errno;
-    if (!in_place) std::remove(written.c_str());
-    throw std::runtime_error{fmt::format("{}: cannot be written: {}", path, std::strerror(why))};
+  if (written_in_place(path)) {
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) fail(path, "written");
+    write_and_close(file, bytes, path, "");
+    return;
   }
+  const std::string name = write_beside(path, bytes);
+  if (std::rename(name.c_str(), path.c_str()) != 0) fail_unfinished(path, name);
 }
 
 }  // namespace tidepool

@@ -1,7 +1,9 @@
-// Checks of the files that a command will write.
+// Files that a command writes: checks of their names, and unfinished ones.
 #pragma once
 
+#include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace tidepool {
 
@@ -11,5 +13,18 @@ namespace tidepool {
 /// @throws InputError  "runs: is a directory; expected a file"
 /// @throws InputError  for "-", which some programs take for the standard output
 void require_writable(const std::string& path);
+
+/// Creates a file with a new name beside `path`; null with errno if it cannot be. Nobody else can have made a file or a
+/// link of this name, not even one that knows `path`.
+std::FILE* create_beside(const std::string& path, std::string& name);
+
+/// Writes a file with a new name beside `path`, to be renamed to it. @return  its name; @throws  as write_file()
+std::string write_beside(const std::string& path, std::string_view bytes);
+
+/// Writes all bytes and closes the file. @throws  as fail_unfinished()
+void write_and_close(std::FILE* file, std::string_view bytes, const std::string& path, const std::string& unfinished);
+
+/// Removes `unfinished` if it has a name. @throws std::runtime_error  "x.tide: cannot be written: " and errno
+[[noreturn]] void fail_unfinished(const std::string& path, const std::string& unfinished);
 
 }  // namespace tidepool

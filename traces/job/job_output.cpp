@@ -1,7 +1,6 @@
 #include "traces/job/job_output.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/file/writer.hpp"
@@ -23,13 +23,13 @@ struct OutputFile {
 
 /// Writes all files under other names, then renames them. So none is replaced if the content of one cannot be written.
 void write_together(const std::vector<OutputFile>& files) {
-  const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
+  std::vector<std::string> unfinished;
   try {
-    for (const OutputFile& file : files) write_file(unfinished(file), file.bytes);
-    for (const OutputFile& file : files) std::filesystem::rename(unfinished(file), file.path);
+    for (const OutputFile& file : files) unfinished.push_back(write_beside(file.path, file.bytes));
+    for (std::size_t i = 0; i < files.size(); ++i) std::filesystem::rename(unfinished[i], files[i].path);
   } catch (...) {
     std::error_code gone;
-    for (const OutputFile& file : files) std::filesystem::remove(unfinished(file), gone);
+    for (const std::string& name : unfinished) std::filesystem::remove(name, gone);
     throw;
   }
 }

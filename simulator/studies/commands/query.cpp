@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,12 +14,17 @@
 
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/nearest.hpp"
+#include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
+#include "traces/base/quantity.hpp"
+#include "traces/base/refuse.hpp"
+#include "traces/base/say.hpp"
 #include "traces/base/utf8.hpp"
 
 namespace tidepool {
@@ -25,8 +32,10 @@ namespace {
 
 constexpr std::size_t kWidest = 60;  // characters of a table's column; longer texts are cut
 
+constexpr std::size_t kMostCells = 4'000'000;  // of a table, which needs all rows to know its widths: some 400 MB
+
 struct QueryArguments {
-  std::string database, sql = "frontier", format = "table", output;
+  std::string database, sql = "frontier", format = "table", output, time_limit = "60s";
 };
 
 /// A field of RFC 4180, quoted only if necessary. NULL becomes an empty field, an empty text becomes "".
@@ -113,6 +122,9 @@ int run_query(const QueryArguments& arguments) {
     throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
   const Database database{arguments.database, Database::Open::kExisting};
   require_writable(arguments.output);
+  const Nanos limit = naming("--time-limit", [&] { return parse_nanos(arguments.time_limit); });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds{limit.count()};
+  const Interruptible interruptible;
   const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   std::error_code none;  // set if the output does not exist yet
@@ -134,21 +146,34 @@ int run_query(const QueryArguments& arguments) {
     for (const std::string& name : names) fields.push_back(csv_field(Value{name}));
     if (arguments.format == "csv") print(joined(fields));
   };
+  bool too_wide = false;
   const auto row = [&](std::span<const Value> values) {
     if (arguments.format == "jsonl") return print(json_line(names, values));
-    if (arguments.format == "table") return void(rows.emplace_back(values.begin(), values.end()));
+    if (arguments.format == "table") {
+      too_wide = (rows.size() + 1) * values.size() > kMostCells;
+      return too_wide ? void() : void(rows.emplace_back(values.begin(), values.end()));
+    }
     std::vector<std::string> fields;
     for (const Value& value : values) fields.push_back(csv_field(value));
     print(joined(fields));
   };
   if (is_name) require_table(database, arguments.sql);
-  database.query(is_name ? "SELECT * FROM " + arguments.sql : arguments.sql, head, row);
+  const bool complete = database.query(is_name ? "SELECT * FROM " + arguments.sql : arguments.sql, head, row, [&] {
+    return too_wide || Interruptible::asked() || std::chrono::steady_clock::now() > end;
+  }) && !too_wide;
   if (arguments.format == "table") print(table(names, rows));
+  if (!complete)
+    say("query: {}; {}\n",
+        Interruptible::asked() ? "interrupted"
+        : too_wide             ? fmt::format("a table has at most {} values", grouped(std::int64_t{kMostCells}))
+                               : fmt::format("more than {}", to_text(limit)),
+        arguments.output.empty() ? "there may be more rows" : "nothing is written");
+  if (!complete && !arguments.output.empty()) return Interruptible::asked() ? Interruptible::code() : 1;
   if (!arguments.output.empty())
     write_file(arguments.output, written);
   else if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw std::runtime_error{"stdout: not all of it could be written"};
-  return 0;
+  return Interruptible::asked() ? Interruptible::code() : complete ? 0 : 1;
 }
 
 const RegisterCommand kQuery{
@@ -164,6 +189,8 @@ const RegisterCommand kQuery{
        app.add_option("--to", arguments->format, "table, csv or jsonl (for data frames and Parquet: typed, complete)")
            .capture_default_str();
        app.add_option("-o,--output", arguments->output, "write there instead of to stdout").type_name("FILE");
+       app.add_option("--time-limit", arguments->time_limit, "when a query that does not end is ended")
+           .capture_default_str();
        return std::function<int()>{[arguments] { return run_query(*arguments); }};
      }}};
 

@@ -2,96 +2,18 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <thread>
+#include <stdexcept>
 
 #include "simulator/studies/sweep/schema.hpp"
+#include "simulator/studies/sweep/statement_values.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/utf8.hpp"
 #include "traces/content.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{30'000};  // with a database that another process has locked
-constexpr std::string_view kMagic{"SQLite format 3\0", 16};
-constexpr std::size_t kHeadBytes = 4096;  // enough to tell text from binary data
 const std::string kError{to_text(Outcome::kError)};
-
-std::string insert_row() {
-  std::string sql = fmt::format("INSERT OR REPLACE INTO runs (run_key, {}) VALUES (?", schema::column_names());
-  for (std::size_t i = 0; i < result_columns().size(); ++i) sql += ", ?";
-  return sql + ")";
-}
-
-/// `text` must live until the statement has run.
-void bind(sqlite3_stmt* statement, int index, const std::string& text) {
-  sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
-}
-
-void bind(sqlite3_stmt* statement, int index, const Value& value) {
-  if (const auto* flag = std::get_if<bool>(&value))
-    sqlite3_bind_int(statement, index, *flag ? 1 : 0);
-  else if (const auto* integer = std::get_if<std::int64_t>(&value))
-    sqlite3_bind_int64(statement, index, *integer);
-  else if (const auto* real = std::get_if<double>(&value))
-    sqlite3_bind_double(statement, index, *real);
-  else if (const auto* text = std::get_if<std::string>(&value))
-    bind(statement, index, *text);
-  else
-    sqlite3_bind_null(statement, index);
-}
-
-std::string text_of(sqlite3_stmt* statement, int column) {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-  return text == nullptr ? "" : std::string{text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
-}
-
-bool is_null(sqlite3_stmt* statement, int column) { return sqlite3_column_type(statement, column) == SQLITE_NULL; }
-
-Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
-  if (is_null(statement, column)) return {};
-  switch (type) {
-    case ColumnType::kText:
-      return text_of(statement, column);
-    case ColumnType::kInteger:
-      return std::int64_t{sqlite3_column_int64(statement, column)};
-    case ColumnType::kReal:
-      return sqlite3_column_double(statement, column);
-    case ColumnType::kFlag:
-      return sqlite3_column_int(statement, column) != 0;
-  }
-  return {};
-}
-
-/// Bytes as SQL writes them: x'00ff'.
-std::string hexadecimal(const std::string& bytes) {
-  std::string text = "x'";
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text + "'";
-}
-
-/// A value of a query. SQLite gives the type of each value, since columns of a query have no types. Bytes that are no
-/// text become hexadecimal.
-Value value_of(sqlite3_stmt* statement, int column) {
-  const int type = sqlite3_column_type(statement, column);
-  switch (type) {
-    case SQLITE_INTEGER:
-      return value_of(statement, column, ColumnType::kInteger);
-    case SQLITE_FLOAT:
-      return value_of(statement, column, ColumnType::kReal);
-    case SQLITE_NULL:
-      return {};
-    default:
-      break;
-  }
-  const std::string text = text_of(statement, column);
-  return type == SQLITE_BLOB || !is_utf8(text) ? hexadecimal(text) : text;
-}
 
 /// The row that begins at a column of a result.
 Row row_of(sqlite3_stmt* statement, int first) {
@@ -131,24 +53,6 @@ std::string contradiction(const std::string& source, const KeyedRow& keyed, cons
       value_text(at(other, column)), origin);
 }
 
-/// The URI of a database that does not change, as on a mount without write access: the file or its folder is read-only,
-/// and has no log beside it. SQLite would have to write there. "" for another database.
-std::string uri_if_fixed(const std::string& path) {
-  std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::absolute(path, unknown).parent_path();
-  const bool writable = ::access(path.c_str(), W_OK) == 0 && ::access(folder.c_str(), W_OK) == 0;
-  if (writable || !std::filesystem::is_regular_file(path, unknown)) return "";
-  if (const auto log = std::filesystem::file_size(path + "-wal", unknown); !unknown && log > 0) return "";
-  std::string uri = "file:";
-  for (const char c : path) uri += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", c) : std::string{c};
-  return uri + "?immutable=1";
-}
-
-void without_log(sqlite3* handle) {
-  sqlite3_busy_timeout(handle, 0);
-  sqlite3_exec(handle, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
-}
-
 bool failed(const Row& row) { return at(row, "outcome") == Value{kError}; }
 
 }  // namespace
@@ -158,114 +62,6 @@ Disagreement::Disagreement(std::string source, KeyedRow row, const std::string& 
       source_{std::move(source)},
       row_{std::move(row)},
       other_{std::move(other)} {}
-
-void Database::Close::operator()(sqlite3* handle) const {
-  if (leaves_one_file) without_log(handle);
-  sqlite3_close(handle);
-}
-void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-
-Database::Database(const std::string& path, Open open) : path_{path} {
-  if (path.empty())  // SQLite would keep the results in a file that it deletes at the end
-    throw InputError{"the name of the database is empty; expected one, as in results.sqlite"};
-  if (path == "-")
-    throw InputError{"'-' is no database, nor the standard output; expected a name (./- for a database of this name)"};
-  sqlite3* handle = nullptr;
-  const std::string uri = open == Open::kExisting ? uri_if_fixed(path) : "";
-  const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
-  const int code = uri.empty() ? sqlite3_open_v2(path.c_str(), &handle, flags, nullptr)
-                               : sqlite3_open_v2(uri.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
-  handle_.reset(handle);
-  if (code == SQLITE_CANTOPEN && open == Open::kExisting && !std::filesystem::exists(path))
-    throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
-  if (code == SQLITE_CANTOPEN && std::filesystem::is_directory(path))
-    throw InputError{fmt::format("{}: is a directory; expected a database that sweep wrote", path)};
-  if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
-  sqlite3_busy_timeout(handle, static_cast<int>(kPatience.count()));
-  try {
-    check_or_create(open);
-    insert_ = prepare(insert_row());
-    find_ = prepare(fmt::format("SELECT {} FROM runs WHERE run_key = ?", schema::column_names()));
-    outcome_ = prepare("SELECT outcome FROM runs WHERE run_key = ?");
-  } catch (const std::runtime_error&) {
-    if (sqlite3_errcode(handle) == SQLITE_CORRUPT) check();
-    throw;
-  }
-}
-
-void Database::leave_one_file() const { without_log(handle_.get()); }
-
-bool Database::is_ours(const std::string& path) {
-  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream file{path, std::ios::binary};
-  std::string head(100, '\0');
-  if (!file.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(kMagic)) return false;
-  std::uint32_t application = 0;  // big-endian
-  for (std::size_t i = 68; i < 72; ++i) application = application << 8 | static_cast<unsigned char>(head[i]);
-  return application == schema::kApplication;
-}
-
-void Database::check_or_create(Open open) {
-  const auto foreign = [&] {
-    std::string head(kHeadBytes, '\0');
-    std::ifstream file{path_, std::ios::binary};
-    file.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<std::size_t>(file.gcount()));
-    const std::string_view what = head.starts_with(kMagic) ? "" : not_text(head);
-    return InputError{fmt::format(
-        "{}: {}; expected {}{} that sweep wrote", path_, what.empty() ? "not a database of sweep results" : what,
-        open == Open::kExisting ? "" : "a new file or ", what.empty() ? "one" : "a database")};
-  };
-  try {
-    execute("BEGIN");  // another process may create the tables between these reads
-    const std::int64_t application = number("PRAGMA application_id");
-    const std::int64_t version = number("PRAGMA user_version");
-    if (application != schema::kApplication &&
-        (application != 0 || open == Open::kExisting || number("SELECT count(*) FROM sqlite_master") != 0))
-      throw foreign();
-    if (application == schema::kApplication && version != schema::kVersion)
-      throw InputError{fmt::format("{}: schema version {}; this tidepool reads and writes version {}", path_, version,
-                                   schema::kVersion)};
-    execute("COMMIT");
-  } catch (const std::runtime_error&) {
-    if (sqlite3_errcode(handle_.get()) == SQLITE_NOTADB) throw foreign();
-    throw;
-  }
-  if (open == Open::kExisting) return;
-  handle_.get_deleter().leaves_one_file = true;
-  use_write_ahead_log();
-  execute("PRAGMA synchronous = NORMAL");
-  transact([&] {  // another process may create the tables at the same time
-    if (number("PRAGMA application_id") != 0) return;
-    execute(schema::create());
-    execute(fmt::format("PRAGMA application_id = {}", schema::kApplication));
-    execute(fmt::format("PRAGMA user_version = {}", schema::kVersion));
-  });
-}
-
-void Database::use_write_ahead_log() {
-  const auto last = std::chrono::steady_clock::now() + kPatience;
-  // For this statement alone, SQLite does not wait while others use the database.
-  while (sqlite3_exec(handle_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr) == SQLITE_BUSY &&
-         std::chrono::steady_clock::now() < last)
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  execute("PRAGMA journal_mode = WAL");
-}
-
-void Database::check() const {
-  std::string found;
-  const auto damaged = [&] {
-    return InputError{fmt::format("{}: damaged: {}; expected a whole database of sweep results", path_, found)};
-  };
-  try {
-    const Statement statement = prepare("PRAGMA quick_check(1)");
-    if (step(statement.get())) found = text_of(statement.get(), 0);
-  } catch (const std::runtime_error&) {
-    found = sqlite3_errmsg(handle_.get());
-    throw damaged();
-  }
-  if (found != "ok") throw damaged();
-}
 
 void Database::fail(int code) const {
   const std::string message =
@@ -472,28 +268,6 @@ std::vector<SweepRequest> Database::requests() const {
   const Statement statement = prepare("SELECT version, request FROM sweeps ORDER BY sweep_key");
   while (step(statement.get())) all.push_back({text_of(statement.get(), 0), text_of(statement.get(), 1)});
   return all;
-}
-
-void Database::query(const std::string& sql, const std::function<void(std::span<const std::string>)>& head,
-                     const std::function<void(std::span<const Value>)>& row) const {
-  sqlite3_stmt* prepared = nullptr;
-  const char* rest = nullptr;
-  const int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &prepared, &rest);
-  const Statement statement{prepared};
-  if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", sql, sqlite3_errmsg(handle_.get()))};
-  if (prepared == nullptr || sqlite3_stmt_readonly(prepared) == 0 || sqlite3_column_count(prepared) == 0)
-    throw InputError{fmt::format("'{}' is no query; expected one SELECT", sql)};
-  if (std::string_view{rest}.find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    throw InputError{fmt::format("'{}' follows the first query; expected one SELECT", rest)};
-  const int count = sqlite3_column_count(prepared);
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(prepared, i));
-  head(names);
-  std::vector<Value> values(names.size());
-  while (step(prepared)) {
-    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = value_of(prepared, i);
-    row(values);
-  }
 }
 
 }  // namespace tidepool

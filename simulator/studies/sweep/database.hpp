@@ -67,6 +67,9 @@ class Database {
   ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 5",
   ///                     "r.sqlite: no such file; expected a database that sweep wrote"
   explicit Database(const std::string& path, Open open = Open::kMayCreate);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
   const std::string& path() const { return path_; }
   /// Whether a file is a database of sweep results, of any version. A pipe is none: it can be read only once, and
@@ -105,9 +108,12 @@ class Database {
 
   /// Calls head() with the names of a query's columns, and row() with each of its rows. A query that would write is
   /// refused.
+  /// @param stop  asked all the time; true ends the query
+  /// @return  whether the rows are all rows
   /// @throws InputError  "SELECT x FROM runs: no such column: x"
-  void query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
-             const std::function<void(std::span<const Value> values)>& row) const;
+  bool query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
+             const std::function<void(std::span<const Value> values)>& row,
+             const std::function<bool()>& stop = {}) const;
 
   /// Puts the write-ahead log into the file, as closing a database that may be created does, so that the file can be
   /// read where nothing can be written. Has no effect while others use the database: the last of them does it.
@@ -137,7 +143,10 @@ class Database {
   void check_or_create(Open open);
   void use_write_ahead_log();
 
+  class Copy;
+
   std::string path_;
+  std::unique_ptr<Copy> copy_;  // of a file that SQLite cannot read where it is
   std::unique_ptr<sqlite3, Close> handle_;
   Statement insert_, find_, outcome_;   // declared after handle_, so that they are finalized before it is closed
   Statement holder_, claim_, unclaim_;  // statements on the table of claims; null until the table exists

@@ -15,6 +15,7 @@
 #include "tests/random_trace.hpp"
 #include "tests/refusal.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/folder.hpp"
 
 namespace tidepool::database_test {
 
@@ -198,6 +199,46 @@ TEST_CASE("a database is one file when it is closed, and can be read where nothi
                                                      perms::group_exec | perms::others_read | perms::others_exec);
   CHECK(reads() == 0);
   std::filesystem::permissions(scratch.file(""), perms::owner_all);
+}
+
+TEST_CASE(
+    "a database that a killed sweep left is known as one, and can be read with its log where nothing can be written") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite"), fixed = scratch.file("fixed");
+  const pid_t killed = fork();
+  if (killed == 0) {
+    Database database{path};
+    database.insert(std::vector{made_row("key", "p", 500_B, 30_ns)});
+    _exit(0);  // without an end of the database
+  }
+  int status = -1;
+  waitpid(killed, &status, 0);
+  REQUIRE(status == 0);
+  REQUIRE(std::filesystem::file_size(path + "-wal") > 0);
+  CHECK(Database::is_ours(path));
+  using std::filesystem::perms;
+  constexpr perms kRead = perms::owner_read | perms::group_read | perms::others_read,
+                  kEnter = perms::owner_exec | perms::group_exec | perms::others_exec;
+  std::filesystem::create_directory(fixed);
+  for (const std::string name : {"/r.sqlite", "/r.sqlite-wal"}) {  // a copy without the index of the log
+    std::filesystem::copy_file(scratch.file("") + name, fixed + name);
+    std::filesystem::permissions(fixed + name, kRead);
+  }
+  std::filesystem::permissions(scratch.file(""), perms::owner_all | kRead | kEnter);
+  std::filesystem::permissions(fixed, kRead | kEnter);
+  const pid_t reader = fork();
+  if (reader == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(3);
+    try {
+      _exit(Database{fixed + "/r.sqlite", Database::Open::kExisting}.runs() == 1 ? 0 : 1);
+    } catch (const std::exception&) {
+      _exit(2);
+    }
+  }
+  waitpid(reader, &status, 0);
+  CHECK(status == 0);
+  std::filesystem::permissions(fixed, perms::owner_all);
+  CHECK(files_in(fixed).size() == 2);
 }
 
 TEST_CASE("a query only reads") {
