@@ -188,6 +188,7 @@ TEST_CASE("a refusal by Slurm is reported, and so is a missing Slurm") {
   const ProgramResult refused = run_program(sweep.command(database, {"--slurm"}));
   CHECK(refused.code == 1);
   CHECK(refused.err == "tidepool: sbatch: sbatch: error: invalid partition specified: short\n");
+  for (const std::string left : {"", ".shards", "-wal", "-shm"}) CHECK_FALSE(fs::exists(database + left));
   CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: cannot be run: No such file or directory");
   CHECK_THROWS_WITH(require_program("no-such-program"), "no-such-program: cannot be run: No such file or directory");
   require_program("sbatch");

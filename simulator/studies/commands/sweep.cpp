@@ -94,7 +94,7 @@ void check(const SweepArguments& arguments) {
 
 /// Runs the shards on Slurm or other hosts and shows the results. @return  the exit code
 int run_elsewhere(const SweepArguments& arguments, const SweepOrder& sweep, std::span<const SweepPart> parts,
-                  Database& database) {
+                  Database& database, bool is_new) {
   const std::string threads =
       arguments.threads.empty() && arguments.slurm ? "${SLURM_CPUS_PER_TASK:-1}" : arguments.threads;
   const FarmOrder order{.sweep = sweep,
@@ -105,7 +105,15 @@ int run_elsewhere(const SweepArguments& arguments, const SweepOrder& sweep, std:
   const auto launcher = arguments.slurm ? make_slurm_launcher(words(arguments.slurm_options))
                                         : make_host_launcher(read_hosts(arguments.hosts));
   const Interruptible interruptible;
-  const FarmResult result = farm(order, parts, database, *launcher, Interruptible::asked());
+  const FarmResult result = [&] {
+    try {
+      return farm(order, parts, database, *launcher, Interruptible::asked());
+    } catch (...) {
+      if (std::error_code none; is_new && !std::filesystem::exists(order.results + ".shards"))
+        std::filesystem::remove(arguments.output, none);  // what began is undone
+      throw;
+    }
+  }();
   const auto count = [](std::size_t number) { return grouped(static_cast<std::int64_t>(number)); };
   const std::string progress =
       fmt::format("{} of {} runs are in {}", count(result.runs - result.missing), count(result.runs), arguments.output);
@@ -141,8 +149,9 @@ int run_sweep(const SweepArguments& arguments) {
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
   const auto executor = arguments.validate.empty() ? nullptr : make_plan_executor(arguments.execution);
   const auto validated = executor ? parse_validated(arguments.validate) : std::nullopt;
+  const bool is_new = !std::filesystem::exists(arguments.output);
   Database database{arguments.output};
-  if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
+  if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database, is_new);
   const int code = run_sweep(order, parts, database, threads, arguments.show);
   if (executor == nullptr || Interruptible::asked()) return code;
   return std::max(code, validate_runs(parts, validated, arguments.execution.backend, *executor, database));

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "simulator/studies/launch/process.hpp"
 #include "simulator/studies/sweep/merge.hpp"
@@ -64,6 +68,15 @@ void collect(const std::string& folder, Database& database) {
   merge(files, database, true);                          // the database may already have runs of another version
 }
 
+/// Runs the shards. If the first job of a farm is refused, so that there is nothing but its script, the folder goes.
+void run(Launcher& launcher, const std::string& folder, const std::string& script, std::span<const int> shards,
+         const std::atomic<bool>& stop) try {
+  launcher.run(script, folder + "/%.log", shards, stop);
+} catch (...) {
+  if (files_in(folder) == std::vector{script}) fs::remove_all(folder);
+  throw;
+}
+
 }  // namespace
 
 std::string command_line(const std::string& program, const SweepOrder& order) {
@@ -103,7 +116,7 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
     if (attempt > 1)
       say("{} not complete; once more\n",
           state.shards.size() == 1 ? "1 shard is" : fmt::format("{} shards are", state.shards.size()));
-    launcher.run(script, folder + "/%.log", state.shards, stop);
+    run(launcher, folder, script, state.shards, stop);
     collect(folder, database);
     state = lacking(order, parts, database);
   }
