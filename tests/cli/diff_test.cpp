@@ -96,6 +96,18 @@ TEST_CASE("diff pairs the only runs of two files only if their settings are equa
   CHECK(run_program({"diff", a + ":run=", b}).out == "identical: 1 run\n");
 }
 
+TEST_CASE("diff says in what runs differ that have no pair, and how to compare them") {
+  const ScratchFolder scratch;
+  const std::string trace = scratch.file("random-1.jsonl"), a = scratch.file("a.sqlite"), b = scratch.file("b.sqlite");
+  std::ofstream{trace} << to_jsonl(tests::random_trace(1, 60));
+  for (const auto& [database, limit] : {std::pair{a, "2"}, std::pair{b, "3"}})
+    REQUIRE(run_program({"sweep", trace, "--overhead-limit", limit, "--no-plot", "-o", database}).code == 0);
+  CHECK(run_program({"diff", a, b})
+            .out.ends_with("\nthey differ in overhead_limit, as in 2 and 3; " + a + ":overhead_limit=2 and " + b +
+                           ":overhead_limit=3 are compared\n"));
+  CHECK(run_program({"diff", a + ":overhead_limit=2", b + ":overhead_limit=3"}).out == "identical: 1 run\n");
+}
+
 TEST_CASE("diff refuses runs that it cannot pair") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");

@@ -21,6 +21,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
@@ -294,6 +295,9 @@ void print(const ResultComparison& comparison, const ResultSelection& a, const D
   fmt::print("{} in both, {} of them different\n", counted(both, "run"), count(comparison.moved.size()));
   print_only(comparison.only_a, a, in_a);
   print_only(comparison.only_b, b, in_b);
+  if (const auto& apart = comparison.apart; !apart.column.empty())
+    fmt::print("they differ in {}, as in {} and {}; {}:{}={} and {}:{}={} are compared\n", apart.column, apart.a,
+               apart.b, a.path, apart.column, apart.a, b.path, apart.column, apart.b);
   for (const auto& [change, runs] : comparison.outcomes)
     fmt::print("{} -> {}: {}\n", change.first, change.second, count(runs));
   if (comparison.moved.empty()) return;
@@ -356,7 +360,8 @@ int run_diff(const DiffArguments& arguments) {
   Trace a = load(arguments.a), b = load(arguments.b);
   TraceDiff diff = diff_traces(a, b);
   const StatedMemory stated_a = stated_memory(a), stated_b = stated_memory(b);
-  const Compared found{arguments.a, arguments.b, std::move(a), std::move(b), stated_a, stated_b, std::move(diff)};
+  const Compared found{printable(arguments.a), printable(arguments.b), std::move(a), std::move(b), stated_a, stated_b,
+                       std::move(diff)};
   arguments.json ? print_json(found) : print_text(found, arguments.show);
   return (growth ? within(found, *growth) : found.same()) ? 0 : 1;
 }

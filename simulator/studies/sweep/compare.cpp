@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "simulator/engine/machine/capacity.hpp"
@@ -82,6 +84,25 @@ std::optional<double> relative_change(const Value& a, const Value& b) {
   const auto from = number(a), to = number(b);
   if (!from || !to || *from == 0) return {};
   return *to / *from - 1;
+}
+
+/// The values that the runs of these keys have in a column.
+std::set<std::string> values_of(const std::vector<std::string>& keys, const Database& database, std::size_t column) {
+  std::set<std::string> values;
+  for (const std::string& key : keys) values.insert(value_text(database.get(key).at(column)));
+  return values;
+}
+
+/// Fills ResultComparison::apart of runs without pairs.
+void tell_apart(ResultComparison& result, const Database& a, const Database& b, std::span<const std::size_t> columns) {
+  for (const std::size_t column : columns) {
+    const std::set<std::string> in_a = values_of(result.only_a, a, column), in_b = values_of(result.only_b, b, column);
+    std::vector<std::string> both;
+    std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(), std::back_inserter(both));
+    if (!both.empty()) continue;
+    result.apart = {std::string{result_columns()[column].name}, *in_a.begin(), *in_b.begin()};
+    return;
+  }
 }
 
 /// The differences of all pairs so far.
@@ -197,6 +218,7 @@ ResultComparison compare(const ResultSelection& a, const Database& database_a, c
   std::sort(pairs.begin(), pairs.end());  // by key, as in the files
   std::sort(tally.result().only_a.begin(), tally.result().only_a.end());
   std::sort(tally.result().only_b.begin(), tally.result().only_b.end());
+  if (pairs.empty()) tell_apart(tally.result(), database_a, database_b, columns);
   for (const auto& [key_a, key_b] : pairs) tally.add(in(database_a, key_a), in(database_b, key_b));
   return tally.take();
 }

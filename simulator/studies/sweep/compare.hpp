@@ -48,6 +48,10 @@ struct ResultComparison {
   std::vector<MovedRun> moved;              ///< the most changed first
   std::vector<MovedColumn> columns;         ///< columns that differ in any pair, in the order of a row
   std::vector<std::string> only_a, only_b;  ///< keys of runs that have no counterpart
+  /// If there are no pairs: a column of role identity in which no run of A has a value of B, and one value of each.
+  struct {
+    std::string column, a, b;
+  } apart = {};
   /// The number of runs for each pair of different outcomes (in A, in B).
   std::map<std::pair<std::string, std::string>, std::int64_t> outcomes;
 
