@@ -298,7 +298,7 @@ class Report(unittest.TestCase):
         })()""")
         self.assertEqual(covered, [])
 
-    def test_policies_that_are_nowhere_best_are_grey_and_the_pointer_shows_their_names(self):
+    def test_policies_that_are_nowhere_best_are_thin_each_has_its_colour_and_the_pointer_shows_its_name(self):
         self.box("#frontiers")
         told = self.page.run("""(async () => {
           const frontier = content.frontiers[0], [line] = frontier.best_pools;
@@ -309,17 +309,18 @@ class Report(unittest.TestCase):
           const policies = [['never', cells(() => 0.5)], ['low', cells(i => i < half ? 0.1 : 0.4)], ['high', cells(i => i < half ? 0.4 : 0.1)]];
           const figure = frontierFigure({...frontier, best_pools: policies.map(([policy, cells]) => ({...line, policy, cells}))});
           document.querySelector('.frontiers').append(figure);
-          const grey = [...figure.querySelectorAll('.policy.minor')].map(group => group.getAttribute('aria-label'));
+          const thin = [...figure.querySelectorAll('.policy.minor')].map(group => group.getAttribute('aria-label'));
           const group = figure.querySelector('.policy.minor');
           group.dispatchEvent(new PointerEvent('pointerenter'));
           const name = figure.querySelector('.pointed-name').textContent, title = group.querySelector('title').textContent;
           group.dispatchEvent(new PointerEvent('pointerleave'));
           const after = figure.querySelector('.pointed-name').textContent;
+          const colours = new Set([...Array(60).keys()].map(colourOf)).size;
           figure.remove();
-          return {grey, name, title, after, pool: line.pool};
+          return {thin, name, title, after, colours, pool: line.pool};
         })()""")
-        self.assertEqual(told, {"grey": ["never"], "name": "never", "title": f"never on {told['pool']}", "after": "",
-                                "pool": told["pool"]})
+        self.assertEqual(told, {"thin": ["never"], "name": "never", "title": f"never on {told['pool']}", "after": "",
+                                "colours": 60, "pool": told["pool"]})
 
     def test_lists_the_decisions_and_filters_them(self):
         self.box("#decisions")

@@ -1,6 +1,8 @@
 // Frontiers: overhead against capacity for every policy, with the bounds that no plan can beat.
 
 const LINE_COLOURS = ['#0077bb', '#cc3311', '#009988', '#ee8833', '#aa3377', '#6a7f2a', '#33aadd', '#885522'];
+// Each line its own: hues of a golden angle are far from those shortly before.
+const colourOf = rank => LINE_COLOURS[rank] ?? `hsl(${Math.round(rank * 137.508) % 360} 55% ${rank % 2 ? 38 : 52}%)`;
 const HIGHEST = 10;  // larger overheads are not drawn: they would flatten all other lines
 
 // The height of an overhead: 0 for 0 %, 1 for 9 %, 2 for 99 %.
@@ -8,7 +10,7 @@ function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead))
 
 // The lines in the order of the legend. At each capacity, one of the lines with the least overhead gets `best`: the
 // line that is best at the most capacities; among equals, the line that ended well at the most capacities. Lines with
-// `best` come first and have colours; the others are grey until the pointer is on them.
+// `best` come first; the others are thinner until the pointer is on them.
 function rankLines(lines, columns, good) {
   const leads = (line, i) => good(line.cells[i]) && lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12);
   const ranked = lines.map(line => ({line, best: false, score: columns.filter(i => leads(line, i)).length,
@@ -74,7 +76,7 @@ function frontierFigure(frontier, allPools) {
   // The name of the line under the pointer, above the line's point at the least capacity, towards the middle.
   const pointedName = h('svg:text', {class: 'label pointed-name end'});
   ranked.forEach(({line, best}, rank) => {
-    const colour = best ? LINE_COLOURS[rank % LINE_COLOURS.length] : 'var(--faint)';
+    const colour = colourOf(rank);
     const group = h('svg:g', {class: 'policy' + (best ? '' : ' minor'), style: `--colour:${colour}`, tabindex: 0, 'aria-label': line.name},
                     h('svg:title', {}, `${line.name} on ${line.pool}`));
     let d = '', pen = false, last = null;
