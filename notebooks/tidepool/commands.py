@@ -12,7 +12,7 @@ import pathlib
 
 import pandas
 
-from tidepool.runs import axes, flat, listed, printed, size_text
+from tidepool.runs import axes, flat, listed, printed, size_text, typed
 from tidepool.traces import Trace
 
 
@@ -107,6 +107,6 @@ def advise(trace: Trace | str | os.PathLike, capacity, **options) -> pandas.Data
     attrs has capacity_bytes, base_peak_bytes, base_allocated_bytes and notes. Options: machine, pool, kinds, plans.
     """
     answer, = answers("advise", path_of(trace), capacity=capacity, **options)
-    changes = pandas.DataFrame(answer["changes"])
+    changes = typed(answer["changes"])
     changes.attrs = {name: answer[name] for name in ("capacity_bytes", "base_peak_bytes", "base_allocated_bytes", "notes")}
     return changes

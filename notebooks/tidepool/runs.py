@@ -32,6 +32,22 @@ def flat(row: dict) -> dict:
     return columns
 
 
+def typed(rows: list, columns: list[str] | None = None) -> pandas.DataFrame:
+    """The rows as a table. Columns of whole numbers are integers, also where values are missing (Int64). Beside
+    overhead_ratio is `overhead`, in per cent: 100 * (overhead_ratio - 1)."""
+    table = pandas.DataFrame(rows, columns=columns, dtype=object)
+    for name in table:
+        given = table[name].dropna()
+        whole = len(given) > 0 and given.map(type).eq(int).all()
+        if whole:
+            table[name] = table[name].astype("int64" if len(given) == len(table) else "Int64")
+        else:
+            table[name] = table[name].infer_objects()
+    if "overhead_ratio" in table:
+        table.insert(table.columns.get_loc("overhead_ratio") + 1, "overhead", 100 * (table["overhead_ratio"].astype(float) - 1))
+    return table
+
+
 def axes(given: dict) -> dict[str, str]:
     """Arguments as texts of the command line: lists become comma-separated, capacities in bytes get their unit. Those
     that are None are left out."""
@@ -61,13 +77,13 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
     """Simulates a step: one row for each combination of the options, with the columns of `tidepool simulate --json`.
 
     The options are pool, policy, capacity, machine, seed, assume, overhead_limit and iterations. Each is one value or a
-    list of values, written as on the command line. A capacity may also be a whole number of bytes. first=True simulates
+    list of values, written as on the command line. `overhead` is in per cent. A capacity may also be a whole number of bytes. first=True simulates
     only the first step instead of the steady state. `plan_out` is a file for the plan of a single run, for
     `tidepool validate`. If the run has no plan, since its outcome is not ok, a warning says that the file is not written.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
     rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
-    rows = pandas.DataFrame([flat(json.loads(row)) for row in rows])
+    rows = typed([flat(json.loads(row)) for row in rows])
     if plan_out and rows["outcome"][0] != "ok":
         warnings.warn(f"{os.fspath(plan_out)}: not written; the run ended with {rows['outcome'][0]}, and only a run with "
                       "outcome ok has a plan", stacklevel=2)
@@ -102,7 +118,8 @@ def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFra
                 raise _native.InputError(f"{os.fspath(path)}: has no tables; expected a database that sweep wrote")
             if table not in known:
                 raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
-            return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
+            found = connection.execute(f'SELECT * FROM "{table}"')
+            return typed(found.fetchall(), [name for name, *_ in found.description])
     except sqlite3.DatabaseError as error:
         raise _native.InputError(f"{os.fspath(path)}: {error}; expected a database that sweep wrote") from error
 
@@ -117,7 +134,7 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
     """
     if not json_lines:
         return printed(*arguments)
-    return pandas.DataFrame([flat(json.loads(line)) for line in printed(*arguments, "--json").splitlines()])
+    return typed([flat(json.loads(line)) for line in printed(*arguments, "--json").splitlines()])
 
 
 def printed(*arguments: str) -> str:

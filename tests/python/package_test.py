@@ -72,6 +72,15 @@ class Package(unittest.TestCase):
         lists = tidepool.simulate(self.trace, policy=["dtr-eq", "lru-swap"], capacity=["0.6x", "0.9x"], pool="pytorch")
         self.assertEqual(list(rows["makespan_ns"]), list(lists["makespan_ns"]))
 
+    def test_whole_numbers_are_integers_and_overhead_is_in_per_cent(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/r.sqlite"
+            rows = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.8x,none")
+            for table in (rows, tidepool.simulate(self.trace, policy="lru-swap", capacity="0.8x,none")):
+                self.assertEqual(str(table["makespan_ns"].dtype), "int64")
+                self.assertEqual(str(table["capacity_bytes"].dtype), "Int64")  # no number without a limit
+                self.assertEqual(list(table["overhead"]), [100 * (ratio - 1) for ratio in table["overhead_ratio"]])
+
     def test_runs_of_a_sweep_are_kept_and_not_repeated(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/r 1%20#?.sqlite"
