@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -11,12 +14,15 @@
 #include "simulator/solvers/packing/pack.hpp"
 #include "simulator/solvers/packing/repeat.hpp"
 #include "simulator/studies/fit/convolution_workspaces.hpp"
+#include "traces/base/numbers.hpp"
 
 namespace tidepool {
 namespace {
 
 constexpr Bytes kSegment{2 << 20};  // the smallest segment that PyTorch's allocator requests from the device
-constexpr int kSteps = 3;           // repetitions of a trace of one step, until the cache is as in later steps
+constexpr std::size_t kManyBuffers = 1'000'000;
+constexpr std::int64_t kShareOfMany = 200;
+constexpr int kSteps = 3;  // repetitions of a trace of one step, until the cache is as in later steps
 
 std::string_view meta(const Trace& trace, const std::string& key) {
   const auto found = trace.data().meta.find(key);
@@ -93,12 +99,12 @@ class Allocator {
     return stated_.reserved <= capacity ? std::max(height, stated_.reserved) : height;
   }
 
-  /// The least capacity with which no request fails, exact to 2 MiB. It is larger than every capacity with which
+  /// The least capacity with which no request fails, exact to exactness(). It is larger than every capacity with which
   /// modelled() has failed.
   Bytes least() {
     if (least_) return *least_;
     Bytes fails = std::max(failed_, load_ - Bytes{1}), serves = model_;
-    while (serves - fails > kSegment) {
+    while (serves - fails > exactness()) {
       const Bytes middle = fails + (serves - fails) / 2;
       if (const std::optional<Bytes> height = limited(middle))
         serves = *height;
@@ -107,6 +113,13 @@ class Allocator {
     }
     return least_.emplace(serves);
   }
+
+  /// Each replay of a million buffers takes seconds, so the least capacity of as many is found with few of them.
+  Bytes exactness() const {
+    const bool many = trace_.buffers().size() > kManyBuffers;
+    return many ? std::max(kSegment, model_ / kShareOfMany) : kSegment;
+  }
+  bool is_rough() const { return least_ && exactness() > kSegment; }
 
  private:
   std::optional<Bytes> limited(Bytes capacity) const {
@@ -258,6 +271,9 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
   fit.notes = notes_on(trace, device);
+  if (own.is_rough())
+    fit.notes.push_back(fmt::format("the least memory is exact to {}, since the step has {} buffers",
+                                    to_text(own.exactness()), grouped(std::ssize(trace.buffers()))));
   return fit;
 }
 
