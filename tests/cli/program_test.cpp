@@ -122,6 +122,48 @@ TEST_CASE("a full disk ends every command that writes a file with 1, and names t
   CHECK(nowhere.err == "tidepool: " + scratch.file("none/a.tide") + ": cannot be written: No such file or directory\n");
 }
 
+TEST_CASE("no name controls the terminal: of a file, in a trace, in a message") {
+  const ScratchFolder scratch;
+  const std::string text = scratch.file("a.jsonl"), odd = "o\x1b[31m\x07\xc2\x9b\u202e",
+                    trace = scratch.file(odd + ".tide");
+  std::ofstream{text} << R"({"tidepool":1,"meta":{"m\u001b[31m\u0000":"v\u001b]0;\u0007"}}
+{"alloc":0,"size_bytes":1048576,"name":"b\u001b[31m"}
+{"run":"op\u001b[31m\u0007\u0000","module":"m\u009b31m","line":"\u202el.py:3","phase":"forward","duration_ns":1000,"uses":[[0,"write","schema"]]}
+{"alloc":1,"size_bytes":1048576}
+{"run":"a\u0007","phase":"backward","duration_ns":1000,"uses":[[0,"read","schema"],[1,"write","schema"]]}
+{"free":0}
+)";
+  REQUIRE(run_program({"import", text, "-o", trace}).code == 0);
+  const std::vector<std::vector<std::string>> commands{
+      {"info", trace},
+      {"info", trace, "--structure"},
+      {"explain", trace},
+      {"fit", trace, "--device", "t4"},
+      {"simulate", trace, "--policy", "dtr", "--capacity", "1.5MiB", "--decisions"},
+      {"sweep", trace, "--policy", "none", "--no-plot"},
+      {"bound", trace, "--capacity", "0.9x"},
+      {"pack", trace},
+      {"view", trace},
+      {"diff", trace, text},
+      {"order", trace, "-o", trace + "2"},
+      {"report", trace, "-o", trace + ".html"},
+      {"policies", odd},
+      {"simulate", trace, "--policy", odd},
+      {"simulate", trace, "--machine", odd},
+      {"explain", trace, "--at", odd},
+      {"info", odd},
+      {odd}};
+  for (const std::vector<std::string>& command : commands) {
+    INFO(command.front());
+    const ProgramResult result = run_program(command);
+    for (const std::string& said : {result.out, result.err}) {
+      CHECK(said.find_first_of(std::string_view{"\x1b\x07\0", 3}) == std::string::npos);
+      CHECK(said.find("\xc2\x9b") == std::string::npos);
+      CHECK(said.find("\u202e") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("every command that places by a layout refuses a damaged one") {
   const ScratchFolder scratch;
   const std::string trace = paths::source_folder() + "/traces/samples/unet.tide", layout = scratch.file("a.layout");

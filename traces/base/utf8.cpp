@@ -29,6 +29,19 @@ std::pair<std::size_t, std::string> control_at(std::string_view text) {
 
 }  // namespace
 
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::string_view rest = text.substr(i);
+    const bool stays = rest[0] == '\n' || rest[0] == '\t';
+    const std::size_t again = rest.starts_with(kLineAgain) ? kLineAgain.size() : 0;
+    const auto [length, escape] = stays || again > 0 ? std::pair{std::size_t{0}, std::string{}} : control_at(rest);
+    shown += length > 0 ? escape : std::string{rest.substr(0, std::max<std::size_t>(again, 1))};
+    i += std::max({length, again, std::size_t{1}});
+  }
+  return shown;
+}
+
 std::string printable(std::string text) {
   const auto plain = [](char c) { return c >= 0x20 && c < 0x7f; };
   if (std::all_of(text.begin(), text.end(), plain)) return text;

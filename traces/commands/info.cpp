@@ -10,6 +10,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/commands/show_structure.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
@@ -101,7 +102,7 @@ void print_table(const Trace& trace) {
   const Summary sum = summarize(trace);
   const auto row = [](const char* name, const auto& value) { fmt::print("{:<13} {}\n", name, value); };
   row("trace", trace.hash());
-  for (const auto& [key, value] : trace.data().meta) row(key.c_str(), value);
+  for (const auto& [key, value] : trace.data().meta) row(printable(key).c_str(), printable(value));
   row("buffers", sum.buffers);
   for (std::size_t i = 0; i < sum.bytes_of_kind.size(); ++i)
     if (sum.bytes_of_kind[i] != Bytes{})

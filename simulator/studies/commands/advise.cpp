@@ -24,6 +24,7 @@
 #include "traces/base/nearest.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/step/instant.hpp"
 #include "traces/summary.hpp"
@@ -76,7 +77,7 @@ std::string indented(const std::string& text) {
 /// The first line, which is printed before any change is tried.
 void print_question(const AdviseArguments& arguments, const RunSpec& spec, const Trace& step) {
   const Bytes peak = step.ideal_peak();
-  fmt::print("{}: {} at the peak, {} ({}) wanted\n", arguments.trace, to_text(peak), to_text(spec.capacity),
+  fmt::print("{}: {} at the peak, {} ({}) wanted\n", printable(arguments.trace), to_text(peak), to_text(spec.capacity),
              fraction_text(spec.capacity, peak));
   std::fflush(stdout);
 }

@@ -23,6 +23,7 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/one_device.hpp"
 
@@ -155,7 +156,7 @@ int run_bound(const BoundArguments& arguments) {
     }
     if (i == 0)
       fmt::print("{}: lower bounds on plans {}{}, the best last; the step takes {} without any limit, peak {}\n",
-                 arguments.trace,
+                 printable(arguments.trace),
                  freedom.swap || freedom.remat || freedom.order ? fmt::format("with {}", arguments.with)
                                                                 : "that keep everything",
                  arguments.steady ? " on the average of many iterations" : "", to_text(free),

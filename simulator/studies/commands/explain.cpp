@@ -12,6 +12,7 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/event_names.hpp"
@@ -250,7 +251,7 @@ void print_lowering(const Explanation& found) {
 
 void print_text(const ExplainArguments& arguments, const Explanation& found) {
   const Instant& instant = found.instant;
-  fmt::print("{}: {} alive {}{}\n", arguments.trace, to_text(instant.live),
+  fmt::print("{}: {} alive {}{}\n", printable(arguments.trace), to_text(instant.live),
              arguments.at.empty() ? "at the peak, " : "at ",
              instant.op.valid()          ? op_and_phase(found.trace, instant.op)
              : found.trace.ops().empty() ? found.events.after(instant.step)
@@ -296,12 +297,13 @@ void print_growth(const ExplainArguments& arguments, const Explanation& found, c
   const std::string part = part_name(found.trace, growth), noun = growth.by_iteration ? "step" : "series";
   const Bytes first = growth.least[growth.first()], last = growth.least.back();
   if (growth.rows.empty()) {
-    fmt::print("{}: nothing grows: {} {} has never less than {}, {} {} never less than {}\n", arguments.trace, noun,
-               growth.first(), to_text(first), noun, growth.parts() - 1, to_text(last));
+    fmt::print("{}: nothing grows: {} {} has never less than {}, {} {} never less than {}\n",
+               printable(arguments.trace), noun, growth.first(), to_text(first), noun, growth.parts() - 1,
+               to_text(last));
     return;
   }
   const std::string& cause = growth.rows.front().cause;
-  fmt::print("{}: {}\n{} {} has never less than {}, {} {} never less than {}\n\n", arguments.trace,
+  fmt::print("{}: {}\n{} {} has never less than {}, {} {} never less than {}\n\n", printable(arguments.trace),
              last > first ? fmt::format("memory grows by {} a {}{}", to_text(each(last - first, growth)), part,
                                         cause.empty() ? "" : ", most from " + cause)
                           : "memory does not grow, but these do",

@@ -27,6 +27,7 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
 #include "traces/names.hpp"
@@ -270,22 +271,9 @@ Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit
   return object;
 }
 
-Json to_json(const FitAdvice& advice) {
-  Json object{{"capacity_bytes", advice.capacity.count()}, {"changes", Json::array()}, {"commands", advice.commands}};
-  for (const Change& change : advice.changes)
-    object["changes"].push_back({{"kind", change.kind},
-                                 {"modules", change.modules},
-                                 {"fits", change.fits},
-                                 {"peak_bytes", change.peak.count()},
-                                 {"overhead_ratio", change.overhead_ratio}});
-  if (!advice.missing.empty()) object["missing"] = advice.missing;
-  if (!advice.complete) object["complete"] = false;
-  return object;
-}
-
 void print_text(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
                 const std::optional<LargestBatch>& batch) {
-  fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), job.name, text_of(*fit.device));
+  fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), printable(job.name), text_of(*fit.device));
   if (job.recorded) fmt::print("recorded    {} reserved at most\n", to_text(job.recorded->most_reserved));
   if (job.recorded && job.recorded->failed_request)
     fmt::print("            a request of {} failed where the program could have had {}\n",

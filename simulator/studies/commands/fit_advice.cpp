@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "simulator/studies/fit/dry_recording.hpp"
 #include "simulator/studies/launch/process.hpp"
@@ -82,6 +83,21 @@ std::string text_of(const FitAdvice& advice) {
       advice.changes.empty() ? "  commands that lead to advice:\n" : "  commands that print these changes as code:\n";
   for (const std::string& command : advice.commands) text += fmt::format("    {}\n", command);
   return text;
+}
+
+nlohmann::ordered_json to_json(const FitAdvice& advice) {
+  nlohmann::ordered_json object{{"capacity_bytes", advice.capacity.count()},
+                                {"changes", nlohmann::ordered_json::array()},
+                                {"commands", advice.commands}};
+  for (const Change& change : advice.changes)
+    object["changes"].push_back({{"kind", change.kind},
+                                 {"modules", change.modules},
+                                 {"fits", change.fits},
+                                 {"peak_bytes", change.peak.count()},
+                                 {"overhead_ratio", change.overhead_ratio}});
+  if (!advice.missing.empty()) object["missing"] = advice.missing;
+  if (!advice.complete) object["complete"] = false;
+  return object;
 }
 
 }  // namespace tidepool

@@ -1,6 +1,7 @@
 // Advice for a job that does not fit: changes of its script, or the recording that such advice needs.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,5 +32,8 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
 
 /// Lines for people, the first one empty.
 std::string text_of(const FitAdvice& advice);
+
+/// The advice as the value of the key "advice".
+nlohmann::ordered_json to_json(const FitAdvice& advice);
 
 }  // namespace tidepool

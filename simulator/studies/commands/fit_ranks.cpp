@@ -13,6 +13,7 @@
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/job/job.hpp"
 
 namespace tidepool {
@@ -100,8 +101,8 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   else
     fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much{}\n", first,
                to_text(fits[first].at), sizes, to_text(fit.predicted - total), certain ? "" : "; not for certain");
-  fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", path, text_of(*fit.device), "rank",
-             "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
+  fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", printable(path), text_of(*fit.device),
+             "rank", "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
   for (std::size_t rank = 0; rank < fits.size(); ++rank) {
     const Fit& each = fits[rank].fit;
     const Trace& trace = job.traces[rank];

@@ -14,6 +14,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/one_device.hpp"
@@ -68,7 +69,7 @@ void print_table(const std::string& name, const Reordering& found) {
     fmt::print("  {:<42}{:>12}{}\n", what, to_text(peak),
                std::abs(change) < kLeastPercent ? "" : fmt::format("{:>+10.1f} %", change));
   };
-  fmt::print("{}: most bytes alive\n", name);
+  fmt::print("{}: most bytes alive\n", printable(name));
   row("as recorded, " + ops_of(found.recorded), found.recorded.ideal_peak());
   if (found.apart.ops().size() > found.recorded.ops().size())
     row("an op for each tensor of a list, " + ops_of(found.apart), found.apart.ideal_peak());

@@ -29,6 +29,7 @@
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -153,7 +154,7 @@ void pack_file(const std::string& path, const PackArguments& arguments, const st
         continue;
       }
       if (std::exchange(first, false))
-        fmt::print("{}: {}, load {}\n", path, counted(packing.buffers, "buffer"), to_text(packing.load));
+        fmt::print("{}: {}, load {}\n", printable(path), counted(packing.buffers, "buffer"), to_text(packing.load));
       print_text(packing, pool);
     }
 }

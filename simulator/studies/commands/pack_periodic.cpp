@@ -11,6 +11,7 @@
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -95,7 +96,7 @@ std::string remark(const LoopPacking& result) {
 
 void print_text(const std::string& path, const Trace& trace, const std::vector<SteadyLoop>& loops,
                 const std::vector<PackedRow>& rows) {
-  fmt::print("{}: {} buffers, load {} B\n", path, grouped(static_cast<std::int64_t>(trace.buffers().size())),
+  fmt::print("{}: {} buffers, load {} B\n", printable(path), grouped(static_cast<std::int64_t>(trace.buffers().size())),
              grouped(trace.ideal_peak().count()));
   for (const SteadyLoop& loop : loops)
     if (loop.length > 0)

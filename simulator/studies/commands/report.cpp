@@ -22,6 +22,7 @@
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/output.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -178,11 +179,11 @@ int run_report(const ReportArguments& arguments) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
   if (content.job) {
-    fmt::print("{}: {}, {}\n", arguments.output, several(content.job->job.traces.size(), "rank"),
+    fmt::print("{}: {}, {}\n", printable(arguments.output), several(content.job->job.traces.size(), "rank"),
                to_text(Bytes{static_cast<std::int64_t>(page.size())}));
     return 0;
   }
-  fmt::print("{}: {} in full, {}, {}\n", arguments.output, several(content.runs.size(), "run"),
+  fmt::print("{}: {} in full, {}, {}\n", printable(arguments.output), several(content.runs.size(), "run"),
              several(content.frontiers.size(), "frontier"), to_text(Bytes{static_cast<std::int64_t>(page.size())}));
   return 0;
 }

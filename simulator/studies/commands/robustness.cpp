@@ -14,6 +14,7 @@
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -57,8 +58,8 @@ void print_json(const RobustnessArguments& arguments, const PlanFile& file, cons
 
 void print_table(const RobustnessArguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
                  const std::vector<ScenarioCost>& costs) {
-  fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", arguments.plan, file.spec.policy.text,
-             file.spec.pool.text, file.spec.machine.name,
+  fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", printable(arguments.plan),
+             file.spec.policy.text, file.spec.pool.text, file.spec.machine.name,
              file.spec.capacity == kNoLimit ? "no limit" : to_text(file.spec.capacity), arguments.by * 100);
   fmt::print("  {:<16}{:>14}{:>14}{:>12}\n", "scenario", "no limit", "this plan", "overhead");
   const std::size_t worst = worst_of(costs);

@@ -25,6 +25,7 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
@@ -122,8 +123,9 @@ void print_bound(const Row& row, const Bound& bound) {
 void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result,
                const std::optional<Bound>& bound) {
   const std::string& options = text_at(row, "options");
-  fmt::print("{}: {} on {}{}{}, {}, {}\n", text_at(row, "trace"), text_at(row, "policy"), text_at(row, "pool"),
-             options.empty() ? "" : ", ", options, spec.machine.name, capacity_text(spec, ideal_peak));
+  fmt::print("{}: {} on {}{}{}, {}, {}\n", printable(text_at(row, "trace")), text_at(row, "policy"),
+             text_at(row, "pool"), options.empty() ? "" : ", ", options, spec.machine.name,
+             capacity_text(spec, ideal_peak));
   fmt::print("outcome     {}{}{}\n", to_text(result.outcome), result.message.empty() ? "" : ": ", result.message);
   if (result.outcome == Outcome::kError) return;
   if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);

@@ -16,6 +16,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
@@ -83,7 +84,7 @@ void print_recorded(const RecordedMemory& recorded, const std::string& conf) {
 void print_text(const TuneArguments& arguments, const Program& program, const std::vector<TunedSetting>& tuned,
                 Bytes capacity) {
   const Bytes load = program.trace.ideal_peak();
-  fmt::print("{}: {} buffers, load {} B{}\n", arguments.path,
+  fmt::print("{}: {} buffers, load {} B{}\n", printable(arguments.path),
              grouped(static_cast<std::int64_t>(program.trace.buffers().size())), grouped(load.count()),
              capacity == kNoLimit ? "" : fmt::format(", capacity {} B", grouped(capacity.count())));
   if (program.recorded) print_recorded(*program.recorded, program.conf);

@@ -20,6 +20,7 @@
 #include "traces/base/error.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
+#include "traces/base/utf8.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
@@ -63,8 +64,8 @@ int run_view(const ViewArguments& arguments) {
   const Result result = try_simulate(trace, spec, true);
   const SpecNames names = names_of(spec);
   const std::string limit = spec.capacity == kNoLimit ? "no limit" : to_text(spec.capacity);
-  fmt::print("{}: {} on {}, {}, {}: {}\n", arguments.trace, names.policy, names.pool, spec.machine.name, limit,
-             to_text(result.outcome));
+  fmt::print("{}: {} on {}, {}, {}: {}\n", printable(arguments.trace), names.policy, names.pool, spec.machine.name,
+             limit, to_text(result.outcome));
   if (!result.message.empty()) fmt::print("{}\n", result.message);
   if (result.outcome == Outcome::kError) return 1;
   if (spec.steady && result.outcome == Outcome::kOk)

@@ -19,6 +19,7 @@
 #include "simulator/solvers/bounds/bound_cache.hpp"
 #include "simulator/studies/sweep/claim_lock.hpp"
 #include "simulator/studies/sweep/remaining_time.hpp"
+#include "traces/base/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -263,7 +264,7 @@ std::string title_of(const SweepPart& part, std::span<const SweepPart> parts) {
   const auto file_name = [](const SweepPart& one) { return std::filesystem::path{one.trace.name}.filename(); };
   const auto same = std::count_if(parts.begin(), parts.end(),
                                   [&](const SweepPart& other) { return file_name(other) == file_name(part); });
-  return same > 1 ? part.trace.name : file_name(part).string();
+  return printable(same > 1 ? part.trace.name : file_name(part).string());
 }
 
 void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,

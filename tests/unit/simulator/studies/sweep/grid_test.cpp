@@ -2,10 +2,13 @@
 
 #include <set>
 
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "tests/catch.hpp"
+#include "tests/program.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/input.hpp"
 #include "traces/builder.hpp"
 
 namespace tidepool::grid_test {
@@ -100,7 +103,19 @@ TEST_CASE("the word all stands for every pool and every policy") {
   CHECK(grid.size() == all_pools().size() * all_policies().size());
 }
 
+TEST_CASE("a comma may be part of the path of a machine file, in a list of machines too") {
+  const ScratchFolder scratch;
+  Machine machine = find_machine("v100-pcie3");
+  machine.name = "mine";
+  write_file(scratch.file("m,x.json"), machine_file(machine));
+  const Grid grid{{.machine = scratch.file("m,x.json") + ",a100-pcie4"}, small_trace()};
+  REQUIRE(grid.size() == 2);
+  CHECK(grid.at(0).machine.name == "mine");
+  CHECK(grid.at(1).machine.name == "a100-pcie4");
+}
+
 TEST_CASE("a wrong value is refused with the value and the expected form") {
+  CHECK(refusal({.capacity = "1e-320x"}) == "'1e-320x' is less than one byte of the peak of 1000 B; expected more");
   CHECK(refusal({.capacity = "1xb"}) ==
         "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G or T, "
         "as in 512MiB; or a share of the peak, as in 0.5x; or none");
