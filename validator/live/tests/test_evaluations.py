@@ -4,6 +4,8 @@ import unittest
 
 from support import Follower, HostDevice, Planned, check_numbers, torch
 
+from tidepool_live.device import bytes_of
+
 
 class Reading:
     """A reading of a device's clock, in ms."""
@@ -84,6 +86,15 @@ class Evaluations(unittest.TestCase):
         report = self.check([self.plain] * 3 + [lambda step: step(evaluate, late=True), self.plain] * 3)
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (9, 0, {}))
         self.assertLessEqual(report["peak_bytes"], self.predicted["peak_bytes"])
+
+    def test_any_thread_and_mode_can_write_the_bytes_of_an_inference_mode(self):
+        device, storage = HostDevice(), torch.ones(1 << 20, dtype=torch.uint8).untyped_storage()
+        with torch.inference_mode():
+            host, there = device.host_bytes(1 << 20), bytes_of(storage)
+            device.copy("out", host, there).result()
+        there.zero_()
+        device.copy("in", there, host).result()
+        self.assertEqual(there.sum().item(), 1 << 20)
 
     def test_a_step_after_other_ops_is_timed_by_the_devices_clock_too(self):
         def after_others(step):

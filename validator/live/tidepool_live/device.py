@@ -6,6 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 
 
+# Within the job's inference mode, tensors are made that no other mode and no other thread can write.
+_writable = torch.inference_mode(False)
+
+
+@_writable
 def bytes_of(storage):
     """All of a storage as a tensor of bytes that shares its memory."""
     if not isinstance(storage, torch.UntypedStorage):
@@ -34,6 +39,7 @@ class HostDevice:
     def __init__(self):
         self._streams = {lane: ThreadPoolExecutor(1, f"tidepool-{lane}") for lane in ("out", "in")}
 
+    @_writable
     def host_bytes(self, size):
         return torch.empty(size, dtype=torch.uint8)
 
@@ -88,6 +94,7 @@ class CudaDevice:
         self.name = torch.cuda.get_device_name(self.where)
         self._streams = {lane: torch.cuda.Stream(self.where) for lane in ("out", "in")}
 
+    @_writable
     def host_bytes(self, size):
         return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
