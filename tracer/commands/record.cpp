@@ -51,9 +51,6 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-// Default of --iterations if PyTorch's hook is the only recorder: the hook slows down each op.
-constexpr int kHookIterations = 5;
-
 constexpr const char* kNoHook =
     "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH; expected "
     "python without -I, -E and -S, and a job that keeps PYTHONPATH (as in PYTHONPATH=src:$PYTHONPATH)";
@@ -132,10 +129,8 @@ std::map<std::string, std::string> environment(const RecordArguments& arguments,
   if (arguments.skip) set[variable::kSkip] = std::to_string(*arguments.skip);
   if (arguments.iterations)
     set[variable::kIterations] = std::to_string(*arguments.iterations);
-  else if (records_torch(arguments) && arguments.is_dry && !arguments.kernels)
+  else if (records_torch(arguments) && !arguments.kernels)
     set[variable::kIterations] = "1";  // a plan is made for one step
-  else if (records_torch(arguments) && without_gpu(arguments))
-    set[variable::kIterations] = std::to_string(kHookIterations);
   if (arguments.steps) set[variable::kSteps] = std::to_string(*arguments.steps);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
   if (arguments.wait) set[variable::kWait] = "1";
@@ -429,9 +424,8 @@ const RegisterCommand kRecord{
                       "iterations before the first that is recorded; with --torch, the job's first iteration is never "
                       "recorded and does not count: --skip 1 begins with the third");
        app.add_option("--iterations", arguments->iterations,
-                      fmt::format("iterations to record, or 0 for all; then the job continues at full speed (default: "
-                                  "all; with --torch {} without a GPU, and 1 in a dry run without --kernels)",
-                                  kHookIterations));
+                      "iterations to record, or 0 for all; then the job continues at full speed (default: all; with "
+                      "--torch and without --kernels 1)");
        app.add_option("--steps", arguments->steps,
                       "end the job after so many steps; with --torch. Those that are not recorded count, too");
        app.add_option(
