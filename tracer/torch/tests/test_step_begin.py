@@ -62,6 +62,13 @@ class Iterations(unittest.TestCase):
         self.assertEqual(self.recorder.left_out, 2 * 3 * 6)
         self.assertEqual(plain[0][:3], ["ones", "addmm", "exp"])
 
+    def test_an_evaluation_that_autograd_recorded_is_left_out(self):
+        def before():
+            self.model(torch.zeros(2, 4)).cosh().sum().item()
+            return torch.ones(2, 4)
+
+        self.assertEqual(self.ops(before)[0][:3], ["ones", "addmm", "exp"])
+
     def test_no_buffer_of_an_evaluation_is_in_the_records(self):
         self.ops(lambda: (self.evaluation(), torch.ones(2, 4))[1])
         live, ends = {}, 0

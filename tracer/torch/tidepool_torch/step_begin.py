@@ -28,8 +28,9 @@ def without_ops(lines, ops=None):
 
 class StepBegin:
     """An iteration lasts from one step of an optimizer to the next, so an evaluation between two steps is in it. The step begins
-    behind the outermost module calls that come before its first op of autograd, up to the first of these calls whose results the
-    step uses: a frozen teacher belongs to the step, an evaluation does not.
+    behind the outermost module calls that come before its first backward pass, up to the first of these calls whose results this
+    pass uses: a frozen teacher belongs to the step, an evaluation does not, also if autograd recorded it. If the pass uses no
+    result of a call, as that of a sum, the step begins with the first call that autograd recorded.
 
     place()  gives the current place in the records
     """
@@ -42,35 +43,47 @@ class StepBegin:
         """An iteration begins."""
         self._ends = []  # of each call, with the ops behind it that use its results
         self._made_by = {}  # Buffer -> index of the first call that its content depends on
-        self._training = False
-        self._used = None  # index of the first call whose results the step uses
+        self._joined = {}  # index of a call -> that of the first call whose results were used together with its own
+        self._backward = False  # whether a backward pass has begun
+        self._recorded = None  # index of the first call that autograd recorded
+        self._used = None  # index of the first call whose results the step uses from its backward pass on
 
     def call_ended(self):
         """An outermost module call has ended."""
-        if not self._training:
+        if not self._backward:
             self._ends.append(self._place())
 
-    def saw(self, op, in_call, training):
-        """An op was recorded, inside or outside of a module call. `training`: autograd has recorded an op of this iteration."""
-        if self._training and not self._made_by:
+    def saw(self, op, in_call, recorded):
+        """An op was recorded, inside or outside of a module call. `recorded`: autograd has recorded an op of this iteration."""
+        if self._backward and not self._made_by:
             return
-        self._training = training
-        calls = [self._made_by[buffer] for buffer, _ in op.uses if buffer in self._made_by]
-        if training:
-            self._used = min([*calls, len(self._ends) if self._used is None else self._used])
+        self._backward = self._backward or op.phase != "forward"
+        if recorded and self._recorded is None:
+            self._recorded = len(self._ends)
+        calls = {self._made_by[buffer] for buffer, _ in op.uses if buffer in self._made_by}
+        if self._backward:
+            used = [*map(self._first, calls), *([] if self._used is None else [self._used])]
+            self._used = min(used, default=None)
             return
         if in_call:
-            calls.append(len(self._ends))
+            calls.add(len(self._ends))
         elif calls and self._ends:
             self._ends[-1] = self._place()
         if calls:
-            self._made_by.update((buffer, min(calls)) for buffer, access in op.uses if access != "read")
+            first = min(map(self._first, calls))
+            self._joined.update((call, first) for call in calls)
+            self._made_by.update((buffer, first) for buffer, access in op.uses if access != "read")
+
+    def _first(self, call):
+        while (joined := self._joined.get(call, call)) != call:
+            call = joined
+        return call
 
     def found(self):
         """Where the step begins; None if it begins with the iteration."""
-        used = self._used or 0
+        used = self._used if self._used is not None else self._first(self._recorded or 0)
         return self._ends[used - 1] if used > 0 else None
 
     def __bool__(self):
         """Whether the step, or a module call, has begun in this iteration."""
-        return self._training or bool(self._ends)
+        return self._backward or bool(self._ends)
