@@ -63,11 +63,14 @@ class Iterations(unittest.TestCase):
         self.assertEqual(plain[0][:3], ["ones", "addmm", "exp"])
 
     def test_an_evaluation_that_autograd_recorded_is_left_out(self):
+        self.model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), self.model)
+
         def before():
             self.model(torch.zeros(2, 4)).cosh().sum().item()
             return torch.ones(2, 4)
 
-        self.assertEqual(self.ops(before)[0][:3], ["ones", "addmm", "exp"])
+        ops = self.ops(before)[0]
+        self.assertEqual((ops[0], "cosh" in ops, "exp" in ops), ("ones", False, True))
 
     def test_no_buffer_of_an_evaluation_is_in_the_records(self):
         self.ops(lambda: (self.evaluation(), torch.ones(2, 4))[1])

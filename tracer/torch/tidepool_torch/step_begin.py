@@ -72,7 +72,8 @@ class StepBegin:
         if calls:
             first = min(map(self._first, calls))
             self._joined.update((call, first) for call in calls)
-            self._made_by.update((buffer, first) for buffer, access in op.uses if access != "read")
+            self._made_by.update((buffer, first) for buffer, access in op.uses if access == "write" or (
+                access != "read" and (not in_call or buffer in self._made_by)))  # a call's own state, as means, joins no calls
 
     def _first(self, call):
         while (joined := self._joined.get(call, call)) != call:
