@@ -1,13 +1,16 @@
 """The recording of a job's first calls, here of a job on the CPU."""
 
 import json
+import pathlib
+import tempfile
 import unittest
 
-from support import torch
+from support import hide_optimizers, torch
 
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from tidepool_torch.first_calls import FirstCalls
+from tidepool_torch.live import Capture
 from tidepool_torch.live_recorder import LiveRecorder
 
 
@@ -106,6 +109,24 @@ class FirstCallsTest(unittest.TestCase):
         self.model(torch.ones(2, 4))
         _, names, ended = self.records(calls)
         self.assertEqual((names.count("addmm"), ended), (1, 1))
+
+    def test_an_evaluation_behind_the_only_step_leaves_this_step(self):
+        hide_optimizers(self)
+        with tempfile.TemporaryDirectory() as folder:
+            capture = Capture(folder)
+            self.addCleanup(capture._threads.stop)
+            capture._first = FirstCalls(lambda models, records: LiveRecorder(models, [], records), self.errors.append)
+            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            self.model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                self.model(torch.ones(2, 4)).cosh()
+            capture._end()
+            path, = pathlib.Path(folder).iterdir()
+            records = [json.loads(line) for line in path.read_text().splitlines()]
+        phases = {record["phase"] for record in records if record.get("kind") == "framework_op"}
+        self.assertEqual(phases, {"forward", "backward", "optimizer"})
+        self.assertNotIn("aten::cosh", [record.get("name") for record in records])
 
     def test_a_transformation_of_functions_is_left_alone(self):
         calls = self.watch()

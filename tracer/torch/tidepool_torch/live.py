@@ -96,7 +96,8 @@ class Capture:
         _say(error)
 
     def _end(self):
-        """Ends the recording. Records of an incomplete iteration are dropped, if there are complete ones."""
+        """Ends the recording. Records of an incomplete iteration are dropped if there are complete ones, or if the job ended in
+        an evaluation behind its only step, which the first calls have."""
         try:
             self._other.iteration(last=True)
             self._discovery.stop()
@@ -104,15 +105,16 @@ class Capture:
             self._threads.stop()
             recorder, self._recorder = self._recorder, None
             first = self._drop_first()
+            counts = recorder is not None and recorder.begun and (not first or _has_failed())  # its incomplete iteration
             if recorder is not None:
                 recorder.__exit__(None, None, None)
-                if recorder.complete > 0 or not recorder.begun:
+                if recorder.complete > 0 or not counts:
                     self._file.drop()
                 if recorder.missed > 0:
                     _say_missed(recorder.missed)
                 if recorder.left_out > 0:
                     _say_left_out(recorder.left_out)
-            if recorder is None or not (recorder.complete or recorder.begun):
+            if recorder is None or not (recorder.complete or counts):
                 for line in first:
                     self._file.add(line)
             if self._history is not None:
@@ -125,13 +127,17 @@ class Capture:
     def _drop_first(self):
         """Ends the recording of the first calls. Returns its records."""
         first, self._first = self._first, None
-        return [] if first is None else first.take(failed=hasattr(sys, "last_value"))  # of an uncaught exception
+        return [] if first is None else first.take(failed=_has_failed())
 
     def _forked(self):
         self._discovery.stop()
         self._threads.stop()
         self._file.abandon()
         atexit.unregister(self._end)
+
+
+def _has_failed():
+    return hasattr(sys, "last_value")  # of an uncaught exception
 
 
 def _recorder_class():
