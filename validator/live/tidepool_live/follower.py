@@ -342,6 +342,7 @@ class Follower(Bindings):
         if self._lending or not self._whole and index != 0:
             return
         with torch._C._AutoDispatchBelowAutograd():
+            self._issuing = True
             self._take_over()
             if self._borrowed and self._issued <= index:
                 self._actions.take_back(self._borrowed)
@@ -350,6 +351,7 @@ class Follower(Bindings):
                 self._issued += 1
                 for verb, subject in self._left(self._issued - 1):
                     self._actions.do(verb, subject)
+            self._issuing = False
 
     def _left(self, index):
         """The actions before an op that are not done."""

@@ -14,17 +14,21 @@ class Lender(Guest):
     """The part of a Follower that does this."""
 
     _lending = 0  # contexts of lent() that are entered: then no action is executed
+    _lent_all = 0  # those of all content: then nothing is evicted
+    _issuing = False  # whether the plan's actions are being executed
 
     @contextlib.contextmanager
     def lent(self, tensor=None):
         """For code that reads memory without ops (torch.save): all content, or that of one tensor, is there and stays. At the
         end, it leaves again."""
+        self._lent_all += tensor is None
         lent = None if self.lost else self._act(self._lend, tensor)
         self._lending += 1
         try:
             yield
         finally:
             self._lending -= 1
+            self._lent_all -= tensor is None
             if lent and not self.lost:
                 self._act(self._actions.take_back, lent)
 
@@ -70,15 +74,17 @@ class Lender(Guest):
 
     def _evict(self, buffer, storage):
         """Puts a buffer away for other memory. Under the plan, only a buffer that it does not know: there is room for the others. A
-        version that the plan has used stays the plan's, so that its actions find it."""
+        version that the plan has used, or may use in the actions that need this memory, stays the plan's, so that they find it."""
         number = self._numbers.get(buffer)
         held = self._contents.tensors.get(number)
-        if buffer in self._needed or number in self._actions.pinned or held is not None and self._whole and self._follows:
+        if self._lent_all or buffer in self._needed or number in self._actions.pinned:
             return
-        within = self._whole and self._matcher.expected() > 0
+        if held is not None and self._whole and self._follows:
+            return
+        within = self._issuing or self._whole and self._matcher.expected() > 0
         if held is None or self._contents.of(held.version) is None and not within:
             self._demand.put_away(buffer, storage)
-        elif self._whole:
+        elif self._whole or self._issuing:
             self._contents.swap_out(held.version, number)
             self._contents.drop(held.version, number)
 
