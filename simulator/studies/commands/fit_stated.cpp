@@ -5,6 +5,7 @@
 namespace tidepool {
 
 std::string allocator_text(const Fit& fit) {
+  if (fit.other.pool.empty()) return "other settings are not tried, since the step has too many buffers";
   if (!fit.compared) return "nothing is known of other settings: a replay does not give what this job reserves";
   const bool to_expandable = fit.other.pool == "pytorch-expandable";
   const std::string setting =

@@ -265,9 +265,13 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.low = std::min(fit.predicted, own.needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
   fit.high = std::max(fit.predicted, own.needs(high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
-  fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
-  Allocator other{replayed, {fit.other.pool, {}}, {}};
-  compare(fit, own, other, expected);
+  if (trace.buffers().size() > kManyBuffers) {
+    fit.compared = false;  // half of the work
+  } else {
+    fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
+    Allocator other{replayed, {fit.other.pool, {}}, {}};
+    compare(fit, own, other, expected);
+  }
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
   fit.notes = notes_on(trace, device);
