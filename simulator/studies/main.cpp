@@ -5,12 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +21,8 @@
 
 #include "simulator/registry.hpp"
 #include "simulator/studies/sweep/version.hpp"
+#include "simulator/studies/text/interruptible.hpp"
+#include "simulator/studies/text/still_working.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
@@ -223,6 +227,12 @@ std::terminate_handler end_otherwise = nullptr;
   std::abort();
 }
 
+/// Whether a command shows its own progress, or has a job that may use the terminal.
+bool shows_progress(std::string_view command) {
+  constexpr std::array<std::string_view, 6> kOwn{"record", "run", "fit", "simulate", "sweep", "advise"};
+  return std::find(kOwn.begin(), kOwn.end(), command) != kOwn.end();
+}
+
 /// Runs the command that the command line names. @return its exit code
 int run_command(int argc, char** argv) {
   CLI::App app{"What would this training step cost, in bytes and in time, under another memory policy?", "tidepool"};
@@ -257,6 +267,10 @@ int run_command(int argc, char** argv) {
   }
   limit_input(max_input);
   load_plugins(plugins);
+  const std::string name = app.get_subcommands().front()->get_name();
+  tidepool::end_with_a_word(name);
+  std::optional<tidepool::StillWorking> still_working;
+  if (!shows_progress(name)) still_working.emplace(name);
   return chosen();
 }
 

@@ -1,5 +1,6 @@
 // Ctrl-C in commands that work for long: exit code 130, and what is known so far.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "tests/chain_trace.hpp"
 #include "tests/paths.hpp"
 #include "tests/program.hpp"
+#include "tests/skip.hpp"
 #include "tests/trace_file.hpp"
 
 namespace tidepool::interrupted_test {
@@ -40,6 +42,40 @@ TEST_CASE("bound prints the bounds that it knows when it is interrupted") {
   CHECK(found.code == 130);
   CHECK_THAT(found.out, ContainsSubstring("critical-path"));
   CHECK(found.err == "interrupted: these bounds hold; there may be better ones\n");
+}
+
+TEST_CASE("a command that knows nothing yet says so when it is interrupted") {
+  const ScratchFolder scratch;
+  const std::string pipe = scratch.file("pipe");  // without a writer that ends: it is read for ever
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string line =
+      fmt::format("timeout --foreground --preserve-status -k 60 -s INT 2 '{}' info '{}' 2>'{}' 3<>'{}'",
+                  paths::program(), pipe, scratch.file("err"), pipe);
+  CHECK(WEXITSTATUS(std::system(line.c_str())) == 130);
+  CHECK(content_of(scratch.file("err")) == "info: interrupted; there is no answer yet\n");
+}
+
+TEST_CASE("a command that works for long says so on a terminal after two seconds") {
+  const ScratchFolder scratch;
+  const std::string pipe = scratch.file("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string command =
+      fmt::format("timeout --foreground -s INT 4 '{}' info '{}' 3<>'{}'", paths::program(), pipe, pipe);
+  if (std::system("script --version >/dev/null") != 0) return tests::skip("no program script");
+  const std::string terminal =
+      fmt::format("script -qec \"{}\" /dev/null >'{}' </dev/null", command, scratch.file("out"));
+  CHECK(WEXITSTATUS(std::system(terminal.c_str())) == 124);  // of `timeout`
+  CHECK_THAT(content_of(scratch.file("out")), Catch::Matchers::StartsWith("info: works for 2 s; Ctrl-C ends it"));
+}
+
+TEST_CASE("a run whose bound takes long is printed without it when it is interrupted") {
+  const ScratchFolder scratch;
+  const Interrupted found =
+      interrupt(scratch, fmt::format("simulate '{}' --policy dtr-eq --capacity 0.6x --first",
+                                     tests::write_trace(scratch, "chain", tests::chain_trace(200'000))));
+  CHECK(found.code == 130);
+  CHECK_THAT(found.out, ContainsSubstring("dtr-eq on best-fit"));
+  CHECK(found.err == "dtr-eq: interrupted before its bound was known\n");
 }
 
 TEST_CASE("a sweep in memory prints its table when it is interrupted") {

@@ -246,6 +246,7 @@ void write_file(const std::string& path, std::string_view bytes) {
     write_and_close(file, bytes, path, "");
     return;
   }
+  const Unbroken unbroken;
   const std::string name = write_beside(path, bytes);
   if (std::rename(name.c_str(), path.c_str()) != 0) fail_unfinished(path, name);
 }

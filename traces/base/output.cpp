@@ -32,6 +32,16 @@ void require_writable(const std::string& path) {
   if (is_new && !fs::is_directory(written, unknown)) refuse("{}: cannot be written: {}", path, std::strerror(ENOTDIR));
 }
 
+Unbroken::Unbroken() {
+  sigset_t waiting;
+  sigemptyset(&waiting);
+  sigaddset(&waiting, SIGINT);
+  sigaddset(&waiting, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &waiting, &before_);
+}
+
+Unbroken::~Unbroken() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 std::FILE* create_beside(const std::string& path, std::string& name) {
   std::random_device random;
   int file = -1;

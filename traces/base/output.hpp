@@ -1,6 +1,7 @@
 // Files that a command writes: checks of their names, and unfinished ones.
 #pragma once
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -13,6 +14,19 @@ namespace tidepool {
 /// @throws InputError  "runs: is a directory; expected a file"
 /// @throws InputError  for "-", which some programs take for the standard output
 void require_writable(const std::string& path);
+
+/// While an object lives, Ctrl-C and SIGTERM wait, so that no unfinished file stays. Of this thread: a program that
+/// works in several threads has its own way to end.
+class Unbroken {
+ public:
+  Unbroken();
+  ~Unbroken();
+  Unbroken(const Unbroken&) = delete;
+  Unbroken& operator=(const Unbroken&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
 
 /// Creates a file with a new name beside `path`; null with errno if it cannot be. Nobody else can have made a file or a
 /// link of this name, not even one that knows `path`.

@@ -23,6 +23,7 @@ struct OutputFile {
 
 /// Writes all files under other names, then renames them. So none is replaced if the content of one cannot be written.
 void write_together(const std::vector<OutputFile>& files) {
+  const Unbroken unbroken;
   std::vector<std::string> unfinished;
   try {
     for (const OutputFile& file : files) unfinished.push_back(write_beside(file.path, file.bytes));

@@ -228,22 +228,32 @@ int run_simulate(const SimulateArguments& arguments) {
       say("{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
       return Interruptible::code();
     }
+    const auto show = [&](const std::optional<Bound>& bound) {
+      const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
+      if (arguments.json) {
+        nlohmann::ordered_json object = to_json_object(row);
+        if (arguments.decisions) object["decisions"] = explanations.take();
+        fmt::print("{}\n", json_text(object));
+      } else {
+        if (i > 0) fmt::print("\n");
+        print_run(row, spec, grid.ideal_peak(), result, bound);
+      }
+    };
     std::optional<Bound> bound;
-    if (result.outcome != Outcome::kError) bound = bounds.find(trace.trace, spec);
-    const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
-    failed |= result.outcome == Outcome::kError;
-    if (arguments.json) {
-      nlohmann::ordered_json object = to_json_object(row);
-      if (arguments.decisions) object["decisions"] = explanations.take();
-      fmt::print("{}\n", json_text(object));
-    } else {
-      if (i > 0) fmt::print("\n");
-      print_run(row, spec, grid.ideal_peak(), result, bound);
+    if (result.outcome != Outcome::kError) {
+      const EndsAtOnce ends{[&] {
+        show({});
+        say("{}: interrupted before its bound was known\n", spec.policy.text);
+      }};
+      bound = bounds.find(trace.trace, spec);
     }
+    show(bound);
+    failed |= result.outcome == Outcome::kError;
     if (!result.cycle.settled)
       say("{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n", spec.policy.text,
           result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
     if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
+    if (Interruptible::asked()) return Interruptible::code();
   }
   return failed ? 1 : 0;
 }

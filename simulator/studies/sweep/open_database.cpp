@@ -65,6 +65,7 @@ class SizeLimitIsError {
 /// Makes a database under a name of its own, and gives it `path` when it is whole, so that a full disk leaves nothing
 /// there. If another process has made a file of this name by then, that file stays.
 void make_whole(const std::string& path) {
+  const Unbroken unbroken;
   std::string made;
   std::FILE* const file = create_beside(path, made);
   if (file == nullptr) return;  // the database cannot be made either, and its message says why

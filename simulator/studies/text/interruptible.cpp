@@ -1,12 +1,33 @@
 #include "simulator/studies/text/interruptible.hpp"
 
+#include <unistd.h>
+
+#include <initializer_list>
+
 namespace tidepool {
 namespace {
 
 std::atomic<bool> interrupted = false;
 std::atomic<int> signal_number = 0;
 
+std::string last_word;  // a handler may only use what is there before the signal
+
 }  // namespace
+
+void end_with_a_word(const std::string& command) {
+  last_word = command + ": interrupted; there is no answer yet\n";
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = [](int signal) {
+      const ssize_t written = ::write(STDERR_FILENO, last_word.data(), last_word.size());
+      static_cast<void>(written);  // without a terminal there is nobody to tell
+      ::_exit(128 + signal);
+    };
+    sigaction(number, &action, nullptr);
+  }
+}
 
 Interruptible::Interruptible() {
   struct sigaction action = {};
