@@ -7,8 +7,8 @@
 
 namespace tidepool {
 
-/// From now on, Ctrl-C and SIGTERM end the program with the exit code that a shell reports, and with a word that there is
-/// no answer; not where the caller had them ignored, as nohup does, nor while an Interruptible lives.
+/// From now on, Ctrl-C and SIGTERM end the program with the exit code that a shell reports, and with a word that there
+/// is no answer; not where the caller had them ignored, as nohup does, nor while an Interruptible lives.
 void end_with_a_word(const std::string& command);
 
 /// While an object lives, the first Ctrl-C or SIGTERM asks the work to stop, and a second one of the same kind ends the
