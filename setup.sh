@@ -13,8 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev
-  libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
-  libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+  libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libprotobuf-dev libsimdjson-dev
+  libsqlite3-dev libxxhash-dev libzstd-dev nlohmann-json3-dev protobuf-compiler zlib1g-dev)
 # For the tests of the Python package and of the documentation site.
 test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas python3-pygments)
 

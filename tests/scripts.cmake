@@ -84,6 +84,9 @@ if(Python3_Interpreter_FOUND)
       set(package --package ${CMAKE_BINARY_DIR}/python)
     endif()
   endif()
+  add_test(NAME "imports count what JAX and TensorFlow count" COMMAND ${CMAKE_COMMAND} -E env
+    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/formats/other_programs_test.py)
+  set_tests_properties("imports count what JAX and TensorFlow count" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
   add_test(NAME "public inputs are fetched at fixed commits and checked"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/inputs -p "*_test.py")
   add_test(NAME "results of nightly runs are read from their logs"

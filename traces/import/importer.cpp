@@ -36,21 +36,14 @@ Trace load_folder(const std::string& path, const std::string& format, std::optio
   return importer.read_folder(path, device);
 }
 
-/// Whether a file begins as a profile of pprof: its first field holds two numbers, the type and the unit of a value.
-bool begins_pprof(std::string_view head) {
-  return head.size() > 5 && head[0] == '\x0a' && head[1] <= 10 && head[2] == '\x08' &&
-         head.substr(3, 4).find('\x10') != std::string_view::npos;
-}
-
 /// What a file is that is no trace, and what to do; empty: not known.
 std::string_view other_file(std::string_view head) {
   if (head.starts_with("version https://git-lfs.github.com/spec/"))
     return "is a Git LFS pointer, which stands for the file: `git lfs pull` brings it";
   if (head.starts_with('[') && head.find("----- RMM LOG BEGIN") != std::string_view::npos)
     return "RMM's debug log has no allocations; set RMM_LOG_FILE to a path, where RMM logs them";
-  if (begins_pprof(head) || head.starts_with("heap profile: "))
-    return "is a profile of pprof, which has sums by call stack and no lifetimes; expected a recording, as `tidepool "
-           "record` makes it";
+  if (head.starts_with("heap profile: "))
+    return "is a heap profile as text; `pprof -proto PROGRAM FILE > FILE.pb` makes one that can be read";
   return {};
 }
 
@@ -125,8 +118,9 @@ const Importer& find_importer(const Input& input, const std::string& format) {
     throw InputError{unknown_name("format", format, known_names())};
   }
   std::string_view head = input.bytes().substr(0, kSniffBytes);
-  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));  // readers of texts skip blank lines
   const Importer* best = most_likely(head, input.path());
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));  // readers of texts skip blank lines
+  if (!best) best = most_likely(head, input.path());
   if (!best && is_longer_object(head, input)) best = most_likely(keys_alone(input), input.path());
   if (!best && begins_job_file(head))
     throw InputError{

@@ -8,6 +8,7 @@
 
 #include "traces/base/lines.hpp"
 #include "traces/base/utf8.hpp"
+#include "traces/builder.hpp"
 
 namespace tidepool {
 namespace {
@@ -152,6 +153,32 @@ LifetimeTable read_lifetimes(const Input& input, LifetimeColumns read) {
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+Trace trace_of(const std::vector<Lifetime>& rows, const std::map<std::string, std::string>& meta) {
+  std::vector<std::size_t> begins(rows.size());
+  for (std::size_t i = 0; i < begins.size(); ++i) begins[i] = i;
+  std::vector<std::size_t> ends = begins;
+  std::stable_sort(begins.begin(), begins.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].lower < rows[b].lower; });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].upper < rows[b].upper; });
+  TraceBuilder builder;
+  std::vector<BufferId> buffers(rows.size());
+  auto end = ends.begin();
+  const auto end_until = [&](std::int64_t time) {
+    for (; end != ends.end() && rows[*end].upper <= time; ++end) builder.free(buffers[*end]);
+  };
+  for (const std::size_t i : begins) {
+    end_until(rows[i].lower);
+    Buffer spec;
+    spec.size = Bytes{rows[i].size};
+    spec.name = builder.text(rows[i].id);
+    buffers[i] = builder.alloc(spec);
+  }
+  if (!ends.empty()) end_until(rows[ends.back()].upper);
+  builder.meta() = meta;
+  return builder.finish();
 }
 
 bool looks_like_lifetimes(std::string_view head) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "traces/base/input.hpp"
+#include "traces/trace.hpp"
 
 namespace tidepool {
 
@@ -44,6 +46,10 @@ enum class LifetimeColumns : std::uint8_t {
 
 /// @throws InputError  "file:line: what we saw; what we expected"
 LifetimeTable read_lifetimes(const Input& input, LifetimeColumns columns);
+
+/// The lives of sizes without a program: only the rows' ids, times and sizes count. Ends come before beginnings at the
+/// same time; otherwise the order of the rows decides.
+Trace trace_of(const std::vector<Lifetime>& rows, const std::map<std::string, std::string>& meta);
 
 /// Whether a file that begins with `head` is such a table.
 bool looks_like_lifetimes(std::string_view head);

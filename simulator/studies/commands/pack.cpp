@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/json_text.hpp"
+#include "traces/base/lines.hpp"
 #include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
@@ -134,6 +136,17 @@ void write_layout(const std::string& path, const Packing& packing, const std::st
   write_file(path, layout_text(packing.layouts.front()));
 }
 
+/// In how many bytes the program that the trace comes from placed its buffers, if the trace says it.
+std::string placed(const PackedJob& job) {
+  if (!job.trace) return "";
+  const std::map<std::string, std::string>& meta = job.trace->data().meta;
+  const auto bytes = meta.find("placed_bytes"), by = meta.find("placed_by");
+  const std::optional<std::int64_t> count = bytes == meta.end() ? std::nullopt : parse_whole(bytes->second);
+  return count && by != meta.end()
+             ? fmt::format("; {} placed them in {}", printable(by->second), to_text(Bytes{*count}))
+             : "";
+}
+
 void pack_file(const std::string& path, const PackArguments& arguments, const std::vector<std::string>& pools,
                std::span<const Bytes> segments) {
   const PackedJob job = load_instance(path, arguments.iterations);
@@ -154,7 +167,8 @@ void pack_file(const std::string& path, const PackArguments& arguments, const st
         continue;
       }
       if (std::exchange(first, false))
-        fmt::print("{}: {}, load {}\n", printable(path), counted(packing.buffers, "buffer"), to_text(packing.load));
+        fmt::print("{}: {}, load {}{}\n", printable(path), counted(packing.buffers, "buffer"), to_text(packing.load),
+                   placed(job));
       print_text(packing, pool);
     }
 }
