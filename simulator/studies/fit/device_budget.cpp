@@ -22,6 +22,8 @@ constexpr Bytes kKernels = mib(1446 - 420), kCudnnKernels = mib(1609 - 1446);
 
 // Twice cublasGetWorkspaceSize() of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), since two threads use cuBLAS.
 constexpr Bytes kWorkspaces{2 * (8'320 << 10)}, kHopperWorkspaces = mib(2 * 32);
+// The workspace of hipBLASLt, for two threads (aten/src/ATen/cuda/CUDABlas.cpp).
+constexpr Bytes kAmdWorkspaces = mib(2 * 76);
 
 constexpr DeviceBudget unmeasured(std::string_view name, Bytes total, Bytes context, Bytes workspace) {
   return {name, total, {context, context, context + kKernels}, {Bytes{}, Bytes{}, kCudnnKernels}, false, workspace};
@@ -31,7 +33,8 @@ constexpr DeviceBudget a100(std::string_view name, Bytes total) {
   return {name, total, {mib(420), mib(1446), mib(1457)}, {Bytes{}, kCudnnKernels, mib(310)}, true, kWorkspaces};
 }
 
-// Totals and least contexts are those of tracer/dry/preset.cpp.
+// Totals and least contexts are those of tracer/dry/preset.cpp. Dry runs do not have AMD's devices: their totals are
+// those that rocm-smi prints, for one of the two devices of an MI250; their context is assumed to be that of an H100.
 constexpr std::array kBudgets{unmeasured("h100-80gb", mib(81079), mib(520), kHopperWorkspaces),
                               unmeasured("h200", mib(143156), mib(520), kHopperWorkspaces),
                               a100("a100-80gb", mib(81050)),
@@ -47,7 +50,9 @@ constexpr std::array kBudgets{unmeasured("h100-80gb", mib(81079), mib(520), kHop
                               unmeasured("rtx-5090", mib(32117), mib(450), kWorkspaces),
                               unmeasured("l40s", mib(45486), mib(400), kWorkspaces),
                               unmeasured("l4", mib(22491), mib(300), kWorkspaces),
-                              unmeasured("t4", mib(14930), mib(120), kWorkspaces)};
+                              unmeasured("t4", mib(14930), mib(120), kWorkspaces),
+                              unmeasured("mi300x", mib(196592), mib(520), kAmdWorkspaces),
+                              unmeasured("mi250", mib(65520), mib(520), kAmdWorkspaces)};
 
 }  // namespace
 

@@ -84,7 +84,8 @@ TEST_CASE("the known machines are those of the command line, each with a source"
         (machine.source.find("assumed") != std::string::npos || machine.source.find("measured") != std::string::npos));
   }
   CHECK(names == std::vector<std::string>{"a100-pcie4", "g10-a100", "gh200-c2c", "h100-pcie5", "h200-pcie5",
-                                          "p100-pcie3", "titan-x-pcie3", "v100-nvlink2", "v100-pcie3"});
+                                          "mi250-pcie4", "mi300x-pcie5", "p100-pcie3", "titan-x-pcie3", "v100-nvlink2",
+                                          "v100-pcie3"});
 }
 
 TEST_CASE("a machine that is written to a file is read back unchanged") {
@@ -106,7 +107,8 @@ TEST_CASE("a machine may be given as a file") {
 TEST_CASE("an unknown machine is refused with the nearest name") {
   CHECK_THROWS_WITH(find_machine("h100pcie5"),
                     "no machine named 'h100pcie5', did you mean 'h100-pcie5'?; known: a100-pcie4, g10-a100, gh200-c2c, "
-                    "h100-pcie5, h200-pcie5, p100-pcie3, titan-x-pcie3, v100-nvlink2, v100-pcie3, or a JSON file");
+                    "h100-pcie5, h200-pcie5, mi250-pcie4, mi300x-pcie5, p100-pcie3, titan-x-pcie3, v100-nvlink2, "
+                    "v100-pcie3, or a JSON file");
 }
 
 TEST_CASE("a machine file with a mistake is refused with its key") {

@@ -219,9 +219,11 @@ TEST_CASE("a trace without buffers is refused") {
   CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) == "the trace has no buffers; expected at least one");
 }
 
-TEST_CASE("fit and dry runs know the same devices") {
-  REQUIRE(device_budgets().size() == dry::device_presets().size());
-  for (std::size_t i = 0; i < device_budgets().size(); ++i) {
+TEST_CASE("fit knows the devices of dry runs, and two of AMD") {
+  REQUIRE(device_budgets().size() == dry::device_presets().size() + 2);
+  CHECK(device_budget("mi300x").total == 196592_MiB);
+  CHECK(device_budget("mi250").total == 65520_MiB);
+  for (std::size_t i = 0; i < dry::device_presets().size(); ++i) {
     const DeviceBudget& device = device_budgets()[i];
     const dry::DevicePreset& preset = dry::device_presets()[i];
     CHECK(device.name == preset.name);
