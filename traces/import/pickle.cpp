@@ -35,7 +35,7 @@ constexpr std::array<std::pair<unsigned char, std::string_view>, 15> kRefused{{{
 /// Runs the opcodes that build plain values. Opcodes by Python's pickletools; pickle protocols: PEP 307, 3154, 574.
 class PickleMachine {
  public:
-  explicit PickleMachine(Pickle& out) : out_{out}, bytes_{out.bytes_} {
+  PickleMachine(Pickle& out, const Pickle::Taker& taker) : out_{out}, bytes_{out.bytes_}, taker_{taker} {
     out_.values_ = {{Kind::kNone, 0, 0}, {Kind::kBool, 0, 0}, {Kind::kBool, 0, 1}, {Kind::kTuple, 0, 0}};
   }
 
@@ -53,6 +53,7 @@ class PickleMachine {
   using Kind = Pickle::Kind;
   static constexpr std::uint32_t kMost = Pickle::kNone;  // there are fewer values, elements, and bytes of a text
   static constexpr PickleId kNoneId = 0, kFalseId = 1, kTrueId = 2, kEmptyTupleId = 3;
+  static constexpr PickleId kForgotten = Pickle::kNone - 1;  // in the memo; no value has this id
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
@@ -159,7 +160,7 @@ class PickleMachine {
         append(Kind::kList, top(1, "APPEND"), "APPEND");
         break;
       case 'e':
-        append(Kind::kList, mark("APPENDS"), "APPENDS");
+        append_marked();
         break;
       case 's':
         append(Kind::kDict, top(2, "SETITEM"), "SETITEM");
@@ -169,7 +170,8 @@ class PickleMachine {
         break;
 
       case '(':
-        marks_.push_back(stack_.size());
+        marks_.push_back(
+            {stack_.size(), next_index(out_.values_), next_index(out_.items_), next_index(out_.chunks_), memo_.size()});
         break;
       case '0':
         pop("POP");
@@ -264,7 +266,7 @@ class PickleMachine {
     const std::size_t position = take(length, opcode);
     if (length >= kMost) refuse("{} of {} bytes; expected fewer than {}", opcode, length, kMost);
     const auto [known, is_new] = texts_.try_emplace(bytes_.substr(position, length), PickleId{});
-    if (is_new) known->second = add({Kind::kText, static_cast<std::uint32_t>(length), position});
+    if (is_new) known->second = newest_shared_ = add({Kind::kText, static_cast<std::uint32_t>(length), position});
     push(known->second);
   }
 
@@ -285,7 +287,7 @@ class PickleMachine {
     if (value < 0 || value >= static_cast<std::int64_t>(small_ints_.size()))
       return push(add({Kind::kInt, 0, static_cast<std::uint64_t>(value)}));
     PickleId& known = small_ints_[static_cast<std::size_t>(value)];
-    if (known == Pickle::kNone) known = add({Kind::kInt, 0, static_cast<std::uint64_t>(value)});
+    if (known == Pickle::kNone) known = newest_shared_ = add({Kind::kInt, 0, static_cast<std::uint64_t>(value)});
     push(known);
   }
 
@@ -297,19 +299,27 @@ class PickleMachine {
 
   /// The position of the topmost `count` values on the stack; all must be above the last mark.
   std::size_t top(std::size_t count, std::string_view opcode) const {
-    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back().stack;
     if (stack_.size() - floor < count)
       refuse("{} takes {} from the stack; it has {}", opcode, count, stack_.size() - floor);
     return stack_.size() - count;
   }
 
-  /// The position of the first value above the last mark; removes the mark.
-  std::size_t mark(std::string_view opcode) {
+  /// What there was when a mark was put on the stack.
+  struct Mark {
+    std::size_t stack;
+    std::uint32_t values, items, chunks;
+    std::size_t memo;
+  };
+
+  Mark pop_mark(std::string_view opcode) {
     if (marks_.empty()) refuse("{} without MARK", opcode);
-    const std::size_t start = marks_.back();
+    const Mark mark = marks_.back();
     marks_.pop_back();
-    return start;
+    return mark;
   }
+  /// The position of the first value above the last mark; removes the mark.
+  std::size_t mark(std::string_view opcode) { return pop_mark(opcode).stack; }
 
   /// Replaces the values from `start` by a container of them.
   void collect(Kind kind, std::size_t start) {
@@ -320,10 +330,53 @@ class PickleMachine {
 
   /// Moves the values from `start` to the end of the container below them.
   void append(Kind kind, std::size_t start, std::string_view opcode) {
-    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back().stack;
     if (start <= floor || out_.values_[stack_[start - 1]].kind != kind)
       refuse("{} without a {} below", opcode, kind == Kind::kList ? "list" : "dict");
     extend(stack_[start - 1], start);
+  }
+
+  /// Adds the values above the last mark to the list below it, unless the taker takes them.
+  void append_marked() {
+    const Mark mark = pop_mark("APPENDS");
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back().stack;
+    const bool given = taker_ && mark.stack > floor && out_.values_[stack_[mark.stack - 1]].kind == Kind::kList;
+    if (!given || !taker_(out_, stack_[mark.stack - 1], std::span{stack_}.subspan(mark.stack), mark.values))
+      return append(Kind::kList, mark.stack, "APPENDS");
+    if (can_forget(mark)) forget(mark);
+    stack_.resize(mark.stack);
+  }
+
+  /// Whether all that came since a mark are the elements above it and what they alone consist of: numbers, and lists of
+  /// older values.
+  bool can_forget(const Mark& mark) {
+    if (reordered_memo_ || newest_shared_ >= mark.values) return false;
+    seen_.assign(out_.values_.size() - mark.values, false);
+    std::size_t values = 0, items = 0, chunks = 0;
+    const auto count = [&](PickleId id) {
+      if (id < mark.values || seen_[id - mark.values]) return;
+      seen_[id - mark.values] = true;
+      ++values;
+      const Kind kind = out_.values_[id].kind;
+      if (kind != Kind::kTuple && kind != Kind::kList && kind != Kind::kDict) return;
+      items += out_.size(id);
+      chunks += out_.size(id) > 0;
+    };
+    for (const PickleId element : std::span{stack_}.subspan(mark.stack)) {
+      count(element);
+      if (out_.kind(element) == Kind::kDict)
+        out_.each_entry(element, [&](PickleId key, PickleId value) { count(key), count(value); });
+    }
+    return values == seen_.size() && items == out_.items_.size() - mark.items &&
+           chunks == out_.chunks_.size() - mark.chunks;
+  }
+
+  void forget(const Mark& mark) {
+    out_.values_.resize(mark.values);
+    out_.items_.resize(mark.items);
+    out_.chunks_.resize(mark.chunks);
+    for (std::size_t i = mark.memo; i < memo_.size(); ++i)
+      if (memo_[i] != Pickle::kNone && memo_[i] >= mark.values) memo_[i] = kForgotten;
   }
 
   void extend(PickleId id, std::size_t start) {
@@ -350,7 +403,10 @@ class PickleMachine {
   /// Stores the top of the stack. Writers number the memo one by one, so an index beyond the file's length is damaged.
   void memoize(std::uint64_t index, std::string_view opcode) {
     if (index >= bytes_.size()) refuse("{} to {}, more than the pickle has bytes", opcode, index);
-    if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, Pickle::kNone);
+    if (index < memo_.size())
+      reordered_memo_ = true;
+    else
+      memo_.resize(static_cast<std::size_t>(index) + 1, Pickle::kNone);
     PickleId& place = memo_[static_cast<std::size_t>(index)];
     if (place == Pickle::kNone) ++memo_count_;
     place = stack_[top(1, opcode)];
@@ -359,23 +415,29 @@ class PickleMachine {
   void recall(std::uint64_t index, std::string_view opcode) {
     if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == Pickle::kNone)
       refuse("{} of {}, which no opcode has put there", opcode, index);
+    if (memo_[static_cast<std::size_t>(index)] == kForgotten)
+      refuse("{} of {}, which was within an element of a list; expected it in that list only", opcode, index);
     push(memo_[static_cast<std::size_t>(index)]);
   }
 
   Pickle& out_;
   std::string_view bytes_;
+  const Pickle::Taker& taker_;
   std::size_t at_ = 0;
   std::size_t opcode_at_ = 0;
   std::vector<PickleId> stack_;
-  std::vector<std::size_t> marks_;
+  std::vector<Mark> marks_;
   std::vector<PickleId> memo_;
   std::uint64_t memo_count_ = 0;
+  bool reordered_memo_ = false;  // an index came that was not the next one
+  PickleId newest_shared_ = 0;   // the last value that texts_ or small_ints_ refer to
+  std::vector<bool> seen_;       // for can_forget
   // Snapshots repeat names and lines of frames for each event: one value stands for all that are equal.
   std::unordered_map<std::string_view, PickleId> texts_;
   std::vector<PickleId> small_ints_ = std::vector<PickleId>(1 << 16, Pickle::kNone);
 };
 
-Pickle::Pickle(std::string_view bytes) : bytes_{bytes} { PickleMachine{*this}.run(); }
+Pickle::Pickle(std::string_view bytes, const Taker& taker) : bytes_{bytes} { PickleMachine{*this, taker}.run(); }
 
 double Pickle::real(PickleId id) const { return std::bit_cast<double>(values_[id].payload); }
 

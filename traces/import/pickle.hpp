@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,10 +20,18 @@ class Pickle {
  public:
   enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
 
+  /// Gets the elements that one opcode adds to a list, and says whether it takes them. Then the list does not get them,
+  /// and the memory of their values may serve others: of the values that it sees, only those with ids below `lasting`
+  /// stay what they are.
+  using Taker =
+      std::function<bool(const Pickle& pickle, PickleId list, std::span<const PickleId> elements, PickleId lasting)>;
+
+  /// @param taker  by it, a list of any length needs no memory; it must not be used with a pickle that shares, behind a
+  ///               list, what was within a taken element: such a pickle is refused
   /// @throws InputError  "byte 812: opcode REDUCE ('R') needs more than plain values; a snapshot holds only these",
   ///                     "byte 812: opcode 0xff, which this tidepool does not read",
   ///                     "byte 812: the pickle ends within BININT; ..."
-  explicit Pickle(std::string_view bytes);
+  explicit Pickle(std::string_view bytes, const Taker& taker = {});
 
   PickleId root() const { return root_; }
   Kind kind(PickleId id) const { return values_[id].kind; }

@@ -1,6 +1,8 @@
 #include "traces/import/torch_snapshot.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -134,28 +136,43 @@ class Record {
   Place place_;
 };
 
-/// The lines of the user's code in call stacks. A stack that several records share is looked at once.
+/// The lines of the user's code in call stacks. A stack, or a frame, that several records share is looked at once.
 class UserLines {
  public:
   explicit UserLines(std::vector<std::string>& lines) : lines_{lines} {}
 
   /// The index of the line of the innermost frame of the user's code; 0 if there is none.
-  /// @param record  has the stack as its "frames", innermost first
-  std::uint32_t of(const Record& record) {
+  /// @param record   has the stack as its "frames", innermost first
+  /// @param lasting  values with greater ids may become others
+  std::uint32_t of(const Record& record, PickleId lasting) {
     const std::optional<PickleId> frames = record.list("frames");
     if (!frames) return 0;
-    const auto [entry, added] = of_stack_.try_emplace(*frames, 0);
-    if (!added) return entry->second;
+    if (const std::uint32_t* known = known_line(*frames)) return *known;
     std::uint32_t found = 0;
     record.pickle().each(*frames, [&](PickleId id) {
-      if (found == 0) found = of_frame(Record{record.pickle(), id, record.place()});
+      if (found != 0) return;
+      if (const std::uint32_t* known = known_line(id)) return void(found = *known);
+      found = of_frame(Record{record.pickle(), id, record.place()});
+      keep(id, lasting, found);
     });
-    return of_stack_[*frames] = found;
+    keep(*frames, lasting, found);
+    return found;
   }
 
  private:
   // A file could refer to one path again and again. This limit keeps the work in proportion to the file.
   static constexpr std::size_t kLongestPath = 1024;
+
+  static constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
+
+  const std::uint32_t* known_line(PickleId id) const {
+    return id < of_.size() && of_[id] != kUnknown ? &of_[id] : nullptr;
+  }
+  void keep(PickleId id, PickleId lasting, std::uint32_t line) {
+    if (id >= lasting) return;
+    if (id >= of_.size()) of_.resize(id + std::size_t{1}, kUnknown);
+    of_[id] = line;
+  }
 
   std::uint32_t of_frame(const Record& frame) {
     const std::string_view file = frame.text("filename");
@@ -175,14 +192,22 @@ class UserLines {
   }
 
   std::vector<std::string>& lines_;
-  std::unordered_map<PickleId, std::uint32_t> of_stack_;
+  std::vector<std::uint32_t> of_;  // by stack or frame
   std::unordered_map<const char*, bool> files_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
 class SnapshotReader {
  public:
-  explicit SnapshotReader(std::string_view bytes) : pickle_{bytes}, records_left_{bytes.size() / 8} {}
+  /// @param as_they_come  whether events are read while the pickle is, so that it need not hold them all. Then a
+  ///                      message does not say which event is wrong.
+  SnapshotReader(std::string_view bytes, bool as_they_come)
+      : records_left_{bytes.size() / 8},
+        pickle_{bytes, as_they_come
+                           ? Pickle::Taker{[&](const Pickle& pickle, PickleId list, auto elements, PickleId lasting) {
+                               return take(pickle, list, elements, lasting);
+                             }}
+                           : Pickle::Taker{}} {}
 
   TorchSnapshot run() {
     const PickleId root = pickle_.root();
@@ -202,6 +227,22 @@ class SnapshotReader {
   }
 
  private:
+  static bool is_event(const Pickle& pickle, PickleId id) {
+    return pickle.kind(id) == PickleKind::kDict && Record{pickle, id, {"trace entry"}}.find("action");
+  }
+
+  /// Reads the events that are added to a list, if they are events, as long as the list has nothing else.
+  bool take(const Pickle& pickle, PickleId list, std::span<const PickleId> elements, PickleId lasting) {
+    std::optional<std::vector<SnapshotEvent>>& events = taken_.try_emplace(list, std::in_place).first->second;
+    if (!events || !std::ranges::all_of(elements, [&](PickleId id) { return is_event(pickle, id); })) {
+      if (events && events->empty()) events.reset();
+      if (events) throw InputError{"a list of events and other values"};
+      return false;
+    }
+    for (const PickleId id : elements) events->push_back(event(Record{pickle, id, {"trace entry"}}, lasting));
+    return true;
+  }
+
   /// Limits the number of records, since a small file could repeat one dict through the memo without end.
   void count_record(const Record& record) {
     if (records_left_-- == 0) record.refuse("more records than the file has room for");
@@ -249,7 +290,7 @@ class SnapshotReader {
     block.size = size(record, "size");
     block.requested = Bytes{record.whole_or("requested_size", 0, kMost, -1)};
     add_to_total(record, block.size);
-    block.line = user_lines_.of(record);
+    block.line = user_lines_.of(record, kLasting);
     const std::string_view state = record.text("state");
     if (state == "active_allocated")
       block.state = BlockState::kActive;
@@ -271,13 +312,15 @@ class SnapshotReader {
       if (pickle_.kind(trace) != PickleKind::kList && pickle_.kind(trace) != PickleKind::kTuple)
         throw InputError{fmt::format("device {}: expected a list of trace entries", device)};
       std::vector<SnapshotEvent>& events = out_.device_traces.back();
+      if (const auto taken = taken_.find(trace); taken != taken_.end() && taken->second)
+        events = std::exchange(*taken->second, {});
       pickle_.each(trace, [&](PickleId id) {
-        events.push_back(event(Record{pickle_, id, {"device {}, trace entry {}", device, events.size()}}));
+        events.push_back(event(Record{pickle_, id, {"device {}, trace entry {}", device, events.size()}}, kLasting));
       });
     });
   }
 
-  SnapshotEvent event(const Record& record) {
+  SnapshotEvent event(const Record& record, PickleId lasting) {
     count_record(record);
     SnapshotEvent event;
     const std::string_view action = record.text("action");
@@ -297,7 +340,7 @@ class SnapshotReader {
         event.action == SnapshotAction::kSnapshot ? record.bits(address, 0) : record.whole(address, 0, kMost);
     event.size = size(record, "size");
     if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kOom)
-      event.line = user_lines_.of(record);
+      event.line = user_lines_.of(record, lasting);
     if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kFreeCompleted)
       add_to_total(record, event.size);
     return event;
@@ -327,15 +370,24 @@ class SnapshotReader {
     }
   }
 
-  const Pickle pickle_;
+  static constexpr PickleId kLasting = std::numeric_limits<PickleId>::max();  // of a whole pickle, all values last
+
   TorchSnapshot out_;
   UserLines user_lines_{out_.lines};
   std::size_t records_left_;
   Total total_;
+  std::unordered_map<PickleId, std::optional<std::vector<SnapshotEvent>>> taken_;  // by list; none: it has other values
+  const Pickle pickle_;
 };
 
 }  // namespace
 
-TorchSnapshot parse_torch_snapshot(std::string_view bytes) { return SnapshotReader{bytes}.run(); }
+TorchSnapshot parse_torch_snapshot(std::string_view bytes) {
+  try {
+    return SnapshotReader{bytes, true}.run();
+  } catch (const InputError&) {
+    return SnapshotReader{bytes, false}.run();
+  }
+}
 
 }  // namespace tidepool

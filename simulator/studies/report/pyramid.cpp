@@ -11,36 +11,36 @@ constexpr std::size_t kDrawnAtOnce = 4096;
 
 Nanos cells_of(Nanos duration, std::int64_t count) { return Nanos{duration.count() / count + 1}; }
 
-}  // namespace
+/// A tile of a coarser picture, and the area of the picture that its kind covers.
+struct Part {
+  Tile tile;
+  double weight;
+};
 
-std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height) {
-  struct Part {
-    Tile tile;
-    double weight;  // area of the picture that its kind covers
-  };
-  std::vector<Part> parts;
-  parts.reserve(tiles.size());
-  for (const Tile& tile : tiles) {
-    const double weight = static_cast<double>((tile.end - tile.begin).count() + 1) *
-                          static_cast<double>((tile.last - tile.first).count());
-    const std::int64_t begin = tile.begin / cell;
-    const std::int64_t end = std::max(begin + 1, (tile.end + cell - Nanos{1}) / cell);
-    parts.push_back({{cell * begin, cell * end, tile.first, tile.last, tile.kind}, weight});
-  }
+Part widened(const Tile& tile, Nanos cell) {
+  const double weight =
+      static_cast<double>((tile.end - tile.begin).count() + 1) * static_cast<double>((tile.last - tile.first).count());
+  const std::int64_t begin = tile.begin / cell;
+  const std::int64_t end = std::max(begin + 1, (tile.end + cell - Nanos{1}) / cell);
+  return {{cell * begin, cell * end, tile.first, tile.last, tile.kind}, weight};
+}
+
+/// Merges parts that begin together, and adds the tiles, by address.
+void add_merged(std::vector<Part>& parts, Bytes height, std::vector<Tile>& result) {
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return std::tie(a.tile.begin, a.tile.end, a.tile.first, a.tile.last, a.tile.kind) <
-           std::tie(b.tile.begin, b.tile.end, b.tile.first, b.tile.last, b.tile.kind);
+    return std::tie(a.tile.end, a.tile.first, a.tile.last, a.tile.kind) <
+           std::tie(b.tile.end, b.tile.first, b.tile.last, b.tile.kind);
   });
-  std::vector<Part> merged;
+  const std::size_t first_result = result.size();
+  double weight = 0;  // of the last tile
   for (const Part& part : parts) {
-    if (!merged.empty()) {
-      auto& [last, weight] = merged.back();
-      const Tile& next = part.tile;
-      const bool same_cells = last.begin == next.begin && last.end == next.end;
+    const Tile& next = part.tile;
+    if (result.size() > first_result) {
+      Tile& last = result.back();
       const bool last_low = last.last - last.first < height, next_low = next.last - next.first < height;
       const bool touch =
           next.first == last.last && ((last_low && next_low) || ((last_low || next_low) && last.kind == next.kind));
-      if (same_cells && (next.first < last.last || touch)) {
+      if (last.end == next.end && (next.first < last.last || touch)) {
         last.last = std::max(last.last, next.last);
         if (last.kind == next.kind) {
           weight += part.weight;
@@ -51,13 +51,34 @@ std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height)
         continue;
       }
     }
-    merged.push_back(part);
+    result.push_back(next);
+    weight = part.weight;
+  }
+  std::sort(result.begin() + static_cast<std::ptrdiff_t>(first_result), result.end(),
+            [](const Tile& a, const Tile& b) { return a.first < b.first; });
+}
+
+}  // namespace
+
+std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height) {
+  const auto earlier = [](const Tile& a, const Tile& b) { return a.begin < b.begin; };
+  std::vector<Tile> by_begin;
+  if (!std::ranges::is_sorted(tiles, earlier)) {
+    by_begin.assign(tiles.begin(), tiles.end());
+    std::ranges::sort(by_begin, earlier);
+    tiles = by_begin;
   }
   std::vector<Tile> result;
-  result.reserve(merged.size());
-  for (const Part& part : merged) result.push_back(part.tile);
-  std::sort(result.begin(), result.end(),
-            [](const Tile& a, const Tile& b) { return std::tie(a.begin, a.first) < std::tie(b.begin, b.first); });
+  std::vector<Part> parts;  // that begin in one cell: few beside all tiles
+  for (const Tile& tile : tiles) {
+    const Part part = widened(tile, cell);
+    if (!parts.empty() && parts.front().tile.begin != part.tile.begin) {
+      add_merged(parts, height, result);
+      parts.clear();
+    }
+    parts.push_back(part);
+  }
+  add_merged(parts, height, result);
   return result;
 }
 

@@ -1,7 +1,9 @@
 #include "traces/import/pickle.hpp"
 
 #include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/pickle_writer.hpp"
@@ -168,6 +170,41 @@ TEST_CASE("every prefix of a pickle is refused") {
       Pickled::dict({{"a", Pickled::list({Pickled::whole(1), Pickled::tuple({Pickled::none()})})}}).pickle();
   CHECK(complaint(whole).empty());
   for (std::size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(complaint(whole.substr(0, length)).empty());
+}
+
+TEST_CASE("a taker gets the elements of lists, and a pickle forgets what they alone consist of") {
+  // [{'k': 70000, 'f': [shared]}, {...}] twice, in two batches; the text and the shared list come before.
+  const std::string shared =
+      "](K\x07"
+      "e\x94"
+      "0\x8c\x01"
+      "k\x94"
+      "0\x8c\x01"
+      "f\x94"
+      "0"s;
+  const std::string element =
+      "}\x94(h\x01J\x70\x11\x01\x00h\x02]\x94(h\x00"
+      "eu"s;
+  const std::string batches = "](" + element + element + "e(" + element + "e";
+  const std::string bytes = Pickled::raw(shared + batches).pickle();
+  std::vector<std::string> taken;
+  std::vector<PickleId> ids;
+  const Pickle::Taker take = [&](const Pickle& pickle, PickleId, std::span<const PickleId> elements, PickleId) {
+    if (pickle.kind(elements[0]) != Kind::kDict) return false;
+    for (const PickleId id : elements) taken.push_back(show(pickle, id));
+    ids.push_back(elements[0]);
+    return true;
+  };
+  const Pickle pickle{bytes, take};
+  CHECK(taken == std::vector<std::string>(3, "{'k': 70000, 'f': [[7]]}"));
+  CHECK(ids.front() == ids.back());  // the second batch has the memory of the first one
+  CHECK(show(pickle, pickle.root()) == "[]");
+  // What was within an element may not be used behind its list.
+  const std::string later = Pickled::raw(shared + "(](" + element + "eh\x03t").pickle();
+  CHECK(show(Pickle{later}, Pickle{later}.root()) == "([{'k': 70000, 'f': [[7]]}], {'k': 70000, 'f': [[7]]})");
+  CHECK_THROWS_WITH((Pickle{later, take}), "byte " + std::to_string(later.size() - 4) +
+                                               ": BINGET of 3, which was within an element of a list; expected it in "
+                                               "that list only");
 }
 
 }  // namespace tidepool::pickle_test
