@@ -4,8 +4,12 @@ import json
 import pathlib
 import tempfile
 import unittest
+import warnings
 
 from support import hide_optimizers, torch
+
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import _pop_mode, _push_mode
 
 from tidepool_torch.live import Capture
 from tidepool_torch.live_recorder import LiveRecorder
@@ -85,6 +89,22 @@ class Iterations(unittest.TestCase):
                 self.assertEqual(live[address], size)
             ends += record.get("action") == "end"
         self.assertEqual(ends, 2)
+
+    def test_fake_tensors_beside_real_ones_have_no_buffers(self):
+        """DTensor makes them to find the shapes of results."""
+        def before():
+            ours = _pop_mode()
+            with FakeTensorMode():
+                with ours:
+                    torch.empty(1 << 20)
+            _push_mode(ours)
+            return torch.ones(2, 4)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.ops(before)
+        sizes = [record["size"] for record in self.records if record.get("kind") == "framework_memory"]
+        self.assertLess(max(sizes), 1 << 20)
 
     def test_a_call_whose_results_the_step_uses_is_in_the_step(self):
         def before():

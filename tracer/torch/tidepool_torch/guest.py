@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from .busy_threads import wait_for_threads
 from .program import Buffer
 from .recorder import Recorder
-from .storages import Storages
+from .storages import Storages, storage_of
 
 _guests = weakref.WeakSet()
 # While this context is entered, neither modes of the job nor classes of its tensors see calls of functions of PyTorch.
@@ -147,6 +147,11 @@ class GuestStorages(Storages):
             buffer = self.add(tensor, kind="input")
             if isinstance(buffer, Buffer):
                 self._waiting.add(buffer)
+
+    def _bytes(self, tensor):
+        """Fake tensors that a job makes beside real ones, as DTensor does to find shapes, have no bytes on any device."""
+        storage = storage_of(tensor)
+        return 0 if storage.device.type == "meta" else storage.nbytes()
 
     def _end(self, buffer):
         if buffer in self._waiting:

@@ -31,7 +31,7 @@ class Storages:
     def known(self, tensor):
         """The buffer of a tensor; None if its storage is unknown, or was EMPTY and has bytes now."""
         buffer = self._buffers.get(self._key(tensor))
-        return None if buffer is EMPTY and _bytes(tensor) > 0 else buffer
+        return None if buffer is EMPTY and self._bytes(tensor) > 0 else buffer
 
     def find(self, tensor):
         """The buffer of a tensor. An unknown storage is from before the recording."""
@@ -46,7 +46,7 @@ class Storages:
 
     def add(self, tensor, kind="activation", name=""):
         """Makes a buffer for a new storage. Returns it; HOST or EMPTY for a storage that is not recorded."""
-        size = _bytes(tensor)
+        size = self._bytes(tensor)
         if not self.on_device(tensor):
             return self._follow(tensor, HOST)
         if size == 0:
@@ -70,6 +70,9 @@ class Storages:
         self._deaths[key] = weakref.ref(storage_of(tensor), ended)
         return buffer
 
+    def _bytes(self, tensor):
+        return 0 if tensor.device.type == "meta" else storage_of(tensor).nbytes()
+
     def _key(self, tensor):
         return storage_of(tensor)._cdata
 
@@ -89,10 +92,6 @@ def held_by(tensor):
         return [tensor]
     held = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor also names its mesh
     return [inner for each in held if isinstance(each, torch.Tensor) for inner in held_by(each)]
-
-
-def _bytes(tensor):
-    return 0 if tensor.device.type == "meta" else storage_of(tensor).nbytes()
 
 
 def storage_of(tensor):
