@@ -72,6 +72,17 @@ TEST_CASE("ranks whose sizes rest on assumed values do not fit for certain, and 
   CHECK_THAT(run.err, ContainsSubstring("train.py:7 (aten::nonzero)"));
 }
 
+TEST_CASE("ranks of a dry run fit their own device unless another one is named") {
+  const ScratchFolder folder;
+  TraceData data = rank(1_GiB, 1_us).data();
+  const std::string unknown = job_of(folder, {Trace{TraceData{data}}});
+  CHECK_THAT(run_program({"fit", unknown}).err, ContainsSubstring("--device: expected the device"));
+  data.meta["setting.dry_device"] = "rtx-3090";
+  const std::string job = job_of(folder, {Trace{std::move(data)}});
+  CHECK(run_program({"fit", job}).out == run_program({"fit", job, "--device", "rtx-3090"}).out);
+  CHECK_THAT(run_program({"fit", job}).out, ContainsSubstring(" on rtx-3090\n"));
+}
+
 TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
   const ScratchFolder folder;
   const std::string killed = "was killed by SIGKILL";

@@ -425,9 +425,11 @@ int for_each_device(FitArguments arguments, const std::vector<DeviceBudget>& bud
 int run_fit(FitArguments& arguments) try {
   tell_apart(arguments);
   std::optional<FittedJob> job;
+  std::optional<LoadedJob> ranks;
+  if (is_job_file(arguments.trace)) ranks = load_job(arguments.trace);
   if (arguments.device.empty()) {
-    if (!arguments.trace.empty() && !is_job_file(arguments.trace)) job = job_of_file(arguments.trace);
-    if (job) arguments.device = dry_device(job->trace);
+    if (!arguments.trace.empty() && !ranks) job = job_of_file(arguments.trace);
+    if (job || ranks) arguments.device = dry_device(job ? job->trace : ranks->traces.front());
     if (arguments.device.empty())
       refuse("--device: expected the device that the job is for: {}", device_budget_names());
   }
@@ -437,9 +439,9 @@ int run_fit(FitArguments& arguments) try {
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
-  if (is_job_file(arguments.trace))
-    return for_each_device(arguments, budgets, [](const FitArguments& one) {
-      return judge_ranks(one.trace, one.budget, one.pool, one.json);
+  if (ranks)
+    return for_each_device(arguments, budgets, [&](const FitArguments& one) {
+      return judge_ranks(*ranks, one.trace, one.budget, one.pool, one.json);
     });
   if (!arguments.batch) {
     if (!job)
@@ -465,11 +467,10 @@ const RegisterCommand kFit{
        app.add_option("job", arguments->words,
                       "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
        app.add_option("command", arguments->none, "instead, after --: a command, which is recorded dry");
-       app.add_option(
-           "--device", arguments->device,
-           "one or several, as in t4,rtx-4060; a command is recorded on the first; of a dry run's trace, its own if "
-           "none is named: " +
-               device_budget_names());
+       app.add_option("--device", arguments->device,
+                      "one or several, as in t4,rtx-4060; a command is recorded on the first; of a dry run, its own if "
+                      "none is named: " +
+                          device_budget_names());
        app.add_option("--capacity", arguments->capacity,
                       "for a device like the named one, but with this much memory for programs, as in 11.6GiB");
        app.add_flag("--batch", arguments->batch,

@@ -14,7 +14,6 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/say.hpp"
 #include "traces/base/utf8.hpp"
-#include "traces/job/job.hpp"
 
 namespace tidepool {
 namespace {
@@ -136,8 +135,8 @@ Json to_json(const LoadedJob& job, const std::string& path, const std::vector<Ra
 
 }  // namespace
 
-int judge_ranks(const std::string& path, const DeviceBudget& device, const std::string& pool, bool json) {
-  const LoadedJob job = load_job(path);
+int judge_ranks(const LoadedJob& job, const std::string& path, const DeviceBudget& device, const std::string& pool,
+                bool json) {
   const std::vector<RankFit> fits = fits_of(job, path, device, pool);
   if (json)
     fmt::print("{}\n", json_text(to_json(job, path, fits)));
