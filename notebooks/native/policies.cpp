@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "notebooks/native/parts.hpp"
+#include "simulator/engine/chain_cost.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
 #include "traces/base/counted.hpp"
@@ -249,6 +250,11 @@ void declare_policies(py::module_& module) {
            of_version([](const View& view, VersionId v) { return view.state(v).last_access.count(); }))
       .def("order", of_version([](const View& view, VersionId v) { return view.state(v).order; }))
       .def("cost_ns", of_version([](const View& view, VersionId v) { return view.state(v).cost.count(); }))
+      .def("chain_cost_ns", of_version([](const View& view, VersionId v) { return chain_cost(view, v).count(); }))
+      .def("copy_out_ns",
+           of_version([](const View& view, VersionId v) { return view.machine().d2h.time(view.size(v)).count(); }))
+      .def("copy_in_ns",
+           of_version([](const View& view, VersionId v) { return view.machine().h2d.time(view.size(v)).count(); }))
       .def("address", of_version([](const View& view, VersionId v) { return view.state(v).offset.count(); }))
       .def("evictable_versions",
            [](const LentView& lent) {

@@ -33,6 +33,8 @@ class Policy:
         plan(trace, capacity)        once, before the step
 
     Each but start returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
+    A view tells of a version: cost_ns (of its producer), chain_cost_ns (of all that is absent and needed for it), copy_out_ns and copy_in_ns
+    (alone on the link), size, resident, evictable, droppable, on_host, last_access_ns, order and address.
     In plan(), every action names the op before which it is done: drop(version, before=op). Actions before the same op are
     done in the order of the list.
     """

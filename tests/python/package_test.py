@@ -123,6 +123,23 @@ class Package(unittest.TestCase):
             values = rows.pivot(index="capacity_bytes", columns="policy", values=column)
             self.assertEqual(list(values["least-recent"]), list(values["lru"]), column)
 
+    def test_a_view_tells_the_cost_of_a_chain_and_the_time_of_a_copy(self):
+        seen = []
+
+        @tidepool.register("costs", kind="remat")
+        class Costs(tidepool.Policy):
+            def make_room(self, view, request):
+                versions = view.droppable_versions()
+                seen.extend((view.cost_ns(v), view.chain_cost_ns(v), view.copy_out_ns(v), view.size(v)) for v in versions)
+                return [tidepool.drop(min(versions, key=view.chain_cost_ns))] if versions else []
+
+        row, = tidepool.simulate(self.trace, policy="costs", capacity="0.8x", machine="a100-pcie4").itertuples()
+        self.assertEqual(row.outcome, "ok", getattr(row, "message", ""))
+        self.assertTrue(all(chain >= own for own, chain, *_ in seen))
+        self.assertTrue(any(chain > own for own, chain, *_ in seen))
+        for *_, copy, size in seen:  # 26 GB/s and 10 us
+            self.assertAlmostEqual(copy, 10_000 + size / 26, delta=1)
+
     def test_a_policy_may_plan_the_whole_step_beforehand(self):
         asked = []
 
