@@ -159,10 +159,8 @@ class Mover {
     for (const Event& event : trace_.events())
       if (const Update* const found = event.kind == EventKind::kForget ? nullptr : moved_with(event); found != nullptr)
         updates_.at(groups_.of(event.kind == EventKind::kRun ? event.id : users_[event.id][0])).steps.push_back(event);
-    for (auto& [group, update] : updates_) {
-      find_gradients(group, update);
-      behind_.emplace(update.last_before, &update);
-    }
+    find_gradients();
+    for (const auto& [group, update] : updates_) behind_.emplace(update.last_before, &update);
   }
 
   /// Records the last op outside of the optimizer that `op` must wait for.
@@ -176,14 +174,15 @@ class Mover {
     }
   }
 
-  /// Finds the gradients of this step that no op uses after the update.
-  void find_gradients(std::uint32_t group, Update& update) {
+  /// Finds the gradients of this step that no op uses after their update.
+  void find_gradients() {
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
       const Buffer& buffer = trace_.buffers()[i];
       if (buffer.kind != BufferKind::kGradient || buffer.born_before || users_[i].empty()) continue;
-      if (const std::uint32_t last = users_[i].back();
-          updates(last) && !updates(users_[i].front()) && groups_.of(last) == group)
-        update.gradients.push_back(BufferId{i});
+      const std::uint32_t last = users_[i].back();
+      if (!updates(last) || updates(users_[i].front())) continue;
+      if (const auto found = updates_.find(groups_.of(last)); found != updates_.end())
+        found->second.gradients.push_back(BufferId{i});
     }
   }
 

@@ -1,6 +1,10 @@
 #include "simulator/studies/advise/early_updates.hpp"
 
+#include <ctime>
+#include <vector>
+
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "traces/builder.hpp"
 
 namespace tidepool::early_updates_test {
@@ -180,6 +184,28 @@ TEST_CASE("no update runs in backward if several backward passes add to its grad
     CHECK(update_early(step).has_value() == (passes == 1));
     CHECK(no_early_updates(step) == (passes == 1 ? "" : "the step has several backward passes"));
   }
+}
+
+TEST_CASE("the time to move updates grows with the step, not with its square") {
+  constexpr int kWeights = 60'000;
+  TraceBuilder build;
+  const auto op = [&](Phase phase) { return Op{.name = build.text("op"), .phase = phase, .duration = 10_ns}; };
+  const Buffer grad{.size = 50_B, .kind = BufferKind::kGradient};
+  std::vector<BufferId> weights, gradients;
+  for (int i = 0; i < kWeights; ++i) weights.push_back(build.existing({.size = 10_B, .kind = BufferKind::kParameter}));
+  for (const BufferId weight : weights) {
+    gradients.push_back(build.alloc(grad));
+    build.run(op(Phase::kBackward), {{weight, Access::kRead, kSchema}, {gradients.back(), Access::kWrite, kSchema}});
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    build.run(op(Phase::kOptimizer),
+              {{gradients[i], Access::kRead, kSchema}, {weights[i], Access::kReadWrite, kSchema}});
+    build.free(gradients[i]);
+  }
+  const Trace trace = build.finish();
+  const auto begin = std::clock();
+  CHECK(update_early(trace)->updates == kWeights);
+  CHECK((std::clock() - begin) / CLOCKS_PER_SEC < (tests::kOptimised ? 4 : 30));
 }
 
 }  // namespace tidepool::early_updates_test
