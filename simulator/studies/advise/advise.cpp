@@ -200,6 +200,7 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
+  if (Interruptible::asked()) return advice;
   if (is_compiled(step.trace))
     advice.notes.push_back(
         "the step is that of torch.compile: with a change, it may compile to other kernels and another peak; "
