@@ -44,12 +44,33 @@ struct Side {
     for (std::uint32_t i = 0; i < of_event.size(); ++i) place[of_event[i]] = i;
     for (std::size_t i = 0; i < buffers; ++i)
       if (!of.buffers()[i].born_before && is_for[i].valid()) anchor[i] = place[is_for[i].index()];
+    find_successors();
+  }
+
+  /// A buffer that an earlier step has left, and that ends in this one, is of the line that leaves one of its size now.
+  /// That counts more than a recorded line: without its allocation, it is that of what was at its address before.
+  void find_successors() {
+    std::map<Bytes, std::vector<BufferId>> left;  // by size, the last one first
+    for (std::size_t i = trace.buffers().size(); i-- > 0;)
+      if (const Buffer& buffer = trace.buffers()[i];
+          !buffer.born_before && end[i] == kNone && trace.text(buffer.name).empty())
+        left[buffer.size].push_back(BufferId{i});
+    successor.resize(trace.buffers().size());
+    for (std::size_t i = 0; i < trace.buffers().size(); ++i) {
+      const Buffer& buffer = trace.buffers()[i];
+      if (!buffer.born_before || end[i] == kNone || !trace.text(buffer.name).empty()) continue;
+      const auto same = left.find(buffer.size);
+      if (same == left.end() || same->second.empty()) continue;
+      successor[i] = same->second.back();
+      same->second.pop_back();
+    }
   }
 
   /// The line of a buffer, or else its module; and whether it is a line.
   std::pair<std::string, bool> place_of(std::size_t buffer) const {
-    const BufferId id{buffer};
-    if (const std::string_view line = line_of(trace, id, is_for[buffer]); !line.empty())
+    const bool carried = !successor.empty() && successor[buffer].valid();
+    const BufferId id = carried ? successor[buffer] : BufferId{buffer};
+    if (const std::string_view line = line_of(trace, id, is_for[id.index()]); !line.empty())
       return {std::string{line}, true};
     return {names.of(id).text, false};
   }
@@ -67,6 +88,7 @@ struct Side {
   std::vector<std::uint32_t> allocated;     // by buffer: position of its allocation; none: older
   std::vector<std::uint32_t> end;           // by buffer: the number of anchors before its free; none: never freed
   std::vector<std::size_t> freed;           // by buffer: position of its free
+  std::vector<BufferId> successor;          // by buffer: see find_successors(); empty if ops cannot be compared
   std::vector<std::uint32_t> of_event;      // by anchor: its op, or its buffer
   std::vector<std::size_t> position;        // by anchor: in Trace::events()
   std::vector<std::uint32_t> pair;          // by anchor: the other trace's anchor, or none

@@ -16,6 +16,7 @@ struct Changed {
   bool extra = false;        ///< layer 1 makes a copy of its input, which backward uses
   bool kept = false;         ///< the output of layer 2 is never freed
   bool from_before = false;  ///< a buffer without a name was there before the step
+  bool left = false;         ///< a buffer that is left for the next step, as the step before left one
   std::int64_t address = 0;  ///< where addresses begin
 };
 
@@ -34,6 +35,7 @@ Trace step(const Changed& changed) {
   };
   const BufferId weight = build.existing(spec(4, BufferKind::kParameter, "fc.weight"));
   if (changed.from_before) build.existing(spec(2, BufferKind::kUnknown));
+  const BufferId earlier = changed.left ? build.existing(spec(5, BufferKind::kUnknown)) : BufferId{};
   std::vector<BufferId> kept, extra;
   BufferId before = build.alloc(spec(1 * changed.batch, BufferKind::kInput));
   build.run(op("aten::randint", "", "train.py:5", Phase::kForward), {{before, Access::kWrite}});
@@ -59,6 +61,11 @@ Trace step(const Changed& changed) {
   }
   for (const BufferId buffer : extra) build.free(buffer);
   build.free(kept[0]);
+  if (changed.left) {
+    const BufferId metric = build.alloc(spec(5, BufferKind::kActivation));
+    build.run(op("aten::softmax", "", "train.py:9", Phase::kForward), {{weight}, {metric, Access::kWrite}});
+    build.free(earlier);
+  }
   return build.finish();
 }
 
@@ -106,6 +113,15 @@ TEST_CASE("a diff tells buffers that live longer from new ones, and those from b
   REQUIRE(before.rows.size() == 1);
   CHECK((before.rows[0].change == Difference::kNew && before.rows[0].cause.empty()));
   CHECK(before.rows[0].at_peak == 2_MiB);
+}
+
+TEST_CASE("what an earlier step has left is of the line that leaves it in this step") {
+  const TraceDiff diff = diff_traces(step({}), step({.left = true}));
+  REQUIRE(diff.rows.size() == 1);
+  CHECK(diff.rows[0].cause == "train.py:9");
+  CHECK(diff.rows[0].by_line);
+  CHECK(diff.rows[0].at_peak == 5_MiB);
+  CHECK(diff.rows[0].buffers == 2);
 }
 
 TEST_CASE("the differences at the compared instant add up to the difference of the live bytes") {
