@@ -51,6 +51,7 @@ const std::vector<Renamed> kRenamed{{"merge", "", {"sweep"}},
                                     {"resume", "", {"sweep"}},
                                     {"compare", "", {"diff"}},
                                     {"structure", "", {"info", "--structure"}},
+                                    {"view", "", {"simulate", "--view"}},
                                     {"simulate", "--explain", {"--decisions"}}};
 
 /// Puts new names in the place of old ones, and says so.

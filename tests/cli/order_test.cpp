@@ -83,10 +83,10 @@ TEST_CASE("a plan for the recorded trace brings its order with it") {
                                                  "the order of the job\n"));
 }
 
-TEST_CASE("tidepool view shows a run in another order, and simulate --explain refuses it") {
+TEST_CASE("simulate --view shows a run in another order, and simulate --decisions refuses it") {
   const std::vector<std::string> run{
       kSamples + "vgg16.tide", "--policy", "order-peak", "--pool", "ideal", "--capacity", "0.93x", "--first"};
-  std::vector<std::string> view{"view"}, explain{"simulate"};
+  std::vector<std::string> view{"simulate", "--view"}, explain{"simulate"};
   view.insert(view.end(), run.begin(), run.end());
   explain.insert(explain.end(), run.begin(), run.end());
   explain.emplace_back("--decisions");

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <iterator>
+#include <regex>
 
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"
@@ -143,7 +145,7 @@ TEST_CASE("no name controls the terminal: of a file, in a trace, in a message") 
       {"sweep", trace, "--policy", "none", "--no-plot"},
       {"bound", trace, "--capacity", "0.9x"},
       {"pack", trace},
-      {"view", trace},
+      {"simulate", "--view", trace},
       {"diff", trace, text},
       {"order", trace, "-o", trace + "2"},
       {"report", trace, "-o", trace + ".html"},
@@ -187,7 +189,7 @@ TEST_CASE("every command that places by a layout refuses a damaged one") {
 
 TEST_CASE("a text that is no unsigned number of 64 bits is refused where one is expected") {
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"info", "x.tide", "--largest"}, {"view", "x.tide", "--map", "--at"}})
+       {std::vector<std::string>{"info", "x.tide", "--largest"}, {"simulate", "x.tide", "--map", "--at"}})
     for (const std::string number : {"-1", "+1", "x", "18446744073709551616"}) {
       std::vector<std::string> words = command;
       words.push_back(number);
@@ -249,11 +251,25 @@ TEST_CASE("names of before still work, and name the new ones") {
 TEST_CASE("--help lists what most people need, and --help-all every option") {
   const std::string most = run_program({"sweep", "--help"}).out, all = run_program({"sweep", "--help-all"}).out;
   CHECK(most.find("--slurm") == std::string::npos);
-  CHECK(most.find("11 options more: tidepool sweep --help-all\n") != std::string::npos);
+  CHECK(most.find("14 options more: tidepool sweep --help-all\n") != std::string::npos);
   CHECK(all.find("--slurm") != std::string::npos);
   const std::string commands = run_program({"--help"}).out;
   CHECK(commands.find("record") < commands.find("fit"));
   CHECK(commands.find("  run ") < commands.find("More:"));
+}
+
+TEST_CASE("there are at most 25 commands, and their helps list at most 120 options together") {
+  const auto count = [](const std::string& text, const std::regex& line) {
+    return std::distance(std::sregex_iterator{text.begin(), text.end(), line}, std::sregex_iterator{});
+  };
+  const std::string program = run_program({"--help"}).out;
+  const std::regex command{"\n  ([a-z]+) +[a-z]"};
+  std::ptrdiff_t commands = 0, options = 0;
+  for (std::sregex_iterator found{program.begin(), program.end(), command}, end; found != end; ++found, ++commands)
+    options += count(run_program({(*found)[1], "--help"}).out, std::regex{"\n  (-[a-zA-Z],)?--(?!help)"});
+  CHECK(commands > 20);
+  CHECK(commands <= 25);
+  CHECK(options <= 120);
 }
 
 TEST_CASE("an unknown option is refused with the nearest known one") {

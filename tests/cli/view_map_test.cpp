@@ -27,7 +27,7 @@ Trace trace_with_hole() {
 ProgramResult map_of(const std::string& path, std::vector<std::string> options) {
   setenv("COLUMNS", "44", 1);
   setenv("LC_ALL", "C", 1);
-  options.insert(options.begin(), {"view", path, "--first", "--map"});
+  options.insert(options.begin(), {"simulate", path, "--first", "--map"});
   const ProgramResult result = run_program(options);
   unsetenv("COLUMNS");
   unsetenv("LC_ALL");
@@ -36,7 +36,7 @@ ProgramResult map_of(const std::string& path, std::vector<std::string> options) 
 
 }  // namespace
 
-TEST_CASE("tidepool view --map shows the kind of buffer at each address, and the holes") {
+TEST_CASE("simulate --map shows the kind of buffer at each address, and the holes") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "hole", trace_with_hole());
   const std::string map =
@@ -108,12 +108,12 @@ TEST_CASE("a map is refused where there are no addresses, and for ops that do no
   const ProgramResult no_ops = map_of(lifetimes, {"--at", "0"});
   CHECK(no_ops.code == 2);
   CHECK(no_ops.err == "tidepool: --at: the trace has no ops; expected --map without it\n");
-  const ProgramResult without = run_program({"view", path, "--at", "1"});
+  const ProgramResult without = run_program({"simulate", "--view", path, "--at", "1"});
   CHECK(without.code == 2);
   CHECK(without.err == "tidepool: --at: applies to --map, which is not given; expected both\n");
 }
 
-TEST_CASE("tidepool view --map joins the pages of an expandable segment") {
+TEST_CASE("simulate --map joins the pages of an expandable segment") {
   // Pages have 20 MiB. The second buffer begins behind the first one, lies on three pages, and leaves 16 MiB of the
   // last one.
   const ScratchFolder scratch;

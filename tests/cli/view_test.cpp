@@ -95,15 +95,15 @@ TEST_CASE("a view has lanes of their own for copies to and from storage") {
                                      "from storage             ################      50.0 %\n"));
 }
 
-TEST_CASE("tidepool view shows an out-of-memory run up to the failure, and refuses several runs") {
+TEST_CASE("simulate --view shows an out-of-memory run up to the failure, and refuses several runs") {
   const ScratchFolder scratch;
   const std::string path = tests::write_trace(scratch, "small", small_trace());
-  const ProgramResult result = run_program({"view", path, "--capacity", "0.5x"});
+  const ProgramResult result = run_program({"simulate", "--view", path, "--capacity", "0.5x"});
   CHECK(result.code == 0);
   CHECK(result.out.starts_with(path + ": none on best-fit, a100-pcie4, 100 MiB: out_of_memory\n"));
   CHECK_THAT(result.out, ContainsSubstring("wants 100 MiB for buffer 1; 100 MiB are held of 100 MiB"));
   CHECK_THAT(result.out, ContainsSubstring("peak 100 MiB"));
-  const ProgramResult two = run_program({"view", path, "--capacity", "0.5x,1x"});
+  const ProgramResult two = run_program({"simulate", "--view", path, "--capacity", "0.5x,1x"});
   CHECK(two.code == 2);
   CHECK(two.err == "tidepool: the lists ask for 2 runs; expected one\n");
 }
@@ -126,9 +126,9 @@ TEST_CASE("a view names buffers by parameter, module and line") {
                                "       1 MiB  unknown         buffer 2 (train.py:7)\n"));
 }
 
-TEST_CASE("tidepool view names the modules of the largest buffers") {
+TEST_CASE("simulate --view names the modules of the largest buffers") {
   const std::string sample = paths::source_folder() + "/traces/samples/gpt2.tide";
-  const ProgramResult result = run_program({"view", sample});
+  const ProgramResult result = run_program({"simulate", "--view", sample});
   CHECK_THAT(result.out, ContainsSubstring(" (lm_head)\n"));
 }
 

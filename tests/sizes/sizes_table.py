@@ -31,7 +31,7 @@ COMMANDS = {
     "bound": "bound {step} --capacity 0.8x",
     "advise": "advise {step} --capacity 0.8x",
     "report": "report {step} -o {out}.html",
-    "view": "view {step}",
+    "simulate --view": "simulate --view {step}",
     "order": "order {step} -o {out}.tide",
     "pack": "pack {step}",
     "diff": "diff {step} {other}",

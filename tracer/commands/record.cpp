@@ -411,8 +411,9 @@ int record(const RecordArguments& arguments) {
 const RegisterCommand kRecord{
     {.name = "record",
      .summary = "run a job, record what it does on the GPU, and make a trace of it",
-     .seldom = {"--iteration-range", "--iteration-kernel", "--signal", "--wait", "--keep-raw", "--framework",
-                "--placement", "--cupti", "--like-ranks", "--device-buffers", "--no-detach", "--library"},
+     .seldom = {"--steps", "--kernels", "--devices", "--iteration-range", "--iteration-kernel", "--signal", "--wait",
+                "--keep-raw", "--framework", "--placement", "--cupti", "--like-ranks", "--device-buffers",
+                "--no-detach", "--library"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<RecordArguments>();
        app.add_option(

@@ -108,6 +108,7 @@ int import_trace(const ImportArguments& arguments) {
 const RegisterCommand kImport{
     {.name = "import",
      .summary = "make a trace file of a log, a snapshot or another program's trace",
+     .seldom = {"--with", "--iteration"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ImportArguments>();
        app.add_option(

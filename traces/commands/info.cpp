@@ -206,6 +206,7 @@ int inform(const InfoArguments& arguments) {
 const RegisterCommand kInfo{
     {.name = "info",
      .summary = "the contents of a trace: buffers, ops, peak, evidence, losses",
+     .seldom = {"--format"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<InfoArguments>();
        app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();

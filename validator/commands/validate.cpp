@@ -250,7 +250,8 @@ int run_validate(const ValidateArguments& arguments) {
 const RegisterCommand kValidate{
     {.name = "validate",
      .summary = "re-execute a plan on real memory and compare every byte, and its cost with the prediction",
-     .seldom = {"--repeat", "--no-content", "--time-scale", "--move", "--graph", "--device", "--arena", "--no-threads"},
+     .seldom = {"--detail", "--machine", "--repeat", "--no-content", "--time-scale", "--move", "--graph", "--device",
+                "--arena", "--no-threads"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ValidateArguments>();
        ValidationOptions& options = arguments->options;

@@ -230,6 +230,7 @@ int run_advise(const AdviseArguments& arguments) {
 const RegisterCommand kAdvise{
     {.name = "advise",
      .summary = "changes of a training script that make its step fit a capacity, each with its cost",
+     .seldom = {"--pool", "--kinds"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<AdviseArguments>();
        app.add_option("trace", arguments->trace, "a trace of `record --torch` or `record --dry --torch`").required();

@@ -355,7 +355,7 @@ const RegisterCommand kExplain{
     {.name = "explain",
      .summary =
          "what is alive at the peak or at an op: by module and kind, since when, what would lower it, and what grows",
-     .seldom = {"--peak"},
+     .seldom = {"--peak", "--depth"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ExplainArguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();

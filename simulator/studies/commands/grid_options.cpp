@@ -30,10 +30,10 @@ void declare_grid_options(const CommandLine& app, GridText& text) {
                "add the wall time that policies take to decide to the makespan: differs from run to run");
 }
 
-std::vector<std::string> seldom_grid_options(bool jobs) {
-  std::vector<std::string> names{"--seed", "--assume", "--iterations", "--count-search"};
-  if (jobs) names.insert(names.end(), {"--scale", "--rank", "--of", "--collectives", "--threads"});
-  return names;
+std::vector<std::string> seldom_grid_options(std::vector<std::string> more) {
+  more.insert(more.end(), {"--seed", "--assume", "--iterations", "--count-search", "--overhead-limit", "--scale",
+                           "--rank", "--of", "--collectives", "--threads"});
+  return more;
 }
 
 }  // namespace tidepool

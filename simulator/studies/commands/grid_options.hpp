@@ -13,7 +13,7 @@ namespace tidepool {
 /// --count-search. `text` must live until the command line is parsed.
 void declare_grid_options(const CommandLine& app, GridText& text);
 
-/// Those of these options, and with `jobs` of declare_job_options(), that only --help-all lists.
-std::vector<std::string> seldom_grid_options(bool jobs);
+/// Those of these options and of declare_job_options() that only --help-all lists, and `more`.
+std::vector<std::string> seldom_grid_options(std::vector<std::string> more = {});
 
 }  // namespace tidepool

@@ -111,6 +111,7 @@ int run_order(const OrderArguments& arguments) {
 const RegisterCommand kOrder{
     {.name = "order",
      .summary = "put the ops of a step into an order that needs less memory",
+     .seldom = {"--lists"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<OrderArguments>();
        app.add_option("trace", arguments->trace, "one step, in any form that import reads").required();

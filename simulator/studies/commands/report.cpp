@@ -191,7 +191,7 @@ int run_report(const ReportArguments& arguments) {
 const RegisterCommand kReport{
     {.name = "report",
      .summary = "one HTML file, to be opened without a network: frontiers, memory over time, addresses, lanes",
-     .seldom = seldom_grid_options(true),
+     .seldom = seldom_grid_options(),
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<ReportArguments>();
        app.add_option(

@@ -90,6 +90,7 @@ int run_robustness(const RobustnessArguments& arguments) {
 const RegisterCommand kRobustness{
     {.name = "robustness",
      .summary = "what a plan costs if ops are slower or faster than planned, and links slower",
+     .seldom = {"--seed"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<RobustnessArguments>();
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();

@@ -14,6 +14,7 @@
 #include "simulator/solvers/bounds/bound_cache.hpp"
 #include "simulator/studies/commands/grid_options.hpp"
 #include "simulator/studies/commands/simulate_job.hpp"
+#include "simulator/studies/commands/view.hpp"
 #include "simulator/studies/sweep/or_error.hpp"
 #include "simulator/studies/sweep/result_json.hpp"
 #include "simulator/studies/text/at_once.hpp"
@@ -36,6 +37,7 @@ struct SimulateArguments {
   std::string trace, plan_out;
   GridText grid;
   JobText job;
+  ViewText view;
   bool decisions = false, json = false;
 };
 
@@ -195,12 +197,17 @@ class Explanations {
 };
 
 int run_simulate(const SimulateArguments& arguments) {
+  const bool shows = arguments.view.view || arguments.view.map || arguments.view.at;
+  if (shows && (arguments.json || arguments.decisions || !arguments.plan_out.empty()))
+    throw InputError{"--view: a picture of one run; expected it without --json, --decisions and --plan-out"};
   if (is_job_file(arguments.trace)) {
+    if (shows) throw InputError{"--view: expected the trace of one rank, not a job"};
     if (arguments.decisions) throw InputError{"--decisions: expected the trace of one rank, not a job"};
     if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
     return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
   }
   refuse_job_options(arguments.job, arguments.trace);
+  if (shows) return show_run(arguments.trace, with_defaults(arguments.grid), arguments.view);
   require_writable(arguments.plan_out);
   const NamedTrace trace{arguments.trace, load_for_runs(arguments.trace)};
   if (const std::string caveat = caveat_of_times(trace.trace); !caveat.empty())
@@ -261,7 +268,7 @@ int run_simulate(const SimulateArguments& arguments) {
 const RegisterCommand kSimulate{
     {.name = "simulate",
      .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
-     .seldom = seldom_grid_options(true),
+     .seldom = seldom_grid_options({"--at"}),
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<SimulateArguments>();
        app.add_option("trace", arguments->trace,
@@ -275,6 +282,11 @@ const RegisterCommand kSimulate{
        app.add_flag("--decisions", arguments->decisions,
                     "print a line for each decision: the request, who answered, the candidates with their scores, the "
                     "choice; with --json the key \"decisions\"");
+       app.add_flag("--view", arguments->view.view,
+                    "a picture of one run: memory over time, what the peak is made of, how busy the lanes are");
+       app.add_flag("--map", arguments->view.map,
+                    "the same, with what lies at which address when a request finds no place, or else at the peak");
+       app.add_option("--at", arguments->view.at, "with --map: when this op begins, counted from 0");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
        return std::function<int()>{[arguments] { return run_simulate(*arguments); }};
      }}};

@@ -175,8 +175,8 @@ const RegisterCommand kSweep{
     {.name = "sweep",
      .summary =
          "every combination of pools, policies, capacities, machines and seeds; resumes where it was interrupted",
-     .seldom = {"--shard", "--any-version", "--slurm", "--slurm-options", "--hosts", "--shards", "--backend", "--move",
-                "--assume", "--iterations", "--count-search"},
+     .seldom = {"--seed", "--overhead-limit", "--no-plot", "--shard", "--any-version", "--slurm", "--slurm-options",
+                "--hosts", "--shards", "--backend", "--move", "--assume", "--iterations", "--count-search"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<SweepArguments>();
        app.add_option("traces", arguments->traces,

@@ -134,6 +134,7 @@ int run_tune(const TuneArguments& arguments) {
 const RegisterCommand kTune{
     {.name = "tune",
      .summary = "find the PyTorch allocator settings that would have reserved the least",
+     .seldom = {"--show"},
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<TuneArguments>();
        app.add_option("snapshot", arguments->path,

@@ -1,21 +1,18 @@
-// tidepool view: a run in the terminal.
-#include "simulator/studies/report/view.hpp"
+#include "simulator/studies/commands/view.hpp"
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "simulator/ordered_step.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/studies/commands/grid_options.hpp"
 #include "simulator/studies/report/address_map.hpp"
 #include "simulator/studies/report/cycle_history.hpp"
+#include "simulator/studies/report/view.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/terminal.hpp"
-#include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/refuse.hpp"
@@ -26,13 +23,6 @@
 
 namespace tidepool {
 namespace {
-
-struct ViewArguments {
-  std::string trace;
-  GridText grid;
-  bool map = false;
-  std::optional<std::uint64_t> at;
-};
 
 /// A map of the addresses when op `at` begins. Without `at`: when the run ran out of memory, or else at its peak.
 /// @throws InputError  "--at: '12' is no op of the trace; expected a number from 0 to 8"
@@ -55,17 +45,19 @@ std::string map_text(const PlannedStep& step, const History& history, const RunS
   return map("at the peak", peak_moment(history));
 }
 
-int run_view(const ViewArguments& arguments) {
-  if (arguments.at && !arguments.map) refuse("--at: applies to --map, which is not given; expected both");
-  const Trace trace = load_for_runs(arguments.trace);
-  const Grid grid{arguments.grid, trace};
+}  // namespace
+
+int show_run(const std::string& path, const GridText& text, const ViewText& view) {
+  if (view.at && !view.map) refuse("--at: applies to --map, which is not given; expected both");
+  const Trace trace = load_for_runs(path);
+  const Grid grid{text, trace};
   if (grid.size() != 1) throw InputError{fmt::format("the lists ask for {} runs; expected one", grid.size())};
   const RunSpec spec = grid.at(0);
   const Result result = try_simulate(trace, spec, true);
   const SpecNames names = names_of(spec);
   const std::string limit = spec.capacity == kNoLimit ? "no limit" : to_text(spec.capacity);
-  fmt::print("{}: {} on {}, {}, {}: {}\n", printable(arguments.trace), names.policy, names.pool, spec.machine.name,
-             limit, to_text(result.outcome));
+  fmt::print("{}: {} on {}, {}, {}: {}\n", printable(path), names.policy, names.pool, spec.machine.name, limit,
+             to_text(result.outcome));
   if (!result.message.empty()) fmt::print("{}\n", result.message);
   if (result.outcome == Outcome::kError) return 1;
   if (spec.steady && result.outcome == Outcome::kOk)
@@ -74,26 +66,10 @@ int run_view(const ViewArguments& arguments) {
   const PlannedStep step{trace, result.realised};
   const History history = last_iterations(history_of(step.trace(), spec, result.realised), result.cycle.iterations);
   const ViewOptions options{.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()};
-  fmt::print("\n{}", arguments.map ? map_text(step, history, spec, result, arguments.at, options)
-                                   : view_text(step.trace(), history, spec.capacity, options));
-  for (const std::string& line : warnings(trace)) say("{}: {}\n", arguments.trace, line);
+  fmt::print("\n{}", view.map ? map_text(step, history, spec, result, view.at, options)
+                              : view_text(step.trace(), history, spec.capacity, options));
+  for (const std::string& line : warnings(trace)) say("{}: {}\n", path, line);
   return 0;
 }
 
-const RegisterCommand kView{
-    {.name = "view",
-     .summary =
-         "a run in the terminal: memory over time or by address, what the peak is made of, how busy the lanes are",
-     .seldom = seldom_grid_options(false),
-     .declare = [](const CommandLine& app) {
-       const auto arguments = std::make_shared<ViewArguments>();
-       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
-       app.add_flag("--map", arguments->map,
-                    "what lies at which address when a request finds no place, or else at the peak, and the holes");
-       app.add_option("--at", arguments->at, "with --map: when this op begins, counted from 0");
-       declare_grid_options(app, arguments->grid);
-       return std::function<int()>{[arguments] { return run_view(*arguments); }};
-     }}};
-
-}  // namespace
 }  // namespace tidepool
