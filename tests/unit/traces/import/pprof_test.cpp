@@ -45,7 +45,7 @@ pprof::Profile profile() {
 
 void add_sample(pprof::Profile& profile, std::int64_t count, std::int64_t bytes, std::int64_t kind, bool device) {
   pprof::Sample& sample = *profile.add_sample();
-  for (const std::uint64_t location : {10, 20}) sample.add_location_id(location);
+  for (const std::uint64_t location : {10U, 20U}) sample.add_location_id(location);
   sample.add_value(count);
   sample.add_value(bytes);
   for (const auto& [key, value] : {std::pair<std::int64_t, std::int64_t>{5, kind}, {8, 9}}) {

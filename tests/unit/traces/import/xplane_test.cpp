@@ -36,7 +36,7 @@ void add_memory(xplane::Line& line, EventName name, std::int64_t offset_ns, Stat
     added.set_metadata_id(id);
     return added;
   };
-  stat(kAllocator).set_ref_value(allocator);
+  stat(kAllocator).set_ref_value(static_cast<std::uint64_t>(allocator));
   stat(kAddress).set_int64_value(address);
   stat(kRequested).set_uint64_value(static_cast<std::uint64_t>(size));
   stat(kOp).set_str_value("MatMul");
