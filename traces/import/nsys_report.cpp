@@ -12,8 +12,8 @@ namespace tidepool {
 namespace {
 
 constexpr std::int64_t kMostNsysTime = std::int64_t{1} << 60;
-constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
-constexpr std::int64_t kLeastId = -kMostWhole;
+constexpr std::int64_t kMostInReport = std::int64_t{1} << 62;
+constexpr std::int64_t kLeastId = -kMostInReport;
 constexpr std::int64_t kMostDevice = 65535;
 
 constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -59,11 +59,11 @@ class Parser {
  private:
   void read_strings() {
     tables_.each("StringIds", std::array{SqliteColumn{"id"}, SqliteColumn{"value"}},
-                 [&](const SqliteRow& row) { report_.strings[row.whole(0, kLeastId, kMostWhole)] = row.text(1); });
+                 [&](const SqliteRow& row) { report_.strings[row.whole(0, kLeastId, kMostInReport)] = row.text(1); });
   }
 
   std::string_view string(const SqliteRow& row, std::size_t column, const char* name) const {
-    const std::int64_t id = row.whole(column, kLeastId, kMostWhole);
+    const std::int64_t id = row.whole(column, kLeastId, kMostInReport);
     const auto found = report_.strings.find(id);
     if (found == report_.strings.end()) row.refuse("\"{}\" is {}, which StringIds does not have", name, id);
     return found->second;
@@ -81,7 +81,7 @@ class Parser {
   }
 
   static std::int64_t id(const SqliteRow& row, std::size_t column) {
-    return row.whole_or_null(column, kLeastId, kMostWhole).value_or(0);
+    return row.whole_or_null(column, kLeastId, kMostInReport).value_or(0);
   }
 
   void read_calls() {
@@ -123,7 +123,7 @@ class Parser {
     columns[7] = {"copyKind", false};
     tables_.each(kCopies, std::span{columns}.first(8), [&](const SqliteRow& row) {
       GpuOp op = read_op(row);
-      const auto kind = static_cast<std::size_t>(row.whole_or_null(7, 0, kMostWhole).value_or(0));
+      const auto kind = static_cast<std::size_t>(row.whole_or_null(7, 0, kMostInReport).value_or(0));
       op.name = copy_name(kind);
       op.kind = OpKind::kCopy;
       report_.timeline.ops.push_back(op);
@@ -149,7 +149,7 @@ class Parser {
     if (op.duration > 0 || time(row, 0) != 0) op.start = time(row, 0);
     add(row, durations_, op.duration, "durations");
     op.device = static_cast<std::uint16_t>(row.whole(2, 0, kMostDevice));
-    op.stream = {id(row, 5), id(row, 4), row.whole(3, kLeastId, kMostWhole)};
+    op.stream = {id(row, 5), id(row, 4), row.whole(3, kLeastId, kMostInReport)};
     if (const NsysCall* const found = call(op.stream.process, id(row, 6))) op.launch = found->start;
     return op;
   }
@@ -175,16 +175,16 @@ class Parser {
                              SqliteColumn{"streamId", false},
                              SqliteColumn{"name", false}};
     tables_.each(kMemory, columns, [&](const SqliteRow& row) {
-      const std::int64_t kind = row.whole(4, 0, kMostWhole);
+      const std::int64_t kind = row.whole(4, 0, kMostInReport);
       if (kind == kPageable || kind == kPinned || kind == kDeviceStatic || kind == kManagedStatic) return;
       GpuMemory event;
       event.event = row.whole(5, 0, 1) == 1 ? BlockEvent::kFree : BlockEvent::kAlloc;
       event.time = time(row, 0);
-      event.address = row.whole(2, 0, kMostWhole);
-      event.size = row.whole(3, 0, kMostWhole);
+      event.address = row.whole(2, 0, kMostInReport);
+      event.size = row.whole(3, 0, kMostInReport);
       add(row, sizes_, event.size, "sizes");
       event.device = static_cast<std::uint16_t>(row.whole(1, 0, kMostDevice));
-      event.stream = {id(row, 7), id(row, 6), or_none(row.whole_or_null(8, kLeastId, kMostWhole))};
+      event.stream = {id(row, 7), id(row, 6), or_none(row.whole_or_null(8, kLeastId, kMostInReport))};
       event.name = row.text(9);
       report_.timeline.memory.push_back(std::move(event));
     });
@@ -200,8 +200,8 @@ class Parser {
                                                {"end"}}};
     const auto read = [&](const SqliteRow& row) {
       GpuSync sync;
-      sync.stream = {id(row, 3), id(row, 2), or_none(row.whole(0, kLeastId, kMostWhole))};
-      sync.event = or_none(row.whole(1, kLeastId, kMostWhole));
+      sync.stream = {id(row, 3), id(row, 2), or_none(row.whole(0, kLeastId, kMostInReport))};
+      sync.event = or_none(row.whole(1, kLeastId, kMostInReport));
       sync.sync_id = id(row, 5);
       return sync;
     };
@@ -227,7 +227,7 @@ class Parser {
                              SqliteColumn{"text", false}, SqliteColumn{"textId", false}};
     const std::set<std::int64_t> ranges{59, 60, 70, 71};  // push-pop, start-end, and their extended forms
     tables_.each("NVTX_EVENTS", columns, [&](const SqliteRow& row) {
-      if (!ranges.contains(row.whole(2, kLeastId, kMostWhole))) return;
+      if (!ranges.contains(row.whole(2, kLeastId, kMostInReport))) return;
       GpuRange range;
       range.start = time(row, 0);
       if (!row.null(1)) range.end = range.start + duration(row, 1);
