@@ -9,6 +9,7 @@ each command, and exits with 1 if one of them did not end so.
 """
 
 import argparse
+import os
 import pathlib
 import signal
 import subprocess
@@ -52,6 +53,11 @@ def interrupt(arguments, after, folder):
     wrong += [f"exit code {child.returncode}"] if child.returncode != 130 else []
     wrong += ["no word"] if not text.strip() else []
     wrong += [f"left {', '.join(left)}"] if left else []
+    time.sleep(0.5)  # until what it started has ended too
+    states = subprocess.run(["ps", "-s", str(child.pid), "-o", "stat="], capture_output=True, text=True).stdout.split()
+    if any(not state.startswith("Z") for state in states):  # Z: ended
+        os.killpg(child.pid, signal.SIGKILL)
+        wrong.append("left a process")
     return ", ".join(wrong), took
 
 
