@@ -90,6 +90,14 @@ class Iterations(unittest.TestCase):
             ends += record.get("action") == "end"
         self.assertEqual(ends, 2)
 
+    def test_ops_behind_an_evaluation_are_left_out_up_to_the_first_that_the_step_uses(self):
+        def before():
+            self.evaluation()
+            torch.tensor([0.5, 0.25]).mean().item()
+            return torch.ones(2, 4)
+
+        self.assertEqual(self.ops(before)[0][:3], ["ones", "addmm", "exp"])
+
     def test_fake_tensors_beside_real_ones_have_no_buffers(self):
         """DTensor makes them to find the shapes of results."""
         def before():

@@ -69,6 +69,9 @@ class StepBegin:
             calls.add(len(self._ends))
         elif calls and self._ends:
             self._ends[-1] = self._place()
+        elif self._ends and not recorded:  # it counts as a call: behind an evaluation, as a mean of its results, it is left out, too
+            calls.add(len(self._ends))
+            self._ends.append(self._place())
         if calls:
             first = min(map(self._first, calls))
             self._joined.update((call, first) for call in calls)
