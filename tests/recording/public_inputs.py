@@ -129,7 +129,8 @@ def make(folder):
     folder = pathlib.Path(folder)
     data, text = folder / "inputs", lines(132)
     digits(folder / "examples/data")
-    digits(folder / "pytorch-lightning/examples/pytorch/Datasets")
+    digits(folder / "pytorch-lightning/examples/Datasets", train=60_000)  # the script splits so many
+    digits(folder / "pytorch-lightning/examples/pytorch/basics/data")
     for part in ("train", "valid", "test"):
         write(folder / f"examples/word_language_model/data/small/{part}.txt", "\n".join(lines(60, part)) + "\n")
     letters(folder / "nanoGPT/data/shakespeare_char")

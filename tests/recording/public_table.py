@@ -46,7 +46,7 @@ SCRIPTS = {
                 "--eval_interval=5 --log_interval=1 --block_size=64 --batch_size=4 --n_layer=4 --n_head=4 --n_embd=64 --max_iters=8 "
                 "--dtype=float32 --out_dir={out}"),
     "minGPT": ("minGPT", "projects/adder/adder.py --trainer.max_iters=8 --trainer.batch_size=4 --model.model_type=gpt-nano "
-               "--trainer.num_workers=0 --system.work_dir={out}"),
+               "--trainer.num_workers=0"),
     "timm ResNet-18": ("pytorch-image-models", "train.py --data-dir {in}/classes --model resnet18 --num-classes 2 -b 4 --epochs 1 "
                        "--img-size 64 --workers 1 --log-interval 1 --device (cpu|cuda) --output {out}"),
     "timm ViT, averaged": ("pytorch-image-models", "train.py --data-dir {in}/classes --model vit_tiny_patch16_224 --num-classes 2 -b 4 "
