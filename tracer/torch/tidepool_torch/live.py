@@ -105,9 +105,10 @@ class Capture:
             self._threads.stop()
             recorder, self._recorder = self._recorder, None
             first = self._drop_first()
-            counts = recorder is not None and recorder.begun and (not first or _has_failed())  # its incomplete iteration
+            counts = False  # whether the incomplete iteration counts
             if recorder is not None:
                 recorder.__exit__(None, None, None)
+                counts = recorder.begun and (not first or _has_failed())
                 if recorder.complete > 0 or not counts:
                     self._file.drop()
                 if recorder.missed > 0:
