@@ -312,8 +312,9 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
             "(tidepool import --device keeps one)\n");
   const std::string unknown = refusal({kSample, "--device", "rtx-4091"});
   CHECK_THAT(unknown, StartsWith("tidepool: no device named 'rtx-4091', did you mean 'rtx-4090'?; known: h100-80gb, "));
-  CHECK_THAT(unknown, EndsWith(", t4; for another device, name the one most like it, and the size of its memory with "
-                               "--capacity\n"));
+  CHECK_THAT(unknown,
+             EndsWith(", mi250; for another device, name the one most like it, and the size of its memory with "
+                      "--capacity\n"));
   CHECK(refusal({kSample, "--device", "t4", "--capacity", "12"}) ==
         "tidepool: --capacity: '12' is not a size; expected a number and B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, "
         "G or T, as in 512MiB\n");

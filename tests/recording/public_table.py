@@ -65,7 +65,7 @@ SCRIPTS = {
     "trl DPO": ("trl/trl/scripts", f"dpo.py --model_name_or_path {{in}}/llama --dataset_name {{in}}/choices --use_peft {TRAINER}"),
     "lightning": ("pytorch-lightning/examples/pytorch/basics", "autoencoder.py --trainer.max_epochs 1 --trainer.accelerator (cpu|gpu) "
                   "--trainer.devices 1 --trainer.limit_train_batches 8 --trainer.limit_val_batches 2 --trainer.logger false "
-                  "--trainer.enable_checkpointing false --seed_everything 0"),
+                  "--trainer.default_root_dir {out} --seed_everything 0"),
     "PyG GCN": ("pytorch_geometric/examples", "gcn.py --epochs 6"),
     "PyG GAT": ("pytorch_geometric/examples", "gat.py --epochs 6"),
 }
