@@ -55,11 +55,15 @@ class StepBegin:
 
     def saw(self, op, in_call, recorded):
         """An op was recorded, inside or outside of a module call. `recorded`: autograd has recorded an op of this iteration."""
-        if self._backward and not self._made_by:
+        if self._backward and (self._used == 0 or not self._made_by):
             return
         self._backward = self._backward or op.phase != "forward"
         if recorded and self._recorded is None:
             self._recorded = len(self._ends)
+        if not self._ends and not self._backward:  # no call before this one: most ops of most steps
+            if in_call:
+                self._made(op, 0, in_call)
+            return
         calls = {self._made_by[buffer] for buffer, _ in op.uses if buffer in self._made_by}
         if self._backward:
             used = [*map(self._first, calls), *([] if self._used is None else [self._used])]
@@ -67,16 +71,21 @@ class StepBegin:
             return
         if in_call:
             calls.add(len(self._ends))
-        elif calls and self._ends:
+        elif calls:
             self._ends[-1] = self._place()
-        elif self._ends and not recorded:  # it counts as a call: behind an evaluation, as a mean of its results, it is left out, too
+        elif not recorded:  # it counts as a call: behind an evaluation, as a mean of its results, it is left out, too
             calls.add(len(self._ends))
             self._ends.append(self._place())
         if calls:
             first = min(map(self._first, calls))
             self._joined.update((call, first) for call in calls)
-            self._made_by.update((buffer, first) for buffer, access in op.uses if access == "write" or (
-                access != "read" and (not in_call or buffer in self._made_by)))  # a call's own state, as means, joins no calls
+            self._made(op, first, in_call)
+
+    def _made(self, op, call, in_call):
+        """Content that an op has written depends on a call. A call's own state, as means, does not: it joins no calls."""
+        for buffer, access in op.uses:
+            if access == "write" or access != "read" and (not in_call or buffer in self._made_by):
+                self._made_by[buffer] = call
 
     def _first(self, call):
         while (joined := self._joined.get(call, call)) != call:
