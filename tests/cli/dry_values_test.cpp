@@ -68,6 +68,12 @@ TEST_CASE("a size that follows from unknown values is assumed, and a fit that re
   CHECK_THAT(masked.fit.dump(), ContainsSubstring("values.py:" + std::to_string(line + 1) + " (aten::nonzero)"));
 }
 
+TEST_CASE("what a kernel of another library may have written is unknown") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  CHECK(run(python, "kernel").result.out.starts_with("300\n"));
+}
+
 TEST_CASE("experts are chosen as --routing says, and each that is hit runs") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;

@@ -4,6 +4,7 @@ known     values that the script made on the host, or numbers of it: asserts tha
 generate  a loop that a flag on the device ends
 edges     a mask that compares indices, as in removing self-loops of a graph; prints how many stay
 masked    a mask that compares floats; prints how many elements it selects
+kernel    another library's op, whose kernel writes a mask; prints how many elements it selects
 experts   tokens choose experts, and those that were hit run; prints how many tokens each has
 heads     an accuracy, which decides no size
 """
@@ -85,6 +86,19 @@ def masked():
         return scores.mean()
 
     train(loss, layer)
+
+
+def kernel():
+    library = torch.library.Library("tests", "DEF")
+    library.define("kept(Tensor boxes) -> Tensor")
+
+    def kept(boxes):
+        order = torch.arange(len(boxes), device=device)
+        keep = torch.zeros(len(boxes), dtype=torch.bool, device=device)  # its kernel would write here
+        return order.masked_select(keep)
+
+    library.impl("kept", kept, "CUDA")
+    print(len(torch.ops.tests.kept(torch.randn(300, 4, device=device))))
 
 
 def experts():

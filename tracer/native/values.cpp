@@ -58,7 +58,7 @@ using Seen = void (*)(const c10::OperatorHandle& op, DispatchKeySet keys, Stack*
 std::atomic<Seen> first{nullptr};
 std::atomic<bool> off{false};
 thread_local bool computing = false;  // ops of this file run
-thread_local int in_foreign = 0;      // calls of other libraries' ops on unknown operands
+thread_local int in_foreign = 0;      // calls of other libraries' ops that were not run on the host
 
 const Operator& look_up(const c10::OperatorHandle& op) {
   const std::lock_guard lock{knowledge().mutex};
@@ -216,6 +216,9 @@ class Aside {
   at::AutoDispatchBelowADInplaceOrView below_;
 };
 
+/// Whether what an op gives is known from then on. A kernel of another library writes to what was made for it.
+bool stays(const Operator& facts) { return in_foreign == 0 || !(facts.empty || facts.overwrites); }
+
 /// Notes the results of an op on unknown operands.
 void note_unknown(const Operator& facts, const std::vector<at::Tensor>& written, const Stack& arguments,
                   bool is_exchanged, Stack& stack) {
@@ -238,7 +241,7 @@ void note_known(const Operator& facts, const std::vector<at::Tensor>& written, c
     if (!is_plain(device) || !device.is_cuda() || !host.defined()) return;
     take_over(facts, device, host);
     const bool booleans = device.scalar_type() == at::kBool;
-    note(device, is_whole(device) || device.numel() <= kMostFloats,
+    note(device, stays(facts) && (is_whole(device) || device.numel() <= kMostFloats),
          booleans ? std::min(origin, Origin::kCompared) : origin);
   };
   for (std::size_t i = 0; i < written.size(); ++i) take(written[i], run.written[i]);
@@ -283,7 +286,7 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
       op.redispatchBoxed(below, stack);
       if (!written.empty() && is_plain(written[0]) && written[0].is_cuda()) {
         if (!written[0].is_non_overlapping_and_dense() && written[0].numel() > 0) host_view(written[0]).zero_();
-        note(written[0], is_whole(written[0]) || written[0].numel() <= kMostFloats);
+        note(written[0], stays(facts) && (is_whole(written[0]) || written[0].numel() <= kMostFloats));
       }
       return;
     }
@@ -298,15 +301,15 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
     decide(facts);
   }
   {
-    const bool foreign = facts.foreign && !operands.known;
+    const bool foreign = facts.foreign && !run;
     in_foreign += foreign;
     const auto end = c10::make_scope_exit([&] { in_foreign -= foreign; });
     op.redispatchBoxed(below, stack);
   }
   const Aside aside;
   if (facts.empty)
-    for_each_result(facts, *stack, [](const at::Tensor& each) {
-      if (is_plain(each)) note(each, is_whole(each) && in_foreign == 0);
+    for_each_result(facts, *stack, [&](const at::Tensor& each) {
+      if (is_plain(each)) note(each, is_whole(each) && stays(facts));
     });
   else if (run)
     note_known(facts, written, *run, counts ? Origin::kAssumed : adds_up ? Origin::kCompared : operands.origin, *stack);
