@@ -110,7 +110,7 @@ def all_parts(asked, folder):
         Part("live", "live PyTorch jobs under every policy's plans compute the same, in the plan's memory",
              f"{BUILD} tidepool && ${{TIDEPOOL_TORCH_PYTHON:-python3}} tests/nightly/live_plans.py {program}", json_result),
         Part("verdicts", "fit says of random jobs what their dry runs do",
-             f"{BUILD} tidepool tidepool_dry && python3 tests/nightly/verdicts.py {program}", json_result),
+             f"{BUILD} tidepool tidepool_dry && ${{TIDEPOOL_TORCH_PYTHON:-python3}} tests/nightly/verdicts.py {program}", json_result),
         Part("wheel", "the wheel of the Python package works where nothing else is",
              "python3 tests/nightly/wheel.py", wheel_result),
         Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), sanitizers_result, selected),

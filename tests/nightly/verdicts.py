@@ -16,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "dry"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "dry"), str(TESTS / "recording")]
 import random_job  # noqa: E402
+from warm_python import Server  # noqa: E402
 
 DEVICE = "rtx-3090"
 CONTEXT = 300 << 20  # of that device, as `fit` assumes and dry runs take
@@ -25,19 +27,22 @@ MUCH = 512 << 30
 CAPACITIES = 5
 
 
+def record_command(program, capacity, trace):
+    return [program, "record", "--dry", "--device", DEVICE, "--capacity", f"{capacity}B", "-o", trace, "--"]
+
+
 class Job:
-    def __init__(self, program, python, seed, folder):
+    def __init__(self, program, server, seed, folder):
         self._program, self._folder, self._seed = program, folder, seed
-        self._command = [python, random_job.__file__, str(seed)]
+        self._command = server.command(random_job.__file__, str(seed))
         self.open = 0  # number of verdicts that are not for certain
         self._environment = {**os.environ, "PYTORCH_ALLOC_CONF": random_job.settings(seed)}
 
-    def _run(self, *arguments):
-        return subprocess.run([self._program, *arguments], capture_output=True, text=True, env=self._environment)
+    def _run(self, *command):
+        return subprocess.run(command, capture_output=True, text=True, env=self._environment)
 
     def record(self, capacity, trace):
-        return self._run("record", "--dry", "--device", DEVICE, "--capacity", f"{capacity}B", "-o", trace, "--",
-                         *self._command)
+        return self._run(*record_command(self._program, capacity, trace), *self._command)
 
     def findings(self):
         """For each capacity: what differs, or "" if both agree."""
@@ -52,7 +57,7 @@ class Job:
         return [self._compare(trace, capacity + CONTEXT) for capacity in capacities]
 
     def _compare(self, trace, capacity):
-        verdict = self._run("fit", trace, "--device", DEVICE, "--capacity", f"{capacity}B", "--json")
+        verdict = self._run(self._program, "fit", trace, "--device", DEVICE, "--capacity", f"{capacity}B", "--json")
         if verdict.returncode != 0:
             return f"seed {self._seed}: fit: {verdict.stderr[-300:]}"
         fit = json.loads(verdict.stdout)
@@ -71,17 +76,21 @@ def main():
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     asked = parser.parse_args()
-    python = os.environ.get("TIDEPOOL_TORCH_PYTHON", sys.executable)
+    program = str(asked.program.resolve())
     runs, findings, uncertain = 0, [], 0
-    for seed in range(asked.first, asked.first + asked.jobs):
-        with tempfile.TemporaryDirectory() as folder:
-            job = Job(str(asked.program.resolve()), python, seed, folder)
-            found = job.findings()
-        uncertain += job.open
-        runs += len(found)
-        for finding in filter(None, found):
-            findings.append(finding)
-            print(finding, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(record_command(program, MUCH, os.path.join(folder, "server.tide")))
+        try:
+            for seed in range(asked.first, asked.first + asked.jobs):
+                job = Job(program, server, seed, folder)
+                found = job.findings()
+                uncertain += job.open
+                runs += len(found)
+                for finding in filter(None, found):
+                    findings.append(finding)
+                    print(finding, flush=True)
+        finally:
+            server.stop()
     print(json.dumps({"runs": runs, "findings": findings, "took": [f"{uncertain} not for certain"]}))
     return 1 if findings else 0
 
