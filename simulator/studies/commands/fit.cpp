@@ -16,19 +16,18 @@
 #include "simulator/studies/commands/fit_batches.hpp"
 #include "simulator/studies/commands/fit_ranks.hpp"
 #include "simulator/studies/commands/fit_stated.hpp"
+#include "simulator/studies/commands/fitted_job.hpp"
 #include "simulator/studies/fit/convolution_workspaces.hpp"
 #include "simulator/studies/fit/dry_recording.hpp"
 #include "simulator/studies/fit/largest_batch.hpp"
 #include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/input.hpp"
 #include "traces/base/json_text.hpp"
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/say.hpp"
 #include "traces/base/utf8.hpp"
-#include "traces/import/importer.hpp"
 #include "traces/job/job.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
@@ -55,70 +54,13 @@ struct FitArguments {
 
 using Json = nlohmann::ordered_json;
 
-/// The job to judge, with facts about it that the trace does not have.
-struct FittedJob {
-  std::string name;
-  std::vector<std::string> command = {};  ///< the recorded command; empty: the job is a file
-  Trace trace;
-  std::optional<RecordedMemory> recorded;  ///< only for a snapshot and a profile that says it
-  std::optional<SnapshotHistory> history;  ///< only for a snapshot
-  std::size_t devices = 1;                 ///< of the snapshot: those with memory
-  std::string conf;                        ///< the recorded setting of the allocator
-  bool stopped = false;                    ///< the recording was stopped after --seconds
-  std::string failure, hint, said;         ///< see DryRecording; "" if the job did not fail
-};
-
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
-FittedJob job_of_file(const std::string& path) {
-  const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded, std::string conf) {
-    std::string failure = failure_of(trace);
-    return FittedJob{.name = path,
-                     .trace = std::move(trace),
-                     .recorded = std::move(recorded),
-                     .history = {},
-                     .conf = std::move(conf),
-                     .failure = std::move(failure),
-                     .hint = "",
-                     .said = ""};
-  };
-  if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
-  const Input input = read_trace_input(path, "auto");
-  if (find_importer(input, "auto").name != "torch-snapshot") {
-    FittedJob job = job_of(load_trace(input), {}, "");
-    const auto& meta = job.trace.data().meta;
-    if (const auto most = meta.find("reserved_peak_bytes"); most != meta.end() && meta.at("source") == "kineto")
-      job.recorded =
-          RecordedMemory{.most_reserved = parse_bytes(most->second + "B"), .capacity = {}, .failed_request = {}};
-    return job;
-  }
-  try {
-    const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
-    const RecordedMemory recorded = recorded_memory(snapshot);
-    SnapshotHistory history;
-    FittedJob job = job_of(device_trace(snapshot, recorded.device, &history), recorded, snapshot.settings.conf);
-    job.history = std::move(history);
-    job.devices = devices_with_memory(snapshot).size();
-    return job;
-  } catch (const InputError& error) {
-    throw error.at(path);
-  }
-}
-
-/// @return  none if the recording was interrupted
-std::optional<FittedJob> job_of_command(const FitArguments& arguments, const std::vector<std::string>& command) {
-  std::optional<DryRecording> recording = record_dry(command, arguments.budget, arguments.seconds);
-  if (!recording) return {};
-  return FittedJob{.name = fmt::format("{}", fmt::join(command, " ")),
-                   .command = command,
-                   .trace = std::move(recording->trace),
-                   .recorded = {},
-                   .history = {},
-                   .conf = "",
-                   .stopped = recording->stopped,
-                   .failure = std::move(recording->failure),
-                   .hint = std::move(recording->hint),
-                   .said = std::move(recording->said)};
+/// Records a job again whose sizes were assumed, with the other extreme.
+void record_worst(const FitArguments& arguments, FittedJob& job) {
+  if (stated_memory(job.trace).assumed.empty() || job.stopped || !job.failure.empty()) return;
+  auto worst = record_dry(job.command, arguments.budget, arguments.seconds, {.routing = "worst"});
+  if (worst && !worst->stopped && worst->failure.empty()) job.worst = std::move(worst->traces.front());
 }
 
 EventNames events_of(const FittedJob& job) { return {job.trace, job.history ? &*job.history : nullptr}; }
@@ -155,7 +97,9 @@ Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
   const std::string pool = pool_of(arguments, job);
   const bool as_recorded = job.recorded && pool == own_pool(job);
   try {
-    return predict_fit(job.trace, arguments.budget, pool, as_recorded ? job.recorded->most_reserved : Bytes{});
+    Fit fit = predict_fit(job.trace, arguments.budget, pool, as_recorded ? job.recorded->most_reserved : Bytes{});
+    if (job.worst) widen(fit, predict_fit(*job.worst, arguments.budget, pool));
+    return fit;
   } catch (const InputError& error) {
     throw error.at(job.name);
   }
@@ -165,10 +109,10 @@ Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
 Fit settled_fit_of(const FitArguments& arguments, const FittedJob& job) {
   Fit fit = fit_of(arguments, job);
   if (!fit.untried || job.command.empty() || job.stopped || !job.failure.empty()) return fit;
-  const auto again =
-      record_dry(job.command, arguments.budget, arguments.seconds, fmt::format("{}B", fit.untried->count()));
+  const auto again = record_dry(job.command, arguments.budget, arguments.seconds,
+                                {.capacity = fmt::format("{}B", fit.untried->count())});
   if (!again || again->stopped) return fit;
-  const bool died = stated_memory(again->trace).ran_out;
+  const bool died = stated_memory(again->traces.front()).ran_out;
   if (died || again->failure.empty()) settle(fit, died);
   return fit;
 }
@@ -349,15 +293,18 @@ class Search {
   }
 
   /// The job with the largest batch that fits; if none fits, the first job.
-  const FittedJob& judged(const LargestBatch& found) const {
-    return found.batch ? jobs_.at(*found.batch) : jobs_.begin()->second;
-  }
+  FittedJob& judged(const LargestBatch& found) { return found.batch ? jobs_.at(*found.batch) : jobs_.begin()->second; }
 
  private:
   /// @return  none if the recording was interrupted, or failed for another batch than the first
   /// @throws InputError  if the recording of the first batch failed
   std::optional<FittedJob> recorded(std::int64_t batch) const try {
-    return job_of_command(arguments_, with_batch(arguments_.command, batch));
+    const std::vector<std::string> command = with_batch(arguments_.command, batch);
+    std::optional<DryRecording> recording = record_dry(command, arguments_.budget, arguments_.seconds);
+    if (!recording) return {};
+    if (recording->job)
+      refuse("--batch: {}: a job of {} ranks; expected one process", fmt::join(command, " "), recording->traces.size());
+    return job_of_recording(command, std::move(*recording));
   } catch (const InputError&) {
     if (jobs_.empty()) throw;
     return {};
@@ -439,20 +386,33 @@ int run_fit(FitArguments& arguments) try {
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
+  if (arguments.batch) {
+    Search search{arguments};
+    const LargestBatch largest =
+        largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, arguments.budget.total, kMostBatch);
+    if (Interruptible::asked()) return Interruptible::code();
+    FittedJob& judged = search.judged(largest);
+    record_worst(arguments, judged);
+    return judge(arguments, judged, largest);
+  }
+  if (!arguments.trace.empty() && !job && !ranks) job = job_of_file(arguments.trace);
+  if (arguments.trace.empty()) {
+    std::optional<DryRecording> recording = record_dry(arguments.command, arguments.budget, arguments.seconds);
+    if (!recording) return Interruptible::code();
+    if (recording->job) {
+      arguments.trace = fmt::format("{}", fmt::join(arguments.command, " "));
+      ranks = LoadedJob{.job = std::move(*recording->job), .traces = std::move(recording->traces)};
+    } else {
+      job = job_of_recording(arguments.command, std::move(*recording));
+      record_worst(arguments, *job);
+      if (Interruptible::asked()) return Interruptible::code();
+    }
+  }
   if (ranks)
     return for_each_device(arguments, budgets, [&](const FitArguments& one) {
       return judge_ranks(*ranks, one.trace, one.budget, one.pool, one.json);
     });
-  if (!arguments.batch) {
-    if (!job)
-      job = arguments.trace.empty() ? job_of_command(arguments, arguments.command) : job_of_file(arguments.trace);
-    if (!job) return Interruptible::code();
-    return for_each_device(arguments, budgets, [&](const FitArguments& one) { return judge(one, *job, {}); });
-  }
-  Search search{arguments};
-  const LargestBatch largest =
-      largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, arguments.budget.total, kMostBatch);
-  return Interruptible::asked() ? Interruptible::code() : judge(arguments, search.judged(largest), largest);
+  return for_each_device(arguments, budgets, [&](const FitArguments& one) { return judge(one, *job, {}); });
 } catch (const StoppedUnrecorded& stopped) {
   return print_stopped(arguments, stopped);
 }

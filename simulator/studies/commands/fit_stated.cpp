@@ -35,6 +35,9 @@ std::string stated_text(const Trace& trace, const Fit& fit) {
                         to_text(stated.failed_request), to_text(stated.failed_allocated));
   if (const std::string outside = outside_text(trace); !outside.empty())
     text += fmt::format("            {}\n", outside);
+  if (fit.worst)
+    text +=
+        fmt::format("            sizes are assumed; if all choose the same, {} are predicted\n", to_text(*fit.worst));
   return text;
 }
 
@@ -46,6 +49,7 @@ void add_stated(nlohmann::ordered_json& object, const Fit& fit) {
   object["settings"] = stated.settings;
   object["failed_requests"] = stated.failed_requests;
   object["sizes_from"] = stated.assumed.empty() ? "recorded" : "assumed";
+  if (fit.worst) object["worst_routing_bytes"] = fit.worst->count();
 }
 
 std::vector<std::string> stated_notes(const Fit& fit) {

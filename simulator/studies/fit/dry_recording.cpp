@@ -98,26 +98,14 @@ std::string take_hint(std::string& said) {
 }  // namespace
 
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
-                                       const std::string& capacity) {
+                                       const DryWay& way) {
   const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string();
-  std::vector<std::string> arguments{program_path(),
-                                     "record",
-                                     "--dry",
-                                     "--torch",
-                                     "--kernels",
-                                     "--device",
-                                     std::string{device.name},
-                                     "--capacity",
-                                     capacity,
-                                     "-o",
-                                     path,
-                                     "--",
-                                     "timeout",
-                                     "-k",
-                                     std::to_string(kPatience),
-                                     std::to_string(seconds)};
+  std::vector<std::string> arguments{program_path(), "record", "--dry", "--torch", "--kernels", "-o", path};
+  arguments.insert(arguments.end(), {"--device", std::string{device.name}, "--capacity", way.capacity});
+  arguments.insert(arguments.end(), {"--routing", way.routing, "--", "timeout", "-k", std::to_string(kPatience)});
+  arguments.push_back(std::to_string(seconds));
   arguments.insert(arguments.end(), command.begin(), command.end());
   const auto begin = std::chrono::steady_clock::now();
   ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
@@ -128,14 +116,14 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
     throw StoppedUnrecorded{fmt::format(
         "the job was stopped after {} s, before it used the device; --seconds gives it more time", seconds)};
   if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
+  DryRecording recording{.traces = {}, .job = {}, .stopped = stopped, .failure = "", .hint = "", .said = ""};
   if (is_job_file(path)) {
-    const std::string job = fmt::format("{}", fmt::join(command, " "));
-    refuse(
-        "{}: a job of several ranks; expected one process. `tidepool record --dry --torch --kernels --device {} "
-        "--capacity {} -o job.json -- {}` records all ranks, and `tidepool fit job.json {}` judges them",
-        job, device.name, kEndlessMemory, job, options_of(device));
+    LoadedJob job = load_job(path);
+    recording.traces = std::move(job.traces);
+    recording.job = std::move(job.job);
+  } else {
+    recording.traces.push_back(load_trace(path));
   }
-  DryRecording recording{.trace = load_trace(path), .stopped = stopped, .failure = "", .hint = "", .said = ""};
   if (ran.code != 0 && !stopped) {
     recording.hint = take_hint(ran.said);
     recording.failure = failure_in(ran.said);

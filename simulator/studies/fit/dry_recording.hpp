@@ -7,19 +7,26 @@
 
 #include "simulator/studies/fit/device_budget.hpp"
 #include "traces/base/error.hpp"
+#include "traces/job/job.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
 
 constexpr const char* kEndlessMemory = "4096GiB";  ///< memory that no job fills, as `record --capacity` takes it
 
+/// Options of `record --dry`.
+struct DryWay {
+  std::string capacity = kEndlessMemory, routing = "balanced";
+};
+
 /// A recorded job, and how its recording ended.
 struct DryRecording {
-  Trace trace;
-  bool stopped = false;  ///< the job ran out of its wall time
-  std::string failure;   ///< the job's last line of output if the job or the recorder failed (never empty); else ""
-  std::string hint;      ///< what the recorder said about a dry run's zeros, as a possible reason; "" if nothing
-  std::string said;      ///< the last lines of output if the job or the recorder failed; else ""
+  std::vector<Trace> traces;  ///< of the process, or of each rank
+  std::optional<Job> job;     ///< of several ranks
+  bool stopped = false;       ///< the job ran out of its wall time
+  std::string failure;  ///< the job's last line of output if the job or the recorder failed (never empty); else ""
+  std::string hint;     ///< what the recorder said about a dry run's zeros, as a possible reason; "" if nothing
+  std::string said;     ///< the last lines of output if the job or the recorder failed; else ""
 };
 
 /// A job ran out of its wall time before it used the device, so that there is no trace of it.
@@ -28,17 +35,16 @@ class StoppedUnrecorded : public InputError {
   using InputError::InputError;
 };
 
-/// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name whose memory never runs out, and
+/// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name, whose memory never runs out by
+/// default, and
 /// keeps the trace in a temporary folder. A job that takes longer than `seconds` of wall time is stopped, and the trace
 /// ends there.
-/// @param capacity  the memory of the device, as `record --capacity` takes it
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
-/// @throws InputError  "torchrun train.py: a job of several ranks; expected one process. ...", with commands for them
 /// @throws StoppedUnrecorded  "the job was stopped after 300 s, before it used the device; --seconds gives it more
 ///                            time"
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
-                                       const std::string& capacity = kEndlessMemory);
+                                       const DryWay& way = {});
 
 /// The device that a dry run recorded a trace for, as `record --device` takes it; "" if there was none.
 std::string dry_device(const Trace& trace);

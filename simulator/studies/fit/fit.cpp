@@ -221,6 +221,12 @@ void settle(Fit& fit, bool died) {
                            died ? "ran out of it" : "did not run out of it");
 }
 
+void widen(Fit& fit, const Fit& worst) {
+  fit.worst = worst.predicted;
+  fit.low = std::min(fit.low, worst.low);
+  fit.high = std::max(fit.high, worst.high);
+}
+
 Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
   require_one_memory(trace, "`fit` judges one");
   Fit fit;

@@ -35,6 +35,7 @@ struct Fit {
   std::optional<Bytes> untried;
   bool unknown_beyond = false;  ///< the job ran out of memory, and what it needs beyond that is not known
   Bytes predicted;
+  std::optional<Bytes> worst;  ///< predicted if choices that were assumed are all the same
   Bytes low, high;       ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
   Bytes reserved;        ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
   ContextRange context;  ///< includes cuDNN's kernels if the trace has convolutions
@@ -81,5 +82,8 @@ std::string pool_of(const std::string& settings);
 
 /// Puts the outcome of another run of the job, with the memory of `untried`, in the place of a guess.
 void settle(Fit& fit, bool died);
+
+/// Adds what another run of the job takes in which choices that were assumed are all the same.
+void widen(Fit& fit, const Fit& worst);
 
 }  // namespace tidepool
