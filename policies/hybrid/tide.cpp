@@ -170,6 +170,7 @@ class Tide final : public AnsweringPlanner {
         judged_ += rivals.judged();
       }
     }
+    if (swaps_) best.offer_copies_on_demand(trace, spec);
     return best;
   }
 

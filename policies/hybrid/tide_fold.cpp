@@ -4,6 +4,7 @@
 
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/best_answer.hpp"
 #include "policies/planning/search/reruns.hpp"
 #include "policies/planning/search/tied_search.hpp"
 #include "simulator/option_values.hpp"
@@ -51,7 +52,10 @@ class TideFold final : public AnsweringPlanner {
                     effort_};
     tied.run();
     judged_ = tied.judged();
-    return [draft = trials.best_draft()] { return follow_draft(draft, OnDemand::kCopy); };
+    BestAnswer best{trials.best_result(),
+                    {[draft = trials.best_draft()] { return follow_draft(draft, OnDemand::kCopy); }, {}}};
+    best.offer_copies_on_demand(trace, spec);
+    return best.answer.make;
   }
 
   bool fold_;

@@ -132,6 +132,7 @@ class TidePrices final : public AnsweringPlanner {
       best.result = judge(trace, spec, follow());
       best.answer = {follow, spec.overhead_limit};
     }
+    best.offer_copies_on_demand(trace, spec);
     return best;
   }
 

@@ -29,6 +29,13 @@ struct BestAnswer {
     if (wins) result = other, std::swap(answer, other_answer);
     others.push_back(std::move(other_answer));
   }
+  /// Takes copies on demand as the answer if plans lack memory and these copies do not, though they may take too long.
+  void offer_copies_on_demand(const Trace& trace, const RunSpec& spec) {
+    if (result.outcome != Outcome::kOutOfMemory) return;
+    const auto follow = [] { return follow_draft({}, OnDemand::kCopy); };
+    Result copies = judge(trace, spec, follow());
+    if (copies.outcome != Outcome::kOutOfMemory) result = std::move(copies), answer = {follow, spec.overhead_limit};
+  }
   /// Whether a plan ended well and takes no longer than the step without limit.
   bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
   /// Time over that of the step without limit; 1 if no plan ended well, or if the step takes no time.
