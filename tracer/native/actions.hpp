@@ -1,7 +1,5 @@
 #pragma once
 
-#include <c10/core/DeviceGuard.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -221,7 +219,7 @@ class Actions {
 
   bool drop(Lock& lock, std::int64_t version, bool for_good) {
     Home at = home(version);
-    if (!at || !at.resident() || is_pythons(version) || !at.storage->resizable()) return false;
+    if (!at || !at.resident() || is_pythons(version) || !Storages::may_move(*at.tracked)) return false;
     const std::int64_t op = producer[version];
     const bool can_compute = !for_good && op >= 0 && recipes_[static_cast<std::size_t>(op)];
     if (held_.count(version) == 0 && !can_compute) {
@@ -266,9 +264,7 @@ class Actions {
   static bool fill(Lock& lock, c10::StorageImpl& storage, std::int64_t bytes) {
     const Unlocked unlocked{lock};
     try {
-      const c10::OptionalDeviceGuard guard{storage.device()};
-      storage.set_data_ptr_noswap(storage.allocator()->allocate(static_cast<std::size_t>(bytes)));
-      storage.set_nbytes(static_cast<std::size_t>(bytes));
+      allocate(storage, bytes);
       return true;
     } catch (const std::exception&) {
       return false;

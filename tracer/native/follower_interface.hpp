@@ -52,12 +52,6 @@ void recount(std::int64_t number, std::int64_t before) {
 
 void empty(c10::StorageImpl& storage) { storage.set_data_ptr_noswap(c10::DataPtr(nullptr, storage.device())); }
 
-void allocate(c10::StorageImpl& storage, std::int64_t bytes) {
-  const c10::OptionalDeviceGuard guard{storage.device()};
-  storage.set_data_ptr_noswap(storage.allocator()->allocate(static_cast<std::size_t>(bytes)));
-  storage.set_nbytes(static_cast<std::size_t>(bytes));
-}
-
 /// Calls f. After an error, tidepool_error() says what it was. Returns the result of f, or kFailedCall.
 constexpr std::int64_t kFailedCall = std::numeric_limits<std::int64_t>::min();
 
@@ -298,8 +292,12 @@ std::int64_t tidepool_bytes(std::int64_t number) {
   return guarded([&] { return resident_bytes(storage_of(number)); });
 }
 
+/// Whether the memory of a storage can be freed while it lives.
 int tidepool_resizable(std::int64_t number) {
-  return guarded([&] { return std::int64_t{storage_of(number).resizable()}; }) == 1;
+  if (number < 0) return 1;  // the plan's own
+  const std::lock_guard lock{core().mutex};
+  Tracked* const tracked = core().storages.find(number);
+  return tracked && Storages::may_move(*tracked);
 }
 
 /// Gives a storage other memory, without its content. Nothing happens if it has ended.

@@ -2,13 +2,17 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/StorageImpl.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "tracer/native/mapped.hpp"
 
 namespace tidepool::native {
 
@@ -16,6 +20,15 @@ namespace tidepool::native {
 inline std::int64_t resident_bytes(const c10::StorageImpl& storage) {
   const bool empty = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks().get() == nullptr;
   return empty ? 0 : static_cast<std::int64_t>(storage.nbytes());
+}
+
+/// Gives a storage other memory of PyTorch's allocator, without its content.
+inline void allocate(c10::StorageImpl& storage, std::int64_t bytes) {
+  const c10::OptionalDeviceGuard guard{storage.device()};
+  c10::Allocator* const own = storage.allocator();  // none if the storage began in the pages of a file
+  c10::Allocator& allocator = own ? *own : *c10::GetAllocator(storage.device_type());
+  storage.set_data_ptr_noswap(allocator.allocate(static_cast<std::size_t>(bytes)));
+  storage.set_nbytes(static_cast<std::size_t>(bytes));
 }
 
 /// What the buffer of a storage is.
@@ -38,6 +51,7 @@ struct Tracked {
   bool undefined = false;        ///< it was made without content, and has not been written
   bool told = false;             ///< Python has an object for it, and is told its end
   bool away = false;             ///< its content left for other memory, beside the plan
+  std::optional<bool> may_move;  ///< whether its content may: once asked, it stays so
   bool emptied = false;          ///< its memory was freed while it lives: its next use begins another buffer
   std::int64_t bytes = 0;        ///< of its buffer
   std::int64_t counted = 0;      ///< bytes of the meter
@@ -96,6 +110,12 @@ class Storages {
   Tracked* find(std::int64_t number) const {
     const auto found = numbers_.find(number);
     return found == numbers_.end() || found->second->weak.expired() ? nullptr : found->second;
+  }
+
+  /// Whether the plan may move the content of a storage.
+  static bool may_move(Tracked& tracked) {
+    if (!tracked.may_move) tracked.may_move = native::may_move(*tracked.storage);
+    return *tracked.may_move;
   }
 
   template <class F>

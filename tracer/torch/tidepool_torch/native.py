@@ -21,7 +21,8 @@ _AGAIN_S = 86_400  # a build that failed, perhaps for want of memory, is tried a
 
 _CORE, VALUES = (tuple(f"tracer/native/{name}" for name in names) for names in (
     ("core.cpp", "actions.hpp", "call.hpp", "cells.hpp", "copies.hpp", "follower.hpp", "follower_interface.hpp", "log.hpp",
-     "operators.hpp", "proceed.hpp", "recipe.hpp", "step.hpp", "storages.hpp", "user_line.hpp"), ("values.cpp", "assumed.hpp", "operands.hpp")))
+     "mapped.hpp", "operators.hpp", "proceed.hpp", "recipe.hpp", "step.hpp", "storages.hpp", "user_line.hpp"),
+    ("values.cpp", "assumed.hpp", "operands.hpp")))
 # Variables by which recorders come into child processes: a compiler needs none of them.
 _INJECTED = ("LD_PRELOAD", "PYTHONPATH", "CUDA_INJECTION64_PATH")
 

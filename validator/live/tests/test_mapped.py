@@ -1,0 +1,78 @@
+"""Weights in the pages of a file, which PyTorch's allocator did not give."""
+
+import os
+import tempfile
+import unittest
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+from support import Follower, HostDevice, Planned, models, torch
+
+NATIVE = os.environ.get("TIDEPOOL_NATIVE") != "off"
+
+
+class Mapped(unittest.TestCase):
+    def follow(self, give):
+        """Trains with a plan, and compares the losses with those without. give: gives the weights of a network other memory. Returns
+        the report, the plan's limit, the network and what give() returned."""
+
+        def make():
+            network, _, _ = models.make("mlp")
+            kept = give(network)
+            optimizer, x = torch.optim.SGD(network.parameters(), lr=0.1), torch.ones(256, next(network.parameters()).shape[1])
+
+            def step():
+                optimizer.zero_grad()
+                loss = network(x).square().mean()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            step.kept = kept
+            return network, optimizer, step
+
+        planned = Planned(make, "lru-swap", "0.6x")
+        self.addCleanup(planned.close)
+        network, optimizer, step = make()
+        losses = [step()]
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            losses += [step() for _ in range(4)]
+        _, _, alone = make()
+        self.assertEqual(losses, [alone() for _ in range(5)])
+        return follower.report.content(), planned.program.limit, network, step.kept
+
+    @unittest.skipUnless(NATIVE, "a dispatch mode cannot give a storage other memory")
+    def test_weights_in_the_pages_of_a_file_leave_and_come_back(self):
+        def give(network):
+            with tempfile.TemporaryDirectory() as folder:
+                torch.save(network.state_dict(), f"{folder}/weights.pt")
+                network.load_state_dict(torch.load(f"{folder}/weights.pt", mmap=True), assign=True)
+            self.assertFalse(any(each.untyped_storage().resizable() for each in network.parameters()))
+
+        report, limit, network, _ = self.follow(give)
+        self.assertNotIn("stays", report["counts"])
+        self.assertLessEqual(report["peak_bytes"], limit)
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_memory_that_numpy_knows_stays(self):
+        def give(network):
+            arrays = []
+            with tempfile.TemporaryDirectory() as folder:
+                for each in network.parameters():
+                    each.detach().numpy().tofile(f"{folder}/weight")
+                    arrays.append(numpy.memmap(f"{folder}/weight", "float32", mode="c", shape=tuple(each.shape)))
+                    os.remove(f"{folder}/weight")
+                    each.data = torch.from_numpy(arrays[-1])
+            return arrays
+
+        report, _, network, arrays = self.follow(give)
+        self.assertGreater(report["counts"]["stays"], 0)
+        for each, array in zip(network.parameters(), arrays):
+            self.assertEqual(each.data_ptr(), array.ctypes.data)
+
+
+if __name__ == "__main__":
+    unittest.main()
