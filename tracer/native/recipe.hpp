@@ -103,7 +103,7 @@ class Recipe {
   void keep_tensor(const at::Tensor& tensor, const Call& call) {
     if (!tensor.defined()) return tensors_.emplace_back(), void();
     Tensor kept{-1, {}, tensor.sizes().vec(), tensor.strides().vec(), tensor.storage_offset(), tensor.options(), true};
-    const c10::StorageImpl* const storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    const c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();  // an error for a sparse one
     for (std::size_t i = 0; i < call.uses.size() && kept.use < 0; ++i)
       if (call.uses[i].tracked->storage == storage) kept.use = static_cast<std::int32_t>(i);
     const bool number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
@@ -180,7 +180,7 @@ inline std::int64_t made_bytes(const c10::OperatorHandle& op, const Operator& fa
   std::int64_t stands = 0;
   const auto meta = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
-    c10::StorageImpl* const storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();  // an error for a sparse one
     if (std::find(storages.begin(), storages.end(), storage) == storages.end()) {
       storages.push_back(storage);
       stands += static_cast<std::int64_t>(storage->nbytes());
@@ -217,7 +217,7 @@ inline std::int64_t made_bytes(const c10::OperatorHandle& op, const Operator& fa
     std::int64_t bytes = 0;
     const auto add = [&](const at::Tensor& tensor) {
       if (!tensor.defined()) return;
-      c10::StorageImpl* const storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+      c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();  // an error for a sparse one
       for (const at::Tensor& each : metas)
         if (each.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == storage) return;
       if (std::find(made.begin(), made.end(), storage) != made.end()) return;
