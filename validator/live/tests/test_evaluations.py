@@ -90,7 +90,7 @@ class Evaluations(unittest.TestCase):
     def test_any_thread_and_mode_can_write_the_bytes_of_an_inference_mode(self):
         device, storage = HostDevice(), torch.ones(1 << 20, dtype=torch.uint8).untyped_storage()
         with torch.inference_mode():
-            host, there = device.host_bytes(1 << 20), bytes_of(storage)
+            host, there = bytes_of(device.host_bytes(1 << 20)), bytes_of(storage)
             device.copy("out", host, there).result()
         there.zero_()
         device.copy("in", there, host).result()

@@ -107,7 +107,7 @@ class Contents:
             size = storage.nbytes()
             content.host = self._device.host_bytes(size)
             content.source = bytes_of(storage)  # must not end while it is copied
-            content.out = self._device.copy("out", content.host, content.source, content.back)
+            content.out = self._device.copy("out", bytes_of(content.host), content.source, content.back)
             self.copied_out += size
         return True
 
@@ -132,7 +132,7 @@ class Contents:
         content = self._contents.get(version)
         if content is None or content.host is None or content.storage() is not None:
             return self.storage(version, buffer) is not None
-        size = content.host.nbytes
+        size = content.host.nbytes()
         storage, owned = self.home(version, buffer), False
         if storage is None:
             storage, owned = self.new_storage(size), True
@@ -140,7 +140,7 @@ class Contents:
             storage.resize_(size)
         content.put(storage, owned)
         self._meter.count(storage)
-        content.back = self._device.copy("in", bytes_of(storage), content.host, content.out)
+        content.back = self._device.copy("in", bytes_of(storage), bytes_of(content.host), content.out)
         self.copied_in += size
         return True
 

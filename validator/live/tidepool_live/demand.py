@@ -52,7 +52,7 @@ class Demand:
 
     def put_away(self, buffer, storage):
         host = self._device.host_bytes(storage.nbytes())
-        self._device.wait(self._device.copy("out", host, bytes_of(storage)))
+        self._device.wait(self._device.copy("out", bytes_of(host), bytes_of(storage)))
         storage.resize_(0)
         self._meter.count(storage)
         self._away[buffer] = host
@@ -68,7 +68,7 @@ class Demand:
     def bring(self, buffers):
         for buffer in buffers:
             if buffer in self._away:
-                self.make_room(self._away[buffer].nbytes)
+                self.make_room(self._away[buffer].nbytes())
                 self._fill(buffer)
 
     def bring_all(self):
@@ -83,9 +83,9 @@ class Demand:
 
     def _fill(self, buffer):
         storage, host = self._storages.home(buffer), self._away.pop(buffer)
-        storage.resize_(host.nbytes)
+        storage.resize_(host.nbytes())
         self._meter.count(storage)
-        self._device.wait(self._device.copy("in", bytes_of(storage), host))
+        self._device.wait(self._device.copy("in", bytes_of(storage), bytes_of(host)))
 
 
 def made_bytes(call):

@@ -39,9 +39,9 @@ class HostDevice:
     def __init__(self):
         self._streams = {lane: ThreadPoolExecutor(1, f"tidepool-{lane}") for lane in ("out", "in")}
 
-    @_writable
     def host_bytes(self, size):
-        return torch.empty(size, dtype=torch.uint8)
+        """Memory on the host. It is a storage, since a job may count the tensors of its process."""
+        return torch.empty(size, dtype=torch.uint8).untyped_storage()
 
     def copy(self, lane, target, source, after=None):
         """Starts a copy on stream `lane` ("out" or "in") after event `after`. Returns the event at the copy's end."""
@@ -94,9 +94,8 @@ class CudaDevice:
         self.name = torch.cuda.get_device_name(self.where)
         self._streams = {lane: torch.cuda.Stream(self.where) for lane in ("out", "in")}
 
-    @_writable
     def host_bytes(self, size):
-        return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True).untyped_storage()
 
     def copy(self, lane, target, source, after=None):
         """As HostDevice.copy. The copy also waits for all work issued to the compute stream so far: ops that write the

@@ -107,5 +107,5 @@ class Lender(Guest):
                 version = self._contents.tensors[number].version
                 self._contents.adopt(version, host)
                 if version not in self._plan.parked:
-                    self._demand.make_room(host.nbytes)
+                    self._demand.make_room(host.nbytes())
                     self._contents.swap_in(version, number)

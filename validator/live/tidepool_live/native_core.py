@@ -143,12 +143,13 @@ class FollowerCore:
 
 
 class HostCopy:
-    """Content of a version on the host, which the core has copied there. tensor: its bytes."""
+    """Content of a version on the host, which the core has copied there."""
 
     def __init__(self, core, number):
         self._core, self.number = core, number
-        self.tensor = torch.empty(0, dtype=torch.uint8)
-        core.share_host(self.tensor._cdata, number)
+        tensor = torch.empty(0, dtype=torch.uint8)
+        core.share_host(tensor._cdata, number)
+        self.storage = tensor.untyped_storage()
 
     def __del__(self):
         self._core.release_host(self.number)

@@ -204,14 +204,14 @@ class NativeContents(Contents):
             if number:
                 self._native.add(subject)
                 content.native = HostCopy(self._core, number)
-                content.host = content.native.tensor
+                content.host = content.native.storage
                 content.out = CoreEvent(self._core, event) if event else None
-                self.copied_out += content.host.nbytes
+                self.copied_out += content.host.nbytes()
         elif verb == "swap_in":
             content = self._at_home(subject)
             if number:
                 content.back = CoreEvent(self._core, event) if event else None
-                self.copied_in += content.host.nbytes
+                self.copied_in += content.host.nbytes()
         elif verb == "drop":
             content = self._at_home(subject)
             content.place = content.owned = content.out = content.back = None
@@ -255,7 +255,7 @@ class NativeContents(Contents):
             content = dict.get(self._contents, version)
             state = self._state(content)
             native = None if content is None else content.native
-            if native is not None and content.host is native.tensor:
+            if native is not None and content.host is native.storage:
                 self._native.add(version)
                 self._core.tell(version, state, native.number, content.out is not None, content.back is not None)
             elif version in self._native:

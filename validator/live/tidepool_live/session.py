@@ -10,6 +10,7 @@ import torch
 from tidepool_torch.compiled import CompileWatch
 from tidepool_torch.discovery import Discovery, leave_backward, outermost_modules
 from tidepool_torch.errors import RecordingError
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .allocator import LayoutAllocator
 from .device import device_for
@@ -52,7 +53,8 @@ class Session:
         models = outermost_modules(next(iter(optimizers), None))
         parameters = [parameter for model in models for parameter in model.parameters()]
         parameters += [parameter for each in optimizers[:1] for group in each.param_groups for parameter in group["params"]]
-        self._follower = follower_for(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
+        with _disable_current_modes():  # the job's own see no op that a Follower needs to begin
+            self._follower = follower_for(self._plan, models, optimizers, device_for(parameters), self._report, self._limit)
         self._follower.__enter__()
         self._saved = saved_tensors_of(self._follower)
         self._saved.__enter__()
