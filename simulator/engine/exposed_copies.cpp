@@ -84,6 +84,14 @@ class Lanes {
 
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan) {
   ExposedCopies exposed;
+  const auto copies = [](const Action& action) {
+    return action.verb == Verb::kSwapIn || action.verb == Verb::kSwapOut;
+  };
+  if (std::ranges::none_of(plan.actions, copies)) {
+    exposed.in.resize(trace.versions().size());
+    exposed.out = exposed.in;
+    return exposed;
+  }
   std::vector<VersionState> states;
   Timeline timeline{trace, spec.machine, spec.assume, states, spec.capacity};
   Lanes in{trace, spec.machine.h2d, spec.machine.storage.read, exposed.in};

@@ -196,7 +196,7 @@ class PickleMachine {
         recall(little_endian(1, "BINGET"), "BINGET");
         break;
       case 'j':
-        recall(little_endian(4, "LONG_BINGET"), "LONG_BINGET");
+        recall_all();
         break;
 
       default:
@@ -225,7 +225,9 @@ class PickleMachine {
   }
 
   std::uint64_t little_endian(std::size_t width, std::string_view opcode) {
-    const std::size_t position = take(width, opcode);
+    return little_endian_at(take(width, opcode), width);
+  }
+  std::uint64_t little_endian_at(std::size_t position, std::size_t width) const {
     std::uint64_t value = 0;
     for (std::size_t i = width; i-- > 0;) value = value << 8 | byte(position + i);
     return value;
@@ -239,6 +241,7 @@ class PickleMachine {
 
   void long_integer(std::uint64_t width, std::string_view opcode) {
     const std::size_t position = take(width, opcode);
+    if (width == 8) return push_int(static_cast<std::int64_t>(little_endian_at(position, 8)));  // times and addresses
     const bool negative = width > 0 && byte(position + width - 1) >= 0x80;
     std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
     bool fits = true;
@@ -340,6 +343,7 @@ class PickleMachine {
   void append_marked() {
     const Mark mark = pop_mark("APPENDS");
     const std::size_t floor = marks_.empty() ? 0 : marks_.back().stack;
+    out_.bytes_read_ = at_;
     const bool given = taker_ && mark.stack > floor && out_.values_[stack_[mark.stack - 1]].kind == Kind::kList;
     if (!given || !taker_(out_, stack_[mark.stack - 1], std::span{stack_}.subspan(mark.stack), mark.values))
       return append(Kind::kList, mark.stack, "APPENDS");
@@ -412,12 +416,27 @@ class PickleMachine {
     place = stack_[top(1, opcode)];
   }
 
-  void recall(std::uint64_t index, std::string_view opcode) {
-    if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == Pickle::kNone)
-      refuse("{} of {}, which no opcode has put there", opcode, index);
-    if (memo_[static_cast<std::size_t>(index)] == kForgotten)
+  /// Runs the LONG_BINGET that comes and those right behind it: the frames of a stack.
+  void recall_all() {
+    recall(little_endian(4, "LONG_BINGET"), "LONG_BINGET");
+    std::size_t count = 0;
+    while (bytes_.size() - at_ >= 5 * (count + 1) && byte(at_ + 5 * count) == 'j') ++count;
+    const std::size_t first = stack_.size();
+    stack_.resize(first + count);
+    for (std::size_t i = 0; i < count; ++i, at_ += 5) {
+      opcode_at_ = at_;
+      stack_[first + i] = known(little_endian_at(at_ + 1, 4), "LONG_BINGET");
+    }
+  }
+
+  void recall(std::uint64_t index, std::string_view opcode) { push(known(index, opcode)); }
+
+  PickleId known(std::uint64_t index, std::string_view opcode) const {
+    const PickleId id = index < memo_.size() ? memo_[static_cast<std::size_t>(index)] : Pickle::kNone;
+    if (id < kForgotten) return id;
+    if (id == kForgotten)
       refuse("{} of {}, which was within an element of a list; expected it in that list only", opcode, index);
-    push(memo_[static_cast<std::size_t>(index)]);
+    refuse("{} of {}, which no opcode has put there", opcode, index);
   }
 
   Pickle& out_;

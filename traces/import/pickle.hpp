@@ -34,6 +34,9 @@ class Pickle {
   explicit Pickle(std::string_view bytes, const Taker& taker = {});
 
   PickleId root() const { return root_; }
+  /// For a taker: how many of the bytes have been read.
+  std::size_t bytes_read() const { return bytes_read_; }
+  std::size_t size_in_bytes() const { return bytes_.size(); }
   Kind kind(PickleId id) const { return values_[id].kind; }
   /// The value of a kBool or kInt; of a kHuge (more than 64 bits with sign), the nearest that fits.
   std::int64_t number(PickleId id) const { return static_cast<std::int64_t>(values_[id].payload); }
@@ -79,6 +82,7 @@ class Pickle {
   }
 
   std::string_view bytes_;
+  std::size_t bytes_read_ = 0;
   std::vector<Value> values_;
   std::vector<Chunk> chunks_;
   std::vector<PickleId> items_;

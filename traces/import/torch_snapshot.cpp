@@ -34,6 +34,38 @@ constexpr std::array<ActionName, 11> kActions{{{"alloc", SnapshotAction::kAlloc}
                                                {"user_defined", SnapshotAction::kOther},
                                                {"workspace_snapshot", SnapshotAction::kOther}}};
 
+/// The keys of an event that are of interest.
+enum class EventKey : std::uint8_t { kAction, kTime, kStream, kPool, kAddress, kDeviceFree, kSize, kFrames };
+constexpr std::array<std::string_view, 8> kEventKeys{"action", "time_us",     "stream", "pool_id",
+                                                     "addr",   "device_free", "size",   "frames"};
+
+std::string_view name_of(std::string_view key) { return key; }
+std::string_view name_of(EventKey key) { return kEventKeys[static_cast<std::size_t>(key)]; }
+
+/// Finds the values of an event's keys by one look at its entries. A text of a pickle has one id, which it keeps.
+class EventValues {
+ public:
+  void look_at(const Pickle& pickle, PickleId id) {
+    values_.fill(kMissing);
+    pickle.each_entry(id, [&](PickleId name, PickleId value) {
+      if (pickle.kind(name) != Pickle::Kind::kText) return;
+      if (name >= keys_.size()) keys_.resize(name + std::size_t{1}, kUnseen);
+      if (keys_[name] == kUnseen)
+        keys_[name] = static_cast<std::uint8_t>(std::ranges::find(kEventKeys, pickle.text(name)) - kEventKeys.begin());
+      values_[keys_[name]] = value;
+    });
+  }
+  PickleId operator[](EventKey key) const { return values_[static_cast<std::size_t>(key)]; }
+
+  static constexpr PickleId kMissing = std::numeric_limits<PickleId>::max();
+
+ private:
+  static constexpr std::uint8_t kUnseen = 0xff;
+
+  std::vector<std::uint8_t> keys_;                        // by the id of a text: its place in kEventKeys, or behind
+  std::array<PickleId, kEventKeys.size() + 1> values_{};  // the last one: of any other key
+};
+
 /// The position of a record, for messages: a pattern with up to two indices.
 struct Place {
   std::string_view pattern;
@@ -45,10 +77,13 @@ struct Place {
 /// number of entries is limited, which keeps the work in proportion to the file.
 class Record {
  public:
-  Record(const Pickle& pickle, PickleId id, Place place) : pickle_{pickle}, id_{id}, place_{place} {
+  /// @param values  of an event: gets its values; must outlive the record
+  Record(const Pickle& pickle, PickleId id, Place place, EventValues* values = nullptr)
+      : pickle_{pickle}, id_{id}, place_{place}, values_{values} {
     if (pickle.kind(id) != PickleKind::kDict) refuse("expected a dict");
     if (const std::size_t entries = pickle.size(id) / 2; entries > kMostEntries)
       refuse("a dict of {} entries; expected at most {}", entries, kMostEntries);
+    if (values != nullptr) values->look_at(pickle, id);
   }
 
   /// The value of a key, the last one if there are several; nothing for a missing key or None.
@@ -60,33 +95,43 @@ class Record {
     if (found && pickle_.kind(*found) == PickleKind::kNone) return {};
     return found;
   }
+  std::optional<PickleId> find(EventKey key) const {
+    const PickleId found = (*values_)[key];
+    if (found == EventValues::kMissing || pickle_.kind(found) == PickleKind::kNone) return {};
+    return found;
+  }
 
-  std::optional<std::int64_t> find_whole(std::string_view key, std::int64_t least, std::int64_t most) const {
+  template <class Key>
+  std::optional<std::int64_t> find_whole(Key key, std::int64_t least, std::int64_t most) const {
     const std::optional<PickleId> found = find(key);
     if (!found) return {};
-    if (pickle_.kind(*found) != PickleKind::kInt) refuse("'{}' is not a whole number", key);
+    if (pickle_.kind(*found) != PickleKind::kInt) refuse("'{}' is not a whole number", name_of(key));
     const std::int64_t value = pickle_.number(*found);
-    if (value < least || value > most) refuse("'{}' is {}; expected {} to {}", key, value, least, most);
+    if (value < least || value > most) refuse("'{}' is {}; expected {} to {}", name_of(key), value, least, most);
     return value;
   }
-  std::int64_t whole(std::string_view key, std::int64_t least, std::int64_t most) const {
+  template <class Key>
+  std::int64_t whole(Key key, std::int64_t least, std::int64_t most) const {
     const std::optional<std::int64_t> value = find_whole(key, least, most);
-    if (!value) refuse("no '{}'; expected a whole number", key);
+    if (!value) refuse("no '{}'; expected a whole number", name_of(key));
     return *value;
   }
-  std::int64_t whole_or(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
+  template <class Key>
+  std::int64_t whole_or(Key key, std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
     return find_whole(key, least, most).value_or(otherwise);
   }
   /// A number with any value of 64 bits, such as a stream handle.
-  std::int64_t bits(std::string_view key, std::int64_t otherwise) const {
+  template <class Key>
+  std::int64_t bits(Key key, std::int64_t otherwise) const {
     using Limits = std::numeric_limits<std::int64_t>;
     return whole_or(key, Limits::min(), Limits::max(), otherwise);
   }
 
-  std::string_view text(std::string_view key) const {
+  template <class Key>
+  std::string_view text(Key key) const {
     const std::optional<PickleId> found = find(key);
-    if (!found) refuse("no '{}'; expected a text", key);
-    if (pickle_.kind(*found) != PickleKind::kText) refuse("'{}' is not a text", key);
+    if (!found) refuse("no '{}'; expected a text", name_of(key));
+    if (pickle_.kind(*found) != PickleKind::kText) refuse("'{}' is not a text", name_of(key));
     return pickle_.text(*found);
   }
 
@@ -99,10 +144,11 @@ class Record {
   }
 
   /// A list (or tuple); nothing if the key is missing.
-  std::optional<PickleId> list(std::string_view key) const {
+  template <class Key>
+  std::optional<PickleId> list(Key key) const {
     const std::optional<PickleId> found = find(key);
     if (found && pickle_.kind(*found) != PickleKind::kList && pickle_.kind(*found) != PickleKind::kTuple)
-      refuse("'{}' is not a list", key);
+      refuse("'{}' is not a list", name_of(key));
     return found;
   }
 
@@ -110,7 +156,8 @@ class Record {
   Place place() const { return place_; }
 
   /// A pair of whole numbers; nothing if the key is missing.
-  std::optional<SnapshotPool> pool(std::string_view key) const {
+  template <class Key>
+  std::optional<SnapshotPool> pool(Key key) const {
     const std::optional<PickleId> found = list(key);
     if (!found) return {};
     std::vector<std::int64_t> numbers;
@@ -118,7 +165,7 @@ class Record {
       pickle_.each(*found, [&](PickleId id) {
         if (pickle_.kind(id) == PickleKind::kInt) numbers.push_back(pickle_.number(id));
       });
-    if (numbers.size() != 2) refuse("'{}' is not a pair of whole numbers", key);
+    if (numbers.size() != 2) refuse("'{}' is not a pair of whole numbers", name_of(key));
     return SnapshotPool{numbers[0], numbers[1]};
   }
 
@@ -134,6 +181,7 @@ class Record {
   const Pickle& pickle_;
   PickleId id_;
   Place place_;
+  const EventValues* values_;
 };
 
 /// The lines of the user's code in call stacks. A stack, or a frame, that several records share is looked at once.
@@ -142,10 +190,11 @@ class UserLines {
   explicit UserLines(std::vector<std::string>& lines) : lines_{lines} {}
 
   /// The index of the line of the innermost frame of the user's code; 0 if there is none.
-  /// @param record   has the stack as its "frames", innermost first
+  /// @param key      of the record's stack, which has the innermost frame first
   /// @param lasting  values with greater ids may become others
-  std::uint32_t of(const Record& record, PickleId lasting) {
-    const std::optional<PickleId> frames = record.list("frames");
+  template <class Key>
+  std::uint32_t of(const Record& record, Key key, PickleId lasting) {
+    const std::optional<PickleId> frames = record.list(key);
     if (!frames) return 0;
     if (const std::uint32_t* known = known_line(*frames)) return *known;
     std::uint32_t found = 0;
@@ -227,20 +276,33 @@ class SnapshotReader {
   }
 
  private:
-  static bool is_event(const Pickle& pickle, PickleId id) {
-    return pickle.kind(id) == PickleKind::kDict && Record{pickle, id, {"trace entry"}}.find("action");
-  }
-
-  /// Reads the events that are added to a list, if they are events, as long as the list has nothing else.
+  /// Reads the events that are added to a list, if it has nothing else.
   bool take(const Pickle& pickle, PickleId list, std::span<const PickleId> elements, PickleId lasting) {
-    std::optional<std::vector<SnapshotEvent>>& events = taken_.try_emplace(list, std::in_place).first->second;
-    if (!events || !std::ranges::all_of(elements, [&](PickleId id) { return is_event(pickle, id); })) {
-      if (events && events->empty()) events.reset();
-      if (events) throw InputError{"a list of events and other values"};
+    const auto is_event = [&](PickleId id) {
+      return pickle.kind(id) == PickleKind::kDict && event_record(pickle, id).find(EventKey::kAction);
+    };
+    const auto taken = taken_.find(list);
+    if (elements.empty()) return false;
+    if (!is_event(elements[0]) || pickle.size(list) > 0) {
+      if (taken != taken_.end()) throw InputError{"a list of events and other values"};
       return false;
     }
-    for (const PickleId id : elements) events->push_back(event(Record{pickle, id, {"trace entry"}}, lasting));
+    std::vector<SnapshotEvent>& events = taken != taken_.end() ? taken->second : taken_[list];
+    make_room(events, elements.size(), pickle);
+    for (const PickleId id : elements) {
+      if (!is_event(id)) throw InputError{"a list of events and other values"};
+      events.push_back(event(event_record(pickle, id), lasting));
+    }
     return true;
+  }
+  Record event_record(const Pickle& pickle, PickleId id) { return {pickle, id, {"trace entry"}, &values_}; }
+
+  /// Makes room for more events: once a part of the file has been read, for all that the rest may have.
+  static void make_room(std::vector<SnapshotEvent>& events, std::size_t more, const Pickle& pickle) {
+    const std::size_t wanted = events.size() + more;
+    if (wanted <= events.capacity()) return;
+    const std::size_t share = pickle.size_in_bytes() / std::max<std::size_t>(pickle.bytes_read(), 1);
+    events.reserve(share < 8 ? wanted / 16 * 17 * (share + 1) : 2 * wanted);
   }
 
   /// Limits the number of records, since a small file could repeat one dict through the memo without end.
@@ -248,7 +310,10 @@ class SnapshotReader {
     if (records_left_-- == 0) record.refuse("more records than the file has room for");
   }
 
-  Bytes size(const Record& record, std::string_view key) { return Bytes{record.whole(key, 0, kMost)}; }
+  template <class Key>
+  Bytes size(const Record& record, Key key) {
+    return Bytes{record.whole(key, 0, kMost)};
+  }
   void add_to_total(const Record& record, Bytes size) {
     try {
       total_.add(size.count(), "sizes");
@@ -290,7 +355,7 @@ class SnapshotReader {
     block.size = size(record, "size");
     block.requested = Bytes{record.whole_or("requested_size", 0, kMost, -1)};
     add_to_total(record, block.size);
-    block.line = user_lines_.of(record, kLasting);
+    block.line = user_lines_.of(record, std::string_view{"frames"}, kLasting);
     const std::string_view state = record.text("state");
     if (state == "active_allocated")
       block.state = BlockState::kActive;
@@ -312,10 +377,10 @@ class SnapshotReader {
       if (pickle_.kind(trace) != PickleKind::kList && pickle_.kind(trace) != PickleKind::kTuple)
         throw InputError{fmt::format("device {}: expected a list of trace entries", device)};
       std::vector<SnapshotEvent>& events = out_.device_traces.back();
-      if (const auto taken = taken_.find(trace); taken != taken_.end() && taken->second)
-        events = std::exchange(*taken->second, {});
+      if (const auto taken = taken_.find(trace); taken != taken_.end()) events = std::exchange(taken->second, {});
       pickle_.each(trace, [&](PickleId id) {
-        events.push_back(event(Record{pickle_, id, {"device {}, trace entry {}", device, events.size()}}, kLasting));
+        events.push_back(
+            event(Record{pickle_, id, {"device {}, trace entry {}", device, events.size()}, &values_}, kLasting));
       });
     });
   }
@@ -323,7 +388,7 @@ class SnapshotReader {
   SnapshotEvent event(const Record& record, PickleId lasting) {
     count_record(record);
     SnapshotEvent event;
-    const std::string_view action = record.text("action");
+    const std::string_view action = record.text(EventKey::kAction);
     bool known = false;
     for (const ActionName& candidate : kActions)
       if (candidate.name == action) {
@@ -331,16 +396,16 @@ class SnapshotReader {
         known = true;
       }
     if (!known) ++out_.unknown_actions;
-    event.time_us = record.whole_or("time_us", 0, std::numeric_limits<std::int64_t>::max(), -1);
-    event.stream = record.bits("stream", 0);
-    event.pool = record.pool("pool_id");
+    event.time_us = record.whole_or(EventKey::kTime, 0, std::numeric_limits<std::int64_t>::max(), -1);
+    event.stream = record.bits(EventKey::kStream, 0);
+    event.pool = record.pool(EventKey::kPool);
     if (event.action == SnapshotAction::kOther) return event;
-    const std::string_view address = event.action == SnapshotAction::kOom ? "device_free" : "addr";
+    const EventKey address = event.action == SnapshotAction::kOom ? EventKey::kDeviceFree : EventKey::kAddress;
     event.address =
         event.action == SnapshotAction::kSnapshot ? record.bits(address, 0) : record.whole(address, 0, kMost);
-    event.size = size(record, "size");
+    event.size = size(record, EventKey::kSize);
     if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kOom)
-      event.line = user_lines_.of(record, lasting);
+      event.line = user_lines_.of(record, EventKey::kFrames, lasting);
     if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kFreeCompleted)
       add_to_total(record, event.size);
     return event;
@@ -376,7 +441,8 @@ class SnapshotReader {
   UserLines user_lines_{out_.lines};
   std::size_t records_left_;
   Total total_;
-  std::unordered_map<PickleId, std::optional<std::vector<SnapshotEvent>>> taken_;  // by list; none: it has other values
+  EventValues values_;                                              // of the event that is read
+  std::unordered_map<PickleId, std::vector<SnapshotEvent>> taken_;  // by list
   const Pickle pickle_;
 };
 

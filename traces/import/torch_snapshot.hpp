@@ -62,12 +62,12 @@ enum class SnapshotAction : std::uint8_t {
 
 struct SnapshotEvent {
   SnapshotAction action = SnapshotAction::kOther;
+  std::uint32_t line = 0;    ///< in TorchSnapshot::lines: of the code that asked; for kAlloc and kOom
   std::int64_t address = 0;  ///< kOom: bytes that were free on the device
   Bytes size;                ///< kAlloc, kFree*: as requested, not as rounded; kSnapshot: bytes allocated
   std::int64_t stream = 0;
   std::int64_t time_us = -1;         ///< since 1970; -1 = not recorded (before 2.2)
   std::optional<SnapshotPool> pool;  ///< where the file says it
-  std::uint32_t line = 0;            ///< in TorchSnapshot::lines: of the code that asked; for kAlloc and kOom
 };
 
 /// The allocator's settings, with PyTorch's defaults where the file has none.

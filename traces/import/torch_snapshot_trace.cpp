@@ -99,9 +99,16 @@ class DeviceLifetimes {
     buffer.size = allocation.size;
     buffer.address = allocation.address;
     buffer.stream = stream_id(builder, allocation.stream);
-    if (allocation.line != 0) buffer.line = builder.text(lines_[allocation.line]);
+    if (allocation.line != 0) buffer.line = line_id(builder, allocation.line);
     buffer.device = static_cast<std::uint16_t>(device_);
     return buffer;
+  }
+
+  StringId line_id(TraceBuilder& builder, std::uint32_t line) {
+    line_ids_.resize(lines_.size());
+    StringId& known = line_ids_[line];
+    if (!known.valid()) known = builder.text(lines_[line]);
+    return known;
   }
 
   StreamId stream_id(TraceBuilder& builder, std::int64_t stream) {
@@ -119,6 +126,7 @@ class DeviceLifetimes {
   std::span<const SnapshotEvent> events_;
   std::size_t at_ = 0;
   std::span<const std::string> lines_;
+  std::vector<StringId> line_ids_;  // of lines_, in the trace; none: not used so far
   std::vector<Allocation> older_;
   std::int64_t lost_allocations_ = 0;
   bool lost_beginning_ = false;
@@ -202,13 +210,14 @@ Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection
         "the beginning of its history: buffers are alive whose events were dropped, so an earlier peak is not seen; "
         "call torch.cuda.memory._record_memory_history() with larger max_entries";
   for (DeviceLifetimes& device : devices) device.begin(builder);
-  SnapshotHistory seen;
+  if (history != nullptr) *history = {};
   while (DeviceLifetimes* device = oldest(devices)) {
-    seen.time_us.push_back(device->next()->time_us);
+    const std::int64_t time_us = device->next()->time_us;
     device->step(builder);
-    seen.of_record.resize(builder.so_far().events.size(), seen.events++);
+    if (history == nullptr) continue;
+    history->time_us.push_back(time_us);
+    history->of_record.resize(builder.so_far().events.size(), history->events++);
   }
-  if (history != nullptr) *history = std::move(seen);
   builder.losses().dropped_records += snapshot.unknown_actions;
   if (const auto used = only ? std::vector{*only} : devices_with_memory(snapshot); used.size() == 1)
     state_peaks(builder, snapshot, used[0]);

@@ -47,8 +47,10 @@ std::size_t append(std::string& raw, const std::vector<std::int64_t>& values) {
     all |= coded.back();
   }
   const auto width = static_cast<std::size_t>(std::bit_width(all) + 7) / 8;
+  std::size_t at = raw.size();
+  raw.resize(at + width * coded.size());
   for (std::size_t plane = 0; plane < width; ++plane)
-    for (const std::uint64_t number : coded) raw += static_cast<char>(number >> (8 * plane) & 0xff);
+    for (const std::uint64_t number : coded) raw[at++] = static_cast<char>(number >> (8 * plane) & 0xff);
   return width;
 }
 

@@ -1,6 +1,7 @@
 #include "simulator/studies/report/history.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -29,6 +30,8 @@ class Historian {
         std::all_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.duration == Nanos{}; });
   }
 
+  /// Makes room for the records of all actions.
+  void reserve(const std::vector<Action>& actions);
   void apply(const Action& action);
   History finish(int cycle);
 
@@ -56,8 +59,7 @@ class Historian {
   Timeline timeline_;
   History out_;
   Nanos clock_;
-  MemoryPoint now_;
-  std::size_t points_now_ = 0;           // number of points at the end of `memory` with the current time
+  MemoryCurve memory_;
   std::vector<std::uint32_t> stay_of_;   // by version, while it has a place
   std::vector<std::uint32_t> scratch_;   // stays that end with the next run
   std::vector<std::uint32_t> evicted_;   // stays that were evicted since the last run and the last new place
@@ -73,6 +75,15 @@ bool Historian::counts(const Action& action) const {
   if (action.verb != Verb::kAlloc) return action.verb == Verb::kRun || action.verb == Verb::kFree;
   const Version& version = trace_.version(VersionId{action.subject});
   return version.kind != VersionKind::kInitial || !trace_.buffer(version.buffer).born_before;
+}
+
+void Historian::reserve(const std::vector<Action>& actions) {
+  const auto count = [&](std::initializer_list<Verb> verbs) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        actions, [&](const Action& action) { return std::ranges::find(verbs, action.verb) != verbs.end(); }));
+  };
+  out_.stays.reserve(count({Verb::kAlloc, Verb::kScratch, Verb::kSwapIn}));
+  memory_.reserve(count({Verb::kAlloc, Verb::kFree}));
 }
 
 void Historian::apply(const Action& action) {
@@ -147,22 +158,7 @@ void Historian::arrive(VersionId v, const Action& action, Arrival arrival) {
 
 /// Adds the size of a buffer to the resident bytes, or subtracts it.
 void Historian::change(BufferId buffer, std::int64_t sign) {
-  now_.held[static_cast<std::size_t>(trace_.buffer(buffer).kind)] += trace_.buffer(buffer).size * sign;
-  std::vector<MemoryPoint>& memory = out_.memory;
-  if (memory.empty() || now_.time != clock_) points_now_ = 0;
-  now_.time = clock_;
-  if (points_now_ == 2) {
-    MemoryPoint& largest = memory[memory.size() - 2];
-    if (memory.back().sum() > largest.sum()) largest = memory.back();
-    memory.back() = now_;
-    return;
-  }
-  if (points_now_ == 1 && memory.back().sum() <= now_.sum()) {
-    memory.back() = now_;
-    return;
-  }
-  memory.push_back(now_);
-  ++points_now_;
+  memory_.change(clock_, static_cast<std::size_t>(trace_.buffer(buffer).kind), trace_.buffer(buffer).size * sign);
 }
 
 void Historian::end_stay(std::uint32_t stay, const Action& action, Leaving leaving) {
@@ -312,6 +308,7 @@ History Historian::finish(int cycle) {
   for (Stay& stay : out_.stays)
     if (stay.leaving == Leaving::kStays) stay.end = out_.end;
   for (const auto& [offset, segment] : open_segments_) out_.segments[segment].end = out_.end;
+  out_.memory = memory_.finish();
   std::ranges::stable_sort(out_.segments, {}, &ReservedSegment::begin);
   return std::move(out_);
 }
@@ -320,12 +317,31 @@ History Historian::finish(int cycle) {
 
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan) {
   Historian historian{trace, spec};
+  historian.reserve(plan.actions);
   for (const Action& action : plan.actions) historian.apply(action);
   History history = historian.finish(plan.cycle);
   ExposedCopies exposed = exposed_copies(trace, spec, plan);
   history.exposed_in = std::move(exposed.in);
   history.exposed_out = std::move(exposed.out);
   return history;
+}
+
+void MemoryCurve::change(Nanos time, std::size_t kind, Bytes bytes) {
+  now_.held[kind] += bytes;
+  if (points_.empty() || now_.time != time) points_now_ = 0;
+  now_.time = time;
+  if (points_now_ == 2) {
+    MemoryPoint& largest = points_[points_.size() - 2];
+    if (points_.back().sum() > largest.sum()) largest = points_.back();
+    points_.back() = now_;
+    return;
+  }
+  if (points_now_ == 1 && points_.back().sum() <= now_.sum()) {
+    points_.back() = now_;
+    return;
+  }
+  points_.push_back(now_);
+  ++points_now_;
 }
 
 Bytes MemoryPoint::sum() const { return std::accumulate(held.begin(), held.end(), Bytes{}); }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "simulator/engine/links.hpp"
@@ -77,6 +79,20 @@ struct MemoryPoint {
   Nanos time;
   std::array<Bytes, 7> held{};
   Bytes sum() const;
+};
+
+/// Makes the points of memory over time, as History::memory has them.
+class MemoryCurve {
+ public:
+  void reserve(std::size_t changes) { points_.reserve(changes); }
+  /// Adds bytes of a kind from `time` on; times must not decrease.
+  void change(Nanos time, std::size_t kind, Bytes bytes);
+  std::vector<MemoryPoint> finish() { return std::move(points_); }
+
+ private:
+  std::vector<MemoryPoint> points_;
+  MemoryPoint now_;
+  std::size_t points_now_ = 0;  // at the end of points_, with the current time
 };
 
 /// The events of a run. The time of an action is the time at which the program reaches it and its stream is free. A

@@ -69,6 +69,7 @@ std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height)
     tiles = by_begin;
   }
   std::vector<Tile> result;
+  result.reserve(tiles.size());
   std::vector<Part> parts;  // that begin in one cell: few beside all tiles
   for (const Tile& tile : tiles) {
     const Part part = widened(tile, cell);

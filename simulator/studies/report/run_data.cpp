@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "simulator/studies/report/pyramid.hpp"
 #include "traces/base/json_text.hpp"
+#include "traces/base/two_at_once.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 
@@ -19,6 +21,9 @@ class Rows {
  public:
   explicit Rows(std::vector<std::string_view> names) {
     for (const std::string_view name : names) columns_.push_back({name, {}});
+  }
+  void reserve(std::size_t rows) {
+    for (DataColumn& column : columns_) column.values.reserve(rows);
   }
   template <class... Values>
   void add(Values... values) {
@@ -44,16 +49,17 @@ std::int64_t text_or_empty(StringId id) { return id.valid() ? id.value() : 0; }
 class ShownAddresses {
  public:
   ShownAddresses(const History& history, bool close_gaps) {
+    if (!close_gaps) {
+      for (const Stay& stay : history.stays)
+        if (stay.offset != kNoAddress) extent_ = std::max(extent_, stay.offset + stay.held);
+      return;
+    }
     std::vector<std::pair<Bytes, Bytes>> used;
     for (const Stay& stay : history.stays)
       if (stay.offset != kNoAddress) used.emplace_back(stay.offset, stay.offset + stay.held);
     for (const ReservedSegment& segment : history.segments)
       used.emplace_back(segment.offset, segment.offset + segment.size);
     std::sort(used.begin(), used.end());
-    if (!close_gaps) {
-      for (const auto& [first, last] : used) extent_ = std::max(extent_, last);
-      return;
-    }
     Bytes end;
     for (const auto& [first, last] : used) {
       if (first > end) {
@@ -91,7 +97,7 @@ Json levels_of(const std::vector<Level>& levels, DataBlocks& blocks) {
   return all;
 }
 
-Json memory_table(const std::vector<MemoryPoint>& points, DataBlocks& blocks) {
+Json memory_table(std::span<const MemoryPoint> points, DataBlocks& blocks) {
   std::vector<DataColumn> columns{{"time", {}}};
   for (const std::string_view kind : words<BufferKind>()) columns.push_back({kind, {}});
   for (const MemoryPoint& point : points) {
@@ -99,26 +105,6 @@ Json memory_table(const std::vector<MemoryPoint>& points, DataBlocks& blocks) {
     for (std::size_t i = 0; i < point.held.size(); ++i) columns[i + 1].values.push_back(point.held[i].count());
   }
   return blocks.add_table(columns);
-}
-
-/// Levels of memory over time, finest first. The first is exact, unless there are more than kMostExact changes.
-Json memory_data(const History& history, DataBlocks& blocks) {
-  constexpr std::size_t kMostExact = 1 << 18, kFew = 4096;
-  Json all = Json::array();
-  const auto add = [&](const std::vector<MemoryPoint>& points, Nanos cell) {
-    all.push_back({{"cell_ns", cell.count()}, {"points", memory_table(points, blocks)}});
-  };
-  const Nanos duration = history.end - history.begin;
-  std::vector<MemoryPoint> points = history.memory;
-  if (points.size() <= kMostExact) add(points, Nanos{1});
-  for (Nanos cell{std::max<std::int64_t>(2, duration.count() / static_cast<std::int64_t>(kMostExact) * 2)};
-       points.size() > kFew; cell = cell * 4) {
-    std::vector<MemoryPoint> fewer = coarser(points, cell);
-    if (fewer.size() * 2 > points.size() && fewer.size() > kFew && !all.empty()) continue;
-    points = std::move(fewer);
-    add(points, cell);
-  }
-  return all;
 }
 
 enum class SpanKind : std::uint8_t { kRun, kAgain, kCopyOut, kCopyIn, kAllocator };
@@ -236,6 +222,28 @@ Json phase_spans(const Trace& trace, const History& history) {
 
 }  // namespace
 
+/// Levels of memory over time, finest first. The first is exact, unless there are more than kMostExact changes.
+std::vector<MemoryLevel> memory_levels(std::span<const MemoryPoint> points, Nanos duration) {
+  constexpr std::size_t kMostExact = 1 << 18, kFew = 4096;
+  std::vector<MemoryLevel> levels;
+  if (points.size() <= kMostExact) levels.push_back({Nanos{1}, points, {}});
+  for (Nanos cell{std::max<std::int64_t>(2, duration.count() / static_cast<std::int64_t>(kMostExact) * 2)};
+       points.size() > kFew; cell = cell * 4) {
+    std::vector<MemoryPoint> fewer = coarser(points, cell);
+    if (fewer.size() * 2 > points.size() && fewer.size() > kFew && !levels.empty()) continue;
+    points = fewer;  // the vector's memory stays where it is
+    levels.push_back({cell, points, std::move(fewer)});
+  }
+  return levels;
+}
+
+Json memory_data(const std::vector<MemoryLevel>& levels, DataBlocks& blocks) {
+  Json all = Json::array();
+  for (const MemoryLevel& level : levels)
+    all.push_back({{"cell_ns", level.cell.count()}, {"points", memory_table(level.points, blocks)}});
+  return all;
+}
+
 Json trace_data(const Trace& trace, DataBlocks& blocks) {
   Rows buffers{{"kind", "size", "name", "maker", "before", "outlives", "line"}};
   const std::vector<OpId> makers = ops_they_are_for(trace);
@@ -267,7 +275,9 @@ Json trace_data(const Trace& trace, DataBlocks& blocks) {
 Json run_data(const Trace& trace, const History& history, DataBlocks& blocks) {
   const ShownAddresses shown{history, !history.segments.empty()};
   Rows stays{{"buffer", "first", "height", "begin", "length", "arrival", "leaving", "arrived", "left", "room_for"}};
+  stays.reserve(history.stays.size());
   std::vector<Tile> tiles;
+  tiles.reserve(history.stays.size());
   bool addresses = false;
   for (const Stay& stay : history.stays) {
     const bool has = stay.offset != kNoAddress;
@@ -284,6 +294,15 @@ Json run_data(const Trace& trace, const History& history, DataBlocks& blocks) {
   for (const ReservedSegment& segment : history.segments)
     segments.add(shown.of(segment.offset).count(), segment.size.count(), segment.begin.count(),
                  (segment.end - segment.begin).count());
+  std::vector<MemoryLevel> memory;
+  std::vector<Level> map;
+  Json stays_table;
+  two_at_once(
+      [&] {
+        stays_table = blocks.add_table(stays.columns());
+        memory = memory_levels(history.memory, history.end - history.begin);
+      },
+      [&] { map = pyramid(tiles, history.end - history.begin, shown.extent()); });
   Json iterations = Json::array();
   for (const Nanos time : history.iterations) iterations.push_back(time.count());
   return {{"begin_ns", history.begin.count()},
@@ -294,10 +313,10 @@ Json run_data(const Trace& trace, const History& history, DataBlocks& blocks) {
           {"breaks", shown.breaks()},
           {"iterations_ns", iterations},
           {"phases", phase_spans(trace, history)},
-          {"stays", blocks.add_table(stays.columns())},
+          {"stays", std::move(stays_table)},
           {"segments", blocks.add_table(segments.columns())},
-          {"map", levels_of(pyramid(tiles, history.end - history.begin, shown.extent()), blocks)},
-          {"memory", memory_data(history, blocks)},
+          {"map", levels_of(map, blocks)},
+          {"memory", memory_data(memory, blocks)},
           {"lanes", lane_data(trace, history, blocks)}};
 }
 

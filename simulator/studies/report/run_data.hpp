@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
 
 #include "simulator/studies/report/data_blocks.hpp"
 #include "simulator/studies/report/history.hpp"
@@ -17,5 +19,17 @@ nlohmann::ordered_json trace_data(const Trace& trace, DataBlocks& blocks);
 /// times of phases and iterations. Addresses are those of the plan. If a pool reserves segments, address ranges outside
 /// of the segments are left out; "breaks" has a pair for each such range: the shown and the true address of its end.
 nlohmann::ordered_json run_data(const Trace& trace, const History& history, DataBlocks& blocks);
+
+/// Memory over time in cells of one width.
+struct MemoryLevel {
+  Nanos cell;
+  std::span<const MemoryPoint> points;
+  std::vector<MemoryPoint> made;  ///< holds the points that are not the given ones
+};
+
+/// Levels of detail of memory over time, finest first; the given points must outlive them. They are exact in the first,
+/// unless they are very many.
+std::vector<MemoryLevel> memory_levels(std::span<const MemoryPoint> points, Nanos duration);
+nlohmann::ordered_json memory_data(const std::vector<MemoryLevel>& levels, DataBlocks& blocks);
 
 }  // namespace tidepool

@@ -103,6 +103,14 @@ TEST_CASE("a file that is written does not follow a link with the name of an unf
   CHECK(content_of(victim) == "as it was");
 }
 
+TEST_CASE("a large file is read whole, in its order") {
+  const ScratchFolder scratch;
+  std::string bytes((std::size_t{64} << 20) + 3, '\0');
+  for (std::size_t i = 0; i < bytes.size(); i += 1021) bytes[i] = static_cast<char>(i / 1021 % 251);
+  std::ofstream{scratch.file("x"), std::ios::binary} << bytes;
+  CHECK((read_input(scratch.file("x")).bytes() == bytes));
+}
+
 TEST_CASE("data that is not compressed is read as it is, and followed by padding") {
   const Input input = decompressed(Input{"x", "plain"});
   CHECK(input.bytes() == "plain");

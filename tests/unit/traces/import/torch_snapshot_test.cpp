@@ -76,6 +76,23 @@ TEST_CASE("the segments, blocks and events of a snapshot are read with all their
   CHECK_FALSE(found.settings.recorded);
 }
 
+TEST_CASE("events keep their order, however they are added to their list") {
+  const auto opcodes = [](const Pickled& value) {
+    const std::string file = value.pickle();
+    return file.substr(2, file.size() - 3);
+  };
+  const std::string first = opcodes(event("alloc", 512, 8)), second = opcodes(event("alloc", 1024, 8)),
+                    third = opcodes(event("alloc", 2048, 8));
+  for (const std::string& added : {first + "a(" + second + third + "e", "(" + first + second + "e" + third + "a",
+                                   "(" + first + "e" + second + "a(" + third + "e"}) {
+    const TorchSnapshot found =
+        parse_torch_snapshot(file(Pickled::list({}), Pickled::list({Pickled::raw("]" + added)})));
+    std::vector<std::int64_t> addresses;
+    for (const SnapshotEvent& each : found.device_traces.at(0)) addresses.push_back(each.address);
+    CHECK(addresses == std::vector<std::int64_t>{512, 1024, 2048});
+  }
+}
+
 TEST_CASE("an allocation has the innermost line of the user's code in its stack") {
   const auto frame = [](std::string_view file, std::int64_t line) {
     return Pickled::dict(
