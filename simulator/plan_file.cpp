@@ -6,11 +6,13 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "simulator/ordered_step.hpp"
@@ -327,6 +329,14 @@ const PlannedStep& planned(const Trace& trace, const Plan& plan, std::optional<P
 }
 
 }  // namespace
+
+bool is_plan_file(const std::string& path) {
+  if (path.ends_with(".plan.zst")) return true;
+  constexpr std::string_view kHead = "{\"tidepool_plan\"";
+  std::string head(kHead.size(), '\0');
+  std::ifstream{path, std::ios::binary}.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head == kHead;
+}
 
 std::string plan_text(const PlanFile& file) {
   fmt::memory_buffer text;

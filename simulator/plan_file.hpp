@@ -43,6 +43,9 @@ struct PlanFile {
   Plan plan;
 };
 
+/// Whether a path is a plan file, by its first bytes or, if it is compressed, by its name.
+bool is_plan_file(const std::string& path);
+
 /// The text of a plan file. O(actions).
 std::string plan_text(const PlanFile& file);
 /// Writes the whole file or nothing, compressed if the name ends in .zst. @throws InputError  if writing fails

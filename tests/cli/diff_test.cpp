@@ -1,10 +1,14 @@
+#include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <fstream>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
+#include "traces/job/job.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 namespace tidepool::diff_test {
@@ -28,7 +32,36 @@ void change(const std::string& database, const char* sql) {
   sqlite3_close(handle);
 }
 
+/// Writes a job of two ranks, whose traces have these numbers.
+std::string job_of(const ScratchFolder& scratch, const std::string& name, std::initializer_list<int> ranks) {
+  Job job;
+  for (const int seed : ranks) {
+    const std::string file = fmt::format("{}.rank{}.jsonl", name, job.ranks.size());
+    const Trace trace = tests::random_trace(static_cast<std::uint64_t>(seed), 60);
+    std::ofstream{scratch.file(file)} << to_jsonl(trace);
+    job.ranks.push_back({.trace = file, .hash = trace.hash(), .start = {}});
+  }
+  std::ofstream{scratch.file(name)} << job_file(job);
+  return scratch.file(name);
+}
+
 }  // namespace
+
+TEST_CASE("diff compares two jobs rank by rank, and tells most of the rank that has changed most") {
+  const ScratchFolder scratch;
+  const std::string a = job_of(scratch, "a.json", {1, 2}), b = job_of(scratch, "b.json", {1, 3});
+  CHECK(run_program({"diff", a, a}).out == "no difference in 2 ranks\n");
+  const ProgramResult text = run_program({"diff", a, b});
+  CHECK(text.code == 1);
+  INFO(text.out);
+  CHECK(text.out.starts_with("rank 1 of " + b + " peaks "));
+  CHECK(text.out.find("\nother ranks\n  no difference: 60 ops, ") != std::string::npos);
+  const Json ranks = Json::parse(run_program({"diff", a, b, "--json"}).out).at("ranks");
+  REQUIRE(ranks.size() == 2);
+  CHECK((ranks[0].at("identical") == false && ranks[1].at("identical") == true));
+  CHECK(run_program({"diff", a, b, "--max-growth", "1000%"}).code == 0);
+  CHECK(run_program({"diff", a, job_of(scratch, "c.json", {1})}).code == 2);
+}
 
 TEST_CASE("diff ignores wall times and the paths of traces") {
   const ScratchFolder scratch;

@@ -1,17 +1,23 @@
-// tidepool diff: what differs between two recordings of a job, or between two sets of results.
+// tidepool diff: what differs between two recordings of a job, two plans, or two sets of results.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "simulator/engine/machine/capacity.hpp"
-#include "simulator/studies/fit/stated_memory.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/result.hpp"
+#include "simulator/studies/diff/compared.hpp"
+#include "simulator/studies/diff/plan_diff.hpp"
 #include "simulator/studies/sweep/compare.hpp"
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
@@ -22,19 +28,13 @@
 #include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/utf8.hpp"
-#include "traces/import/importer.hpp"
+#include "traces/job/job.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/trace_diff.hpp"
+#include "traces/trace.hpp"
 
 namespace tidepool {
-
-template <>
-std::span<const std::string_view> words<Difference>() {
-  static constexpr std::array<std::string_view, 6> kWords{"new", "gone", "larger", "smaller", "longer", "shorter"};
-  return kWords;
-}
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -43,19 +43,8 @@ struct DiffArguments {
   std::string a, b;
   std::size_t show = 10;
   std::optional<std::string> max_growth;
+  std::string trace;
   bool json = false;
-};
-
-/// Two traces with the names under which messages have them, and what differs.
-struct Compared {
-  std::string name_a, name_b;
-  Trace a, b;
-  StatedMemory stated_a, stated_b;
-  TraceDiff diff;
-
-  bool same_reserved() const { return stated_a.reserved == stated_b.reserved || !both_stated(); }
-  bool both_stated() const { return stated_a.reserved > Bytes{} && stated_b.reserved > Bytes{}; }
-  bool same() const { return diff.same() && same_reserved(); }
 };
 
 /// Whether an argument names results of a sweep: a database, or some of its runs as in FILE:policy=dtr.
@@ -66,97 +55,13 @@ bool names_results(const std::string& text) {
 
 std::string signed_text(Bytes bytes) { return (bytes < Bytes{} ? "-" : "+") + to_text(std::max(bytes, -bytes)); }
 
-/// "clone.py:19", "head and 12 other modules".
-std::string cause_text(const DifferenceRow& row) {
-  if (row.cause.empty()) return "from before the recorded step";
-  return row.causes == 1
-             ? row.cause
-             : fmt::format("{} and {}", row.cause, counted(static_cast<std::int64_t>(row.causes) - 1, "other module"));
-}
-
-/// "activation, clone.py:19".
-std::string holder(const DifferenceRow& row) {
-  return fmt::format("{}{}", row.kind == BufferKind::kUnknown ? "" : std::string{word(row.kind)} + ", ",
-                     cause_text(row));
-}
-
-/// Where a trace frees buffers whose ends differ: "to op 3, aten::mm (model.py:12)", "to its end".
-std::string until_text(const Trace& trace, OpId op) {
-  return op.valid() ? "to " + op_text(trace, op) : "to the end of the step";
-}
-
-/// Where the buffers of a row end in both traces.
-std::string ends_text(const Compared& found, const DifferenceRow& row) {
-  return fmt::format("{} in {}, {} in {}", until_text(found.b, row.until_b), found.name_b,
-                     until_text(found.a, row.until_a), found.name_a);
-}
-
-std::string reason_text(const DifferenceRow& row, Bytes bytes) {
-  const std::string size = to_text(std::max(bytes, -bytes));
-  switch (row.change) {
-    case Difference::kNew:
-      return fmt::format("{} are new: {}", size, holder(row));
-    case Difference::kGone:
-      return fmt::format("{} are gone: {}", size, holder(row));
-    case Difference::kLarger:
-      return fmt::format("{} because of larger buffers: {}", size, holder(row));
-    case Difference::kSmaller:
-      return fmt::format("{} because of smaller buffers: {}", size, holder(row));
-    case Difference::kLonger:
-      return fmt::format("{} live longer: {}", size, holder(row));
-    case Difference::kShorter:
-      break;
-  }
-  return fmt::format("{} live shorter: {}", size, holder(row));
-}
-
-/// The answer in one sentence.
-std::string first_line(const Compared& found) {
-  const TraceDiff& diff = found.diff;
-  if (found.same())
-    return fmt::format("no difference: {}, {}, peak {}", counted(static_cast<std::int64_t>(diff.paired_ops), "op"),
-                       counted(static_cast<std::int64_t>(found.a.buffers().size()), "buffer"), to_text(diff.peak_a));
-  const std::string reserved = fmt::format("{} reserves {} for {}: fragmentation", found.name_b,
-                                           to_text(found.stated_b.reserved), to_text(found.stated_a.reserved));
-  if (diff.same()) return "the same buffers, but " + reserved;
-  const std::string_view first = diff.first_b.valid()   ? found.b.text(found.b.op(diff.first_b).line)
-                                 : diff.first_a.valid() ? found.a.text(found.a.op(diff.first_a).line)
-                                                        : "";
-  const auto reason = [&](const DifferenceRow& row, Bytes bytes) {
-    std::string where;
-    if (!row.by_line && !first.empty())
-      where = fmt::format(" (first difference: {})", first);
-    else if (!row.by_line && (row.change == Difference::kLonger || row.change == Difference::kShorter))
-      where = fmt::format(" ({})", ends_text(found, row));
-    return fmt::format("; {}{}", reason_text(row, bytes), where);
-  };
-  const Bytes higher = diff.peak_b - diff.peak_a;
-  if (higher == Bytes{}) {
-    const auto largest = std::max_element(diff.rows.begin(), diff.rows.end(), [](const auto& x, const auto& y) {
-      return std::abs(x.bytes.count()) < std::abs(y.bytes.count());
-    });
-    return fmt::format("the same peak of {}{}", to_text(diff.peak_a),
-                       largest == diff.rows.end() ? ", and other ops" : reason(*largest, largest->bytes));
-  }
-  const bool up = higher > Bytes{};
-  const DifferenceRow* row = nullptr;  // the first one whose cause is known, or else the first one
-  for (const DifferenceRow& each : diff.rows)
-    if (const bool counts = up ? each.at_peak > Bytes{} : each.at_peak < Bytes{};
-        counts && (row == nullptr || (row->cause.empty() && !each.cause.empty())))
-      row = &each;
-  return fmt::format("{} peaks {} {} than {} ({} for {}){}", found.name_b, to_text(std::max(higher, -higher)),
-                     up ? "higher" : "lower", found.name_a, to_text(diff.peak_b), to_text(diff.peak_a),
-                     row == nullptr ? "" : reason(*row, row->at_peak));
-}
-
 void print_rows(const Compared& found, std::size_t show, bool at_peak) {
   std::size_t rows = 0;
   for (const DifferenceRow& row : found.diff.rows) {
     if ((row.at_peak != Bytes{}) != at_peak || rows++ >= show) continue;
     fmt::print("  {:>12}  {:<8} {:<16} {}, {}\n", signed_text(at_peak ? row.at_peak : row.bytes), word(row.change),
                word(row.kind), cause_text(row), counted(row.buffers, "buffer"));
-    if (row.change == Difference::kLonger || row.change == Difference::kShorter)
-      fmt::print("                {}\n", ends_text(found, row));
+    if (const std::string ends = ends_text(found, row); !ends.empty()) fmt::print("                {}\n", ends);
   }
   if (rows > show) fmt::print("  {} others (--show {})\n", grouped(static_cast<std::int64_t>(rows - show)), rows);
 }
@@ -192,34 +97,6 @@ void print_text(const Compared& found, std::size_t show) {
     fmt::print("\nat other times\n");
     print_rows(found, show, false);
   }
-}
-
-void print_json(const Compared& found) {
-  const TraceDiff& diff = found.diff;
-  Json rows = Json::array();
-  for (const DifferenceRow& row : diff.rows)
-    rows.push_back({{"change", word(row.change)},
-                    {"cause", row.cause},
-                    {"kind", word(row.kind)},
-                    {"bytes", row.bytes.count()},
-                    {"at_peak_bytes", row.at_peak.count()},
-                    {"buffers", row.buffers}});
-  const auto op = [](OpId id) { return id.valid() ? Json(id.index()) : Json(nullptr); };
-  fmt::print("{}\n", json_text(Json{{"identical", found.same()},
-                                    {"sentence", first_line(found)},
-                                    {"paired_ops", diff.paired_ops},
-                                    {"only_a_ops", diff.only_a},
-                                    {"only_b_ops", diff.only_b},
-                                    {"peak_a_bytes", diff.peak_a.count()},
-                                    {"peak_b_bytes", diff.peak_b.count()},
-                                    {"reserved_a_bytes", found.stated_a.reserved.count()},
-                                    {"reserved_b_bytes", found.stated_b.reserved.count()},
-                                    {"peak_of", diff.at_b ? "b" : "a"},
-                                    {"peak_op", op(diff.instant.op)},
-                                    {"other_bytes", diff.other.count()},
-                                    {"first_a_op", op(diff.first_a)},
-                                    {"first_b_op", op(diff.first_b)},
-                                    {"rows", rows}}));
 }
 
 /// Whether B stays within the growth that the user allows, by content and by what the allocator reserved.
@@ -343,7 +220,76 @@ int diff_results(const std::string& text_a, const std::string& text_b, std::size
   return comparison.same() ? 0 : 1;
 }
 
+void print_text(const ComparedPlans& found, std::size_t show) {
+  fmt::print("{}\n", first_line(found));
+  if (found.diff.same_actions) return;
+  const std::size_t width = std::max(found.name_a.size(), found.name_b.size());
+  for (const auto& [name, plan] : {std::pair{&found.name_a, &found.a}, {&found.name_b, &found.b}}) {
+    const Totals& cost = plan->predicted;
+    fmt::print("{:<{}}  {} on {}: peak {}, {} recomputed, {} swapped out, {} swapped in\n", *name, width,
+               plan->spec.policy.text, plan->spec.pool.text, to_text(cost.peak), to_text(cost.recompute),
+               to_text(cost.swap_out), to_text(cost.swap_in));
+  }
+  for (const FateGroup& group : found.diff.groups) {
+    fmt::print("\n{} in {}, {} in {}: {}, {}\n", word(group.a), found.name_a, word(group.b), found.name_b,
+               counted(group.tensors, "tensor"), to_text(group.bytes));
+    std::size_t rows = 0;
+    for (const FateDifference& each : found.diff.tensors)
+      if (each.a == group.a && each.b == group.b && rows++ < show)
+        fmt::print("  {:>12}  {}\n", to_text(each.bytes), tensor_name(found, each));
+    if (rows > show) fmt::print("  {} others (--show {})\n", grouped(static_cast<std::int64_t>(rows - show)), rows);
+  }
+}
+
+int diff_two_plans(const DiffArguments& arguments) {
+  if (arguments.max_growth) refuse("--max-growth: expected it with traces; a plan has the peak that it was made for");
+  const ComparedPlans found = compare_plans(arguments.a, arguments.b, arguments.trace);
+  if (arguments.json)
+    fmt::print("{}\n", json_text(to_json(found)));
+  else
+    print_text(found, arguments.show);
+  return found.diff.same_actions ? 0 : 1;
+}
+
+/// The recordings of each rank that both jobs have.
+std::vector<Compared> compare_ranks(const DiffArguments& arguments) {
+  LoadedJob a = load_job(arguments.a), b = load_job(arguments.b);
+  if (a.traces.size() != b.traces.size())
+    refuse("{}: {} ranks; expected {}, as in {}", printable(arguments.b), b.traces.size(), a.traces.size(),
+           printable(arguments.a));
+  std::vector<Compared> ranks;
+  for (std::size_t i = 0; i < a.traces.size(); ++i)
+    ranks.push_back(compare_recordings(fmt::format("rank {} of {}", i, arguments.a), std::move(a.traces[i]),
+                                       fmt::format("rank {} of {}", i, arguments.b), std::move(b.traces[i])));
+  return ranks;
+}
+
+/// Compares two jobs rank by rank; the rank whose peak has changed most comes first.
+int diff_jobs(const DiffArguments& arguments, std::optional<double> growth) {
+  std::vector<Compared> ranks = compare_ranks(arguments);
+  const auto all = [&](auto test) { return std::ranges::all_of(ranks, test); };
+  const bool same = all([](const Compared& rank) { return rank.same(); });
+  std::ranges::stable_sort(ranks, std::greater{}, [](const Compared& rank) {
+    const Bytes higher = rank.diff.peak_b - rank.diff.peak_a;
+    return std::tuple{!rank.same(), std::max(higher, -higher)};
+  });
+  if (arguments.json) {
+    Json each = Json::array();
+    for (const Compared& rank : ranks) each.push_back(to_json(rank));
+    fmt::print("{}\n", json_text(Json{{"identical", same}, {"ranks", each}}));
+  } else if (same) {
+    fmt::print("no difference in {}\n", counted(static_cast<std::int64_t>(ranks.size()), "rank"));
+  } else {
+    print_text(ranks[0], arguments.show);
+    fmt::print("\nother ranks\n");
+    for (const Compared& rank : std::span{ranks}.subspan(1)) fmt::print("  {}\n", first_line(rank));
+  }
+  return (growth ? all([&](const Compared& rank) { return within(rank, *growth); }) : same) ? 0 : 1;
+}
+
 int run_diff(const DiffArguments& arguments) {
+  if (is_plan_file(arguments.a) && is_plan_file(arguments.b)) return diff_two_plans(arguments);
+  if (!arguments.trace.empty()) refuse("--trace: expected it with two plans");
   if (names_results(arguments.a) || names_results(arguments.b)) {
     if (arguments.max_growth) refuse("--max-growth: expected it with traces, as results of sweeps have no growth");
     return diff_results(arguments.a, arguments.b, arguments.show, arguments.json);
@@ -352,27 +298,25 @@ int run_diff(const DiffArguments& arguments) {
       arguments.max_growth ? naming("--max-growth", [&] { return parse_share(*arguments.max_growth); }) : std::nullopt;
   if (arguments.max_growth && !growth)
     refuse("--max-growth: '{}' is no share; expected a number and %, as in 1%", *arguments.max_growth);
-  const auto load = [](const std::string& path) {
-    Trace trace = load_trace(path);
-    naming(path, [&] { require_one_memory(trace, "`diff` compares one"); });
-    return trace;
-  };
-  Trace a = load(arguments.a), b = load(arguments.b);
-  TraceDiff diff = diff_traces(a, b);
-  const StatedMemory stated_a = stated_memory(a), stated_b = stated_memory(b);
-  const Compared found{printable(arguments.a), printable(arguments.b), std::move(a), std::move(b), stated_a, stated_b,
-                       std::move(diff)};
-  arguments.json ? print_json(found) : print_text(found, arguments.show);
+  if (is_job_file(arguments.a) && is_job_file(arguments.b)) return diff_jobs(arguments, growth);
+  const Compared found = compare_recordings(arguments.a, arguments.b);
+  if (arguments.json)
+    fmt::print("{}\n", json_text(to_json(found)));
+  else
+    print_text(found, arguments.show);
   return (growth ? within(found, *growth) : found.same()) ? 0 : 1;
 }
 
 const RegisterCommand kDiff{
     {.name = "diff",
-     .summary = "what differs between two traces, and which line of code causes it; or between two sets of results",
+     .summary =
+         "what differs between two traces, and which line of code causes it; or between two plans, or two sets of "
+         "results",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<DiffArguments>();
        app.add_option("a", arguments->a,
-                      "a trace, in any form that import reads; or what sweep -o wrote, or some of its runs: "
+                      "a trace, in any form that import reads, or the job file of several ranks; or a plan; or what "
+                      "sweep -o wrote, or some of its runs: "
                       "FILE:COLUMN=VALUE,... as in r.sqlite:policy=dtr or r.sqlite:run=1f00")
            .required();
        app.add_option("b", arguments->b, "the same, to compare with").required();
@@ -381,6 +325,7 @@ const RegisterCommand kDiff{
            "--max-growth", arguments->max_growth,
            "exit code 0 if the peak of B, and what its allocator reserved, is at most this share above that of "
            "A, as in 1%");
+       app.add_option("--trace", arguments->trace, "the trace that two plans are for");
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run_diff(*arguments); }};
      }}};
