@@ -66,7 +66,8 @@ def validate(plan: str | os.PathLike, trace: Trace | str | os.PathLike, backend:
 
 def report(inputs, output: str | os.PathLike = "report.html", **run) -> pathlib.Path:
     """Writes one HTML file that needs no network, and returns its path. `inputs` are sweep databases, whose frontiers
-    it shows, and at most one trace. For the trace, it shows all details of the runs that the options describe.
+    it shows, and at most one trace. For the trace, it shows all details of the runs that the options describe. Of two
+    traces alone, it shows what differs.
 
     The options are those of simulate().
     """

@@ -181,6 +181,21 @@ class Diff {
     }
     diff_.only_a = a_.pair.size() - diff_.paired_ops;
     diff_.only_b = b_.pair.size() - diff_.paired_ops;
+    find_places();
+  }
+
+  void find_places() {
+    std::size_t b = 0;
+    const auto only_b = [&](std::size_t to) {
+      for (; b < to; ++b) diff_.places.push_back({ProgramPlace::kNone, b_.position[b]});
+    };
+    for (std::size_t a = 0; a < a_.pair.size(); ++a) {
+      const std::uint32_t other = a_.pair[a];
+      if (other != kNone) only_b(other);
+      diff_.places.push_back({a_.position[a], other == kNone ? ProgramPlace::kNone : b_.position[other]});
+      if (other != kNone) b = other + std::size_t{1};
+    }
+    only_b(b_.pair.size());
   }
 
   /// The group in which a buffer may have its counterpart: those of one pair of anchors, or those from before.
@@ -368,16 +383,24 @@ class Diff {
   void make_rows() {
     struct Row {
       DifferenceRow row;
+      std::size_t place = 0;
       Bytes largest;
       std::map<BufferKind, Bytes> kinds;
       std::map<std::string, Bytes> causes;
     };
-    std::map<std::tuple<Difference, std::string, std::optional<BufferKind>>, Row> rows;
-    for (const BufferDifference& each : diff_.buffers) {
-      const Buffer& buffer = each.b.valid() ? b_.trace.buffer(each.b) : a_.trace.buffer(each.a);
+    using Key = std::tuple<Difference, std::string, std::optional<BufferKind>>;
+    const auto buffer_of = [&](const BufferDifference& each) -> const Buffer& {
+      return each.b.valid() ? b_.trace.buffer(each.b) : a_.trace.buffer(each.a);
+    };
+    const auto key_of = [&](const BufferDifference& each) {
       const bool by_module = !each.by_line && !each.cause.empty();
-      Row& row =
-          rows[{each.change, by_module ? "" : each.cause, by_module ? std::optional{buffer.kind} : std::nullopt}];
+      return Key{each.change, by_module ? "" : each.cause,
+                 by_module ? std::optional{buffer_of(each).kind} : std::nullopt};
+    };
+    std::map<Key, Row> rows;
+    for (const BufferDifference& each : diff_.buffers) {
+      const Buffer& buffer = buffer_of(each);
+      Row& row = rows[key_of(each)];
       row.row.change = each.change;
       row.row.bytes += each.bytes;
       row.row.at_peak += each.at_peak;
@@ -395,18 +418,23 @@ class Diff {
                               [](const auto& x, const auto& y) { return x.second < y.second; })
           ->first;
     };
+    std::vector<Row*> order;
     for (auto& [key, row] : rows) {
       row.row.kind = most(row.kinds);
       row.row.cause = most(row.causes);
       row.row.causes = row.causes.size();
-      diff_.rows.push_back(std::move(row.row));
+      order.push_back(&row);
     }
     const auto rank = [&](const DifferenceRow& row) {
       const std::int64_t there = row.at_peak.count() * (diff_.at_b ? 1 : -1);
       return std::tuple{-there, -std::max(row.bytes, -row.bytes).count()};
     };
-    std::stable_sort(diff_.rows.begin(), diff_.rows.end(),
-                     [&](const DifferenceRow& x, const DifferenceRow& y) { return rank(x) < rank(y); });
+    std::ranges::stable_sort(order, [&](const Row* x, const Row* y) { return rank(x->row) < rank(y->row); });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      order[i]->place = i;
+      diff_.rows.push_back(order[i]->row);
+    }
+    for (BufferDifference& each : diff_.buffers) each.row = rows.at(key_of(each)).place;
   }
 
   bool by_op_;

@@ -30,6 +30,7 @@ struct BufferDifference {
       cause;  ///< line or module of the buffer, or of the first buffer that it depends on and that differs alike
   bool by_line = false;  ///< `cause` is a line, not a module
   Bytes at_peak;         ///< B's live bytes of it less A's at the compared instant; 0: it does not count there
+  std::size_t row = 0;   ///< its row in TraceDiff::rows
 };
 
 /// Differing buffers with one cause and one kind of change. Those of one kind that are known by their modules, such as
@@ -46,6 +47,13 @@ struct DifferenceRow {
   OpId until_a, until_b;  ///< the last op before the largest of them is freed; none: not freed, or not there
 };
 
+/// A place of the program, which one trace or both have: positions in events() of the run of an op, or of an allocation
+/// if a trace has no ops.
+struct ProgramPlace {
+  static constexpr std::size_t kNone = ~std::size_t{};
+  std::size_t a = kNone, b = kNone;
+};
+
 /// What two traces have in common, and what not. Ops are compared by name, module and phase, and buffers by what they
 /// are for, so times, addresses and the order of frees within an op make no difference.
 struct TraceDiff {
@@ -57,8 +65,9 @@ struct TraceDiff {
   Bytes other;       ///< live bytes of the other trace at the same place of the program
   std::vector<BufferDifference> buffers;
   std::vector<DifferenceRow>
-      rows;               ///< most bytes at the compared instant in the direction of the peaks' difference first
-  OpId first_a, first_b;  ///< the first op that only one trace has or whose buffers differ; none: no such op
+      rows;  ///< most bytes at the compared instant in the direction of the peaks' difference first
+  std::vector<ProgramPlace> places;  ///< in the order of both programs; what only A has comes first
+  OpId first_a, first_b;             ///< the first op that only one trace has or whose buffers differ; none: no such op
 
   bool same() const { return buffers.empty() && only_a == 0 && only_b == 0; }
 };

@@ -1,4 +1,5 @@
-// tidepool report: one HTML file that shows the frontiers of sweeps, runs of one trace, or a job.
+// tidepool report: one HTML file that shows the frontiers of sweeps, runs of one trace, what differs between two, or a
+// job.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -13,6 +14,7 @@
 #include "simulator/studies/commands/grid_options.hpp"
 #include "simulator/studies/commands/simulate_job.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"
+#include "simulator/studies/diff/compared.hpp"
 #include "simulator/studies/launch/process.hpp"
 #include "simulator/studies/report/cycle_history.hpp"
 #include "simulator/studies/report/page.hpp"
@@ -111,18 +113,23 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
       advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}, .limit = kAdviceBeside})};
 }
 
+/// Whether an option of a run is given.
+bool asks_for_runs(const GridText& text) {
+  const auto all_of = [](const GridText& grid) {
+    std::string all;
+    for_each_text(grid, [&](const char*, const std::string& each) { all += each + '\n'; });
+    return all;
+  };
+  return all_of(text) != all_of(GridText{}) || text.first || text.count_search;
+}
+
 /// The job as `simulate` runs it, without plans and memory limits. The capacities only serve to show when the tensors
 /// of a rank exceed its capacity.
 ReportedJob run_the_job(const std::string& path, const ReportArguments& arguments) {
   const GridText &grid = arguments.grid, standard;
   GridText rest = grid;
   rest.capacity = standard.capacity, rest.machine = standard.machine;
-  const auto unplanned = [](const GridText& text) {
-    std::string all;
-    for_each_text(text, [&](const char*, const std::string& each) { all += each + '\n'; });
-    return all;
-  };
-  if (unplanned(rest) != unplanned(standard) || grid.first || grid.count_search)
+  if (asks_for_runs(rest))
     throw InputError{fmt::format(
         "{}: a report of a job shows it without plans; expected only --capacity and --machine of the options of a "
         "run",
@@ -135,6 +142,16 @@ ReportedJob run_the_job(const std::string& path, const ReportArguments& argument
   const auto threads = static_cast<std::size_t>(parse_threads(arguments.job.threads.value_or("")));
   shown.result = run_job(shown.job, path, change_of(arguments.job), threads);
   return shown;
+}
+
+/// What differs between two traces, which are shown as they were recorded.
+Compared compare_the_two(const std::string& a, const std::string& b, const ReportArguments& arguments) {
+  if (arguments.inputs.size() > 2)
+    throw InputError{fmt::format("{}: a second trace, after {}, and other inputs; expected the two alone", b, a)};
+  if (asks_for_runs(arguments.grid))
+    throw InputError{fmt::format(
+        "{}: a second trace, after {}: a report of two shows what differs; expected no options of a run", b, a)};
+  return compare_recordings(a, b);
 }
 
 /// Keeps what one stage frees for the next one: for a large snapshot, all together free several times what is held at
@@ -152,7 +169,7 @@ int run_report(const ReportArguments& arguments) {
   require_writable(arguments.output);
   ReportContent content;
   content.command = command_of(arguments);
-  std::optional<NamedTrace> trace;
+  std::vector<std::string> traces;
   for (const std::string& path : arguments.inputs) {
     if (Database::is_ours(path)) {
       const std::vector<Frontier> frontiers = frontiers_of(rows_of(path));
@@ -165,12 +182,12 @@ int run_report(const ReportArguments& arguments) {
       content.job = run_the_job(path, arguments);
       continue;
     }
-    if (trace)
-      throw InputError{
-          fmt::format("{}: a second trace, after {}; expected one, and databases of sweep results", path, trace->name)};
-    trace.emplace(NamedTrace{path, load_for_runs(path)});
+    traces.push_back(path);
   }
-  if (!content.job) refuse_job_options(arguments.job, trace ? trace->name : arguments.inputs.front());
+  if (!content.job) refuse_job_options(arguments.job, traces.empty() ? arguments.inputs.front() : traces[0]);
+  if (traces.size() > 1) content.compared = compare_the_two(traces[0], traces[1], arguments);
+  std::optional<NamedTrace> trace;
+  if (traces.size() == 1) trace.emplace(NamedTrace{traces[0], load_for_runs(traces[0])});
   if (trace) {
     const Grid grid{arguments.grid, trace->trace};
     if (grid.size() > kMostRuns)
@@ -194,6 +211,11 @@ int run_report(const ReportArguments& arguments) {
                to_text(Bytes{static_cast<std::int64_t>(page.size())}));
     return 0;
   }
+  if (content.compared) {
+    fmt::print("{}\n{}: {}\n", first_line(*content.compared), printable(arguments.output),
+               to_text(Bytes{static_cast<std::int64_t>(page.size())}));
+    return 0;
+  }
   fmt::print("{}: {} in full, {}, {}\n", printable(arguments.output), several(content.runs.size(), "run"),
              several(content.frontiers.size(), "frontier"), to_text(Bytes{static_cast<std::int64_t>(page.size())}));
   return 0;
@@ -208,7 +230,8 @@ const RegisterCommand kReport{
        app.add_option(
               "inputs", arguments->inputs,
               "databases of sweep results, whose frontiers are drawn, and at most one trace, which is run again "
-              "as the options say and shown in full; or the job file of several ranks")
+              "as the options say and shown in full; or two traces, to see what differs; or the job file of "
+              "several ranks")
            .required();
        declare_grid_options(app, arguments->grid);
        declare_job_options(app, arguments->job);

@@ -9,6 +9,7 @@
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/studies/advise/advice_json.hpp"
 #include "simulator/studies/report/assets.hpp"
+#include "simulator/studies/report/difference.hpp"
 #include "simulator/studies/report/run_data.hpp"
 #include "simulator/studies/sweep/result_json.hpp"
 #include "traces/base/json_text.hpp"
@@ -184,6 +185,7 @@ std::string report_page(const ReportContent& content) {
   }
 
   if (content.job) json["job"] = to_json(*content.job);
+  if (content.compared) json["diff"] = difference_data(*content.compared, blocks);
 
   std::string page{report_asset("report.html")};
   fill_in(page, "/*STYLE*/", report_asset("report.css"));

@@ -8,6 +8,7 @@
 
 #include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/advise/advise.hpp"
+#include "simulator/studies/diff/compared.hpp"
 #include "simulator/studies/report/autopsy.hpp"
 #include "simulator/studies/report/history.hpp"
 #include "simulator/studies/report/job_lanes.hpp"
@@ -41,6 +42,7 @@ struct ReportContent {
   std::vector<Frontier> frontiers;
   std::optional<ReportedAdvice> advice = {};
   std::optional<ReportedJob> job = {};
+  std::optional<Compared> compared = {};  ///< two recordings, what differs between them
 };
 
 /// The page. Equal content gives an equal page.

@@ -150,6 +150,10 @@ function lazyLevels(levels) {
   }));
 }
 
+function lazyMemory(levels) {
+  return levels.map(level => ({cell: level.cell_ns, points: new Lazy(() => readTable(level.points))}));
+}
+
 // One run in the form that the panes need.
 class Run {
   constructor(description, index) {
@@ -185,7 +189,7 @@ class Run {
       return new Tiles(first, sumOf(spans.begin, spans.length), spans.lane, spans.lane, spans.kind);
     });
     this.laneLevels = lazyLevels(data.lanes.levels);
-    this.memory = data.memory.map(level => ({cell: level.cell_ns, points: new Lazy(() => readTable(level.points))}));
+    this.memory = lazyMemory(data.memory);
     // By op: the time of its first run; -1: it did not run.
     this.opBegins = new Lazy(async () => {
       const [spans, ops] = await Promise.all([this.spans.load(), tables.ops.load()]);

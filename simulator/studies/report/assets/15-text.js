@@ -20,8 +20,8 @@ function timeText(ns, digits = 4) {
 }
 
 // A time of a run as text; for a run without durations, the number of events until then.
-function atText(time) { return counted ? 'event ' + countText(Math.round(time)) : timeText(time); }
-const counted = runs.some(run => run.data?.counted);
+function atText(time) { return counted ? `${content.diff?.by_op ? 'op' : 'event'} ${countText(Math.round(time))}` : timeText(time); }
+const counted = Boolean(content.diff) || runs.some(run => run.data?.counted);
 
 // A time as text, with enough digits to tell apart points that are `step` apart.
 function momentText(ns, step) {

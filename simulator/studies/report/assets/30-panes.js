@@ -127,7 +127,15 @@ function levelFor(levels, finest, timePerPixel, share) {
 }
 
 class MemoryPane extends Pane {
-  constructor(slot) { super(slot, 'memory', 168, 'Memory over time by kind of buffer'); }
+  constructor(slot, label = 'Memory over time by kind of buffer', title = 'Memory, by kind of buffer') {
+    super(slot, 'memory', 168, label);
+    this.title = title;
+  }
+  // What is drawn one on the other: the column of the points, its name and its colour.
+  bands() {
+    return content.tables.buffer_kinds.map((column, k) => ({column, name: KIND_NAMES[k], colour: KIND_COLOURS[k]}))
+        .filter(band => content.trace.kind_bytes[band.column]);
+  }
   points() {
     const perPixel = (state.t1 - state.t0) / this.plotWidth;
     const levels = this.run.memory;
@@ -146,12 +154,12 @@ class MemoryPane extends Pane {
     this.timeAxis(bottom, true);
     const points = this.points();
     if (!points || !points.rows) return this.message(points ? 'nothing is ever in memory' : 'reading…');
-    const kinds = content.tables.buffer_kinds;
+    const bands = this.bands();
     const from = Math.max(0, lowerBound(points.time, state.t0) - 1);
     const to = Math.min(points.rows, lowerBound(points.time, state.t1) + 1);
     // For each pixel column, the row with the largest sum: of the changes in the column, or of the state at its start.
     const columns = Math.ceil(this.plotWidth), rows = new Int32Array(columns + 1);
-    const sumAt = row => { let sum = 0; for (const kind of kinds) sum += points[kind][row]; return sum; };
+    const sumAt = row => { let sum = 0; for (const {column} of bands) sum += points[column][row]; return sum; };
     for (let c = 0, row = from; c <= columns; c++) {
       rows[c] = row;
       let largest = sumAt(row);
@@ -162,10 +170,9 @@ class MemoryPane extends Pane {
     }
     this.clip(top, bottom, Math.min(this.plotWidth, this.x(run.data.end_ns) - this.left));
     const level = new Float64Array(columns + 1);
-    kinds.forEach((kind, k) => {
-      if (!content.trace.kind_bytes[kind]) return;
-      const values = points[kind];
-      g.fillStyle = KIND_COLOURS[k];
+    bands.forEach(({column, colour}) => {
+      const values = points[column];
+      g.fillStyle = colour;
       g.beginPath();
       g.moveTo(this.left, y(level[0]));
       for (let c = 0; c <= columns; c++) {
@@ -187,7 +194,7 @@ class MemoryPane extends Pane {
     this.cursorLine(top, bottom);
     g.fillStyle = theme.soft;
     g.textAlign = 'left';
-    g.fillText('Memory, by kind of buffer', this.left, 10);
+    g.fillText(this.title, this.left, 10);
   }
   // Draws a horizontal line at a number of bytes. Returns the width of its label at the right.
   rule(bytes, y, label, colour, dash, top, inset) {
@@ -241,13 +248,13 @@ class MemoryPane extends Pane {
       g.setLineDash([]);
     }
   }
-  // Bytes by kind at a time: the state after the last change.
+  // The bands with their bytes at a time: the state after the last change.
   at(time) {
     const level = this.run.memory.find(l => l.points.value) ?? this.run.memory[0];
     const points = level.points.get();
     if (!points || !points.rows) return null;
     const row = Math.max(0, lowerBound(points.time, time + 1) - 1);
-    return content.tables.buffer_kinds.map(kind => points[kind][row]);
+    return this.bands().map(band => ({...band, bytes: points[band.column][row]}));
   }
 }
 

@@ -134,15 +134,15 @@ function hover(pane, event) {
   tip.style.top = (event.clientY + height + 24 > innerHeight ? event.clientY - height - 10 : event.clientY + 16) + 'px';
 }
 
+function sumOfBytes(bands) { return bands.reduce((sum, band) => sum + band.bytes, 0); }
+
 function tellAt(pane, x, y) {
   const time = pane.timeAt(x), when = momentText(time, (state.t1 - state.t0) / pane.plotWidth);
   if (pane.name === 'memory') {
     const held = pane.at(time);
     if (!held) return null;
-    const sum = held.reduce((a, b) => a + b, 0);
-    return [`${bytesText(sum)} at ${when}`,
-            ...held.map((bytes, k) => [bytes, k]).filter(([bytes]) => bytes > 0).sort((a, b) => b[0] - a[0])
-                .map(([bytes, k]) => `${bytesText(bytes)} ${KIND_NAMES[k]}`)];
+    return [`${bytesText(sumOfBytes(held))} at ${when}`,
+            ...held.filter(band => band.bytes > 0).sort((a, b) => b.bytes - a.bytes).map(band => `${bytesText(band.bytes)} ${band.name}`)];
   }
   const row = pane.hit(x, y);
   if (row === null) return null;

@@ -81,6 +81,7 @@ function headline() {
   const trace = content.trace, job = content.job;
   if (job) return h('p', {class: 'lead'}, `A job of ${countText(job.ranks.length)} ranks and ${countText(job.collectives.length)} collectives, whose step takes ${timeText(job.makespan_ns)}` +
       (timeText(job.recorded_ns) === timeText(job.makespan_ns) ? ', as recorded.' : `; ${timeText(job.recorded_ns)} as recorded.`));
+  if (content.diff) return h('p', {class: 'lead'}, content.diff.sentence);
   if (!trace) return h('p', {class: 'lead'}, `${countText(content.frontiers.length)} ${content.frontiers.length === 1 ? 'frontier' : 'frontiers'} of a sweep.`);
   const ok = runs.filter(run => run.ok && run.row.overhead_ratio !== undefined && run.row.capacity_bytes !== undefined);
   const best = ok.reduce((a, b) => !a || b.row.overhead_ratio < a.row.overhead_ratio ? b : a, null);

@@ -24,7 +24,7 @@ class Slot {
     if (time === null) { this.readout.textContent = '\u00a0'; return; }
     const op = opAt(this.run, time), held = this.panes[0].at(time);
     this.readout.textContent = momentText(time, (state.t1 - state.t0) / 2000) + (op === null ? '' : ` · ${opName(op)}`) +
-        (held ? ` · ${bytesText(held.reduce((a, b) => a + b, 0))} resident` : '');
+        (held ? ` · ${bytesText(sumOfBytes(held))} resident` : '');
   }
 }
 

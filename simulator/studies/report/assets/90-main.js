@@ -40,11 +40,11 @@ function start() {
     return;
   }
   readTheme();
-  const name = content.trace ? content.trace.name.split('/').pop() : content.job ? content.job.name.split('/').pop() : content.frontiers[0]?.trace ?? '';
+  const name = content.trace ? content.trace.name.split('/').pop() : content.job ? content.job.name.split('/').pop() : content.diff ? content.diff.names.map(path => path.split('/').pop()).join(' and ') : content.frontiers[0]?.trace ?? '';
   document.title = `${name} · Tidepool`;
   state.slots = openedRuns().map(run => run.index);
-  const sections = [headline(), ranksSection(), adviceSection(), runsSection(), frontierSection(), timelineSection(), decisionsSection(), autopsySection(), madeSection()].filter(Boolean);
-  const links = [['ranks', 'Ranks'], ['advice', 'Advice'], ['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['decisions', 'Decisions'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
+  const sections = [headline(), ranksSection(), differenceSection(), adviceSection(), runsSection(), frontierSection(), timelineSection(), decisionsSection(), autopsySection(), madeSection()].filter(Boolean);
+  const links = [['ranks', 'Ranks'], ['difference', 'What differs'], ['advice', 'Advice'], ['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['decisions', 'Decisions'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
       .filter(([id]) => sections.some(section => section.id === id));
   document.body.append(
       h('header', {class: 'top'}, h('h1', {}, name || 'Tidepool'), h('nav', {'aria-label': 'Sections'}, links.map(([id, text]) => h('a', {href: '#' + id}, text))),
@@ -56,6 +56,10 @@ function start() {
     painters.add(() => slots.forEach(slot => slot.paint()));
     painters.add(showReadouts);
     buildSlots();
+  }
+  if (content.diff) {
+    painters.add(paintDifference);
+    showAll();
   }
   addEventListener('resize', redraw);
   addEventListener('scroll', redraw, {passive: true});
