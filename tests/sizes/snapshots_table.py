@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Prints what a page of a large memory snapshot costs: seconds and memory of `report`, and the size of the page.
+"""Prints what a page of a large memory snapshot costs: seconds and memory of `report`, and size and opening of the page.
 
     tests/sizes/snapshots_table.py [--program build/tidepool] [--events 100000,1000000,10000000] [--keep FOLDER]
 
 A snapshot is a pickle as torch.cuda.memory._dump_snapshot writes it: 200 steps of allocations and frees, each event a
-dict with a list of 24 frames that events share, about 200 B. Needs numpy.
+dict with a list of 24 frames that events share, about 200 B. Needs numpy; the last column is the time from navigation
+to the first drawn view in a headless Chromium, if one is installed.
 """
 
 import argparse
@@ -19,6 +20,9 @@ import tempfile
 import time
 
 import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "browser"))
+import chromium  # noqa: E402
 
 FRAMES = 24
 STEPS = 200
@@ -98,6 +102,17 @@ def measured(command):
     return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
+def opening(page):
+    """How long Chromium takes until the page's first view is drawn, as a text."""
+    if not chromium.find():
+        return "no Chromium"
+    with chromium.Page() as browser:
+        seconds = browser.open(str(page))
+        if browser.errors:
+            sys.exit(f"{page}: {browser.errors[0]}")
+        return f"{seconds:.1f} s"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="build/tidepool")
@@ -105,7 +120,7 @@ def main():
     parser.add_argument("--keep", help="a folder for the snapshots, which stay there")
     options = parser.parse_args()
     program = str(pathlib.Path(options.program).resolve())
-    print("| events | pickle | seconds | CPU seconds | memory | of the file | B / event | page |\n|---|---|---|---|---|---|---|---|")
+    print("| events | pickle | seconds | CPU seconds | memory | of the file | B / event | page | opens in |\n|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)
         for count in map(int, options.events.split(",")):
@@ -116,7 +131,7 @@ def main():
             size = snapshot.stat().st_size
             seconds, cpu, memory = measured([program, "report", str(snapshot), "-o", str(page)])
             print(f"| {events:,} | {size / 1e6:,.0f} MB | {seconds:.1f} | {cpu:.1f} | {memory / 1e6:,.0f} MB | {memory / size:.2f}x | "
-                  f"{memory / events:.0f} | {page.stat().st_size / 1e6:.2f} MB |", flush=True)
+                  f"{memory / events:.0f} | {page.stat().st_size / 1e6:.2f} MB | {opening(page)} |", flush=True)
             if not options.keep:
                 snapshot.unlink()
 
