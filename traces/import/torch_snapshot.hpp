@@ -119,7 +119,7 @@ Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection
 /// A device's memory, as a snapshot records it.
 struct RecordedMemory {
   std::size_t device = 0;
-  Bytes most_reserved;                  ///< since the first recorded event
+  Bytes most_reserved;                  ///< since the first recorded event; not less than was allocated
   std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
   std::optional<Bytes> failed_request;  ///< size of that request
   bool operator==(const RecordedMemory&) const = default;

@@ -30,6 +30,21 @@ std::span<const SnapshotEvent> events_of(const TorchSnapshot& snapshot, std::siz
   return snapshot.device_traces[device];
 }
 
+/// The change of allocated bytes by an event.
+Bytes allocated_by(const SnapshotEvent& event) {
+  if (event.action == Action::kAlloc) return event.size;
+  return event.action == Action::kFreeCompleted ? -event.size : Bytes{};
+}
+
+Bytes allocated_at_end(const TorchSnapshot& snapshot, std::size_t device) {
+  Bytes allocated;
+  for (const SnapshotSegment& segment : snapshot.segments)
+    for (const SnapshotBlock& block : segment.blocks)
+      if (static_cast<std::size_t>(segment.device) == device && block.state != BlockState::kInactive)
+        allocated += block.requested < Bytes{} ? block.size : block.requested;
+  return allocated;
+}
+
 Bytes reserved_at_end(const TorchSnapshot& snapshot, std::size_t device) {
   Bytes reserved;
   for (const SnapshotSegment& segment : snapshot.segments)
@@ -61,13 +76,15 @@ RecordedMemory recorded_memory(const TorchSnapshot& snapshot, std::size_t device
   RecordedMemory memory{.device = device, .most_reserved = {}, .capacity = {}, .failed_request = {}};
   Bytes reserved = memory.most_reserved = reserved_at_end(snapshot, device);
   const auto events = events_of(snapshot, device);
+  Bytes allocated = allocated_at_end(snapshot, device);
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     if (failed(*event)) {
       memory.capacity = reserved + Bytes{std::max<std::int64_t>(event->address, 0)};
       memory.failed_request = event->size;
     }
     reserved -= reserved_by(*event);
-    memory.most_reserved = std::max(memory.most_reserved, reserved);
+    allocated -= allocated_by(*event);
+    memory.most_reserved = std::max({memory.most_reserved, reserved, allocated});  // some histories lack the segments
   }
   return memory;
 }

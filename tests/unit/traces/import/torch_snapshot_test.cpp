@@ -76,6 +76,15 @@ TEST_CASE("the segments, blocks and events of a snapshot are read with all their
   CHECK_FALSE(found.settings.recorded);
 }
 
+TEST_CASE("no less memory was reserved than was allocated, even if a history lacks the segments") {
+  const std::string bytes =
+      file(Pickled::list({segment(Pickled::list({block(4096, 1024, 600, "active_allocated")}))}),
+           Pickled::list(
+               {Pickled::list({event("alloc", 4096, 600), event("alloc", 8192, 64 << 20),
+                               event("free_requested", 8192, 64 << 20), event("free_completed", 8192, 64 << 20)})}));
+  CHECK(recorded_memory(parse_torch_snapshot(bytes)).most_reserved == 64_MiB + 600_B);
+}
+
 TEST_CASE("events keep their order, however they are added to their list") {
   const auto opcodes = [](const Pickled& value) {
     const std::string file = value.pickle();
