@@ -38,7 +38,7 @@ char** words = nullptr;
 /// Commands in the order of a person's questions. All others are listed behind these.
 const std::vector<std::pair<const char*, std::vector<std::string>>> kDaily{
     {"What does the job do", {"record", "import", "info"}},
-    {"Does it fit, and what holds the memory", {"fit", "explain", "advise"}},
+    {"Does it fit, and what holds the memory", {"fit", "explain", "diff", "advise"}},
     {"What would another policy cost", {"simulate", "sweep", "report"}},
     {"Is that true on real memory", {"validate", "run"}}};
 
