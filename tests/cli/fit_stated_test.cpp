@@ -103,4 +103,12 @@ TEST_CASE("tidepool fit judges a job without training that ran to its end") {
   CHECK(Json::parse(result.out).at("fits") == true);
 }
 
+TEST_CASE("tidepool fit says how much of the host's memory a dry run pinned") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const DryJob job{python, "pinned", {}};
+  CHECK(job.fit(std::int64_t{20480} * kMiB).at("pinned_peak_bytes") == 64 * kMiB);
+  CHECK_THAT(run_program({"fit", job.trace}).out, ContainsSubstring("\nhost        64 MiB pinned at most\n"));
+}
+
 }  // namespace tidepool::fit_stated_test

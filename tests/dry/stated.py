@@ -5,6 +5,9 @@ leak    outputs of a loop without torch.no_grad() are kept after training
 side    the model is built on a stream that is used once
 splits  a setting of the allocator decides
 infer   inference only
+decode  inference with a cache that grows with each token
+pinned  training with 48 MiB of pinned memory, for which PyTorch pins 64
+graphed training whose forward and backward passes are CUDA graphs
 empty   nothing runs on the device
 """
 
@@ -59,6 +62,17 @@ elif kind == "infer":
         model = layers(4, 1024)
         for _ in range(3):
             model(torch.randn(1024, 1024, device="cuda"))
+elif kind == "decode":
+    with torch.inference_mode():
+        model, cache = layers(4, 1024), torch.zeros(64, 0, 1024, device="cuda")
+        for _ in range(64):
+            cache = torch.cat([cache, model(torch.randn(64, 1, 1024, device="cuda"))], 1)
+elif kind == "graphed":
+    model = layers(4, 1024)
+    train(torch.cuda.make_graphed_callables(model, (torch.randn(4096, 1024, device="cuda"),)), 4096, 1024)
+elif kind == "pinned":
+    host = torch.empty(48 << 20, dtype=torch.uint8, pin_memory=True)
+    train(layers(1, 256), 256, 256)
 elif kind == "empty":
     kept = [torch.empty(rows << 20, dtype=torch.uint8, device="cuda") for rows in (64, 91, 3)]
 print(torch.cuda.max_memory_reserved())

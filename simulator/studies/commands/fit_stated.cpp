@@ -38,6 +38,7 @@ std::string stated_text(const Trace& trace, const Fit& fit) {
   if (fit.worst)
     text +=
         fmt::format("            sizes are assumed; if all choose the same, {} are predicted\n", to_text(*fit.worst));
+  if (stated.pinned > Bytes{}) text += fmt::format("host        {} pinned at most\n", to_text(stated.pinned));
   return text;
 }
 
@@ -46,6 +47,7 @@ void add_stated(nlohmann::ordered_json& object, const Fit& fit) {
   object["reserved_from"] = fit.source;
   if (stated.reserved > Bytes{}) object["reserved_peak_bytes"] = stated.reserved.count();
   if (stated.allocated > Bytes{}) object["allocated_peak_bytes"] = stated.allocated.count();
+  if (stated.pinned > Bytes{}) object["pinned_peak_bytes"] = stated.pinned.count();
   object["settings"] = stated.settings;
   object["failed_requests"] = stated.failed_requests;
   object["sizes_from"] = stated.assumed.empty() ? "recorded" : "assumed";

@@ -55,6 +55,7 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.allocated = Bytes{number("allocated_peak_bytes")};
   stated.reserved = Bytes{number("reserved_peak_bytes")};
   stated.held = Bytes{number("held_peak_bytes")};
+  stated.pinned = Bytes{number("pinned_peak_bytes")};
   stated.device_total = Bytes{number("device_total_bytes")};
   stated.failed_request = Bytes{number("failed_request_bytes")};
   stated.failed_allocated = Bytes{number("failed_allocated_bytes")};

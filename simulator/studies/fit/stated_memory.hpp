@@ -16,6 +16,7 @@ struct StatedMemory {
   Bytes allocated;       ///< most bytes of tensors at once
   Bytes reserved;        ///< most bytes that the allocator reserved; of one without a cache: most bytes of the device
   Bytes held;            ///< most bytes of segments that held tensors
+  Bytes pinned;          ///< most bytes of the host that were pinned
   Bytes device_total;    ///< memory of the device on which the job ran
   Bytes failed_request;  ///< a request that failed, and the tensors that were alive then
   Bytes failed_allocated;

@@ -1,7 +1,9 @@
 #include "tracer/dry/device/host_memory.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <utility>
 
 namespace tidepool::dry {
 
@@ -20,12 +22,18 @@ bool PinnedMemory::free(void* pointer) {
 
 void PinnedMemory::add(void* pointer, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  ranges_.insert_or_assign(reinterpret_cast<std::uintptr_t>(pointer), bytes);
+  std::size_t& held = ranges_[reinterpret_cast<std::uintptr_t>(pointer)];
+  bytes_ += bytes - std::exchange(held, bytes);
+  most_ = std::max(most_, bytes_);
 }
 
 bool PinnedMemory::remove(void* pointer) {
   const std::lock_guard lock{mutex_};
-  return ranges_.erase(reinterpret_cast<std::uintptr_t>(pointer)) != 0;
+  const auto found = ranges_.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (found == ranges_.end()) return false;
+  bytes_ -= found->second;
+  ranges_.erase(found);
+  return true;
 }
 
 bool PinnedMemory::holds(const void* pointer) const {
@@ -33,6 +41,11 @@ bool PinnedMemory::holds(const void* pointer) const {
   const std::lock_guard lock{mutex_};
   const auto after = ranges_.upper_bound(address);
   return after != ranges_.begin() && address - std::prev(after)->first < std::prev(after)->second;
+}
+
+std::uint64_t PinnedMemory::most() const {
+  const std::lock_guard lock{mutex_};
+  return most_;
 }
 
 PinnedMemory& pinned_memory() {

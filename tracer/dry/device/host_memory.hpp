@@ -17,12 +17,14 @@ class PinnedMemory {
   void add(void* pointer, std::size_t bytes);
   bool remove(void* pointer);
   bool holds(const void* pointer) const;
+  std::uint64_t most() const;  ///< the most bytes at once
   /// Locks the object: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
  private:
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> ranges_;
+  std::uint64_t bytes_ = 0, most_ = 0;
 };
 
 PinnedMemory& pinned_memory();

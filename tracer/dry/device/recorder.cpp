@@ -17,6 +17,7 @@
 #include "tracer/cupti/raw_use.hpp"
 #include "tracer/dry/device/collective_call.hpp"
 #include "tracer/dry/device/dry_device.hpp"
+#include "tracer/dry/device/host_memory.hpp"
 #include "tracer/dry/device/library_call.hpp"
 
 namespace tidepool::dry {
@@ -149,6 +150,7 @@ void Recorder::append_allocator_record() {
   state("reserved_peak_bytes", allocator_.most_reserved());
   state("held_peak_bytes", allocator_.most_held());
   state("mapped_peak_bytes", mapped);
+  state("pinned_peak_bytes", pinned_memory().most());
   state("failed_requests", allocator_.failures());
   state("failed_request_bytes", allocator_.failure().requested);
   state("failed_allocated_bytes", allocator_.failure().allocated);
