@@ -1,4 +1,5 @@
-"""Small training jobs in which values decide sizes: values_jobs.py JOB [--device cpu|cuda].
+"""Small training jobs in which values decide sizes: values_jobs.py JOB [--device cpu|cuda]. With cuda, the bytes that
+PyTorch reserved are printed.
 
 Six have experts that a router chooses. In the others, indices, masks, lengths or scores decide. Data on the host is no
 tensor, so that the same tensors are made on both devices."""
@@ -189,6 +190,8 @@ def main():
         sum(losses(asked.device)).backward()
         optimizer.step()
         optimizer.zero_grad()
+    if asked.device == "cuda":
+        print(torch.cuda.max_memory_reserved())
 
 
 if __name__ == "__main__":

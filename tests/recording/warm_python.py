@@ -30,7 +30,9 @@ class Server:
         """
         self._folder = tempfile.TemporaryDirectory()
         self._address = os.path.join(self._folder.name, "socket")
-        command = [*within, sys.executable, __file__, "serve", self._address, *modules]
+        # Hooks are for the forks: in a fork of a process that has them, they are off.
+        no_hooks = ["-E"] if within else []
+        command = [*within, sys.executable, *no_hooks, __file__, "serve", self._address, *modules]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE,
                                          stderr=subprocess.DEVNULL if within else None)
         if self._process.stdout.readline() != b"ready\n":

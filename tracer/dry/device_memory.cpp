@@ -44,13 +44,23 @@ std::unique_ptr<AddressSpace> address_space(Placement placement, std::uint64_t f
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(std::uint64_t capacity, Placement placement)
-    : capacity_{capacity / kDevicePage * kDevicePage},
+DeviceMemory::DeviceMemory(std::function<std::uint64_t()> capacity, Placement placement)
+    : find_capacity_{std::move(capacity)},
       base_{reserve_addresses(kAddressSpace + kDevicePage)},
       small_{base_, kSmallSpace},
       large_{address_space(placement, base_ + kSmallSpace, kAddressSpace - kSmallSpace)} {}
 
 DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(base_), kAddressSpace); }
+
+std::uint64_t DeviceMemory::known_capacity() const {
+  if (!capacity_) capacity_ = find_capacity_() / kDevicePage * kDevicePage;
+  return *capacity_;
+}
+
+std::uint64_t DeviceMemory::capacity() const {
+  const std::lock_guard lock{mutex_};
+  return known_capacity();
+}
 
 void DeviceMemory::count(std::uint64_t bytes) {
   used_ += bytes;
@@ -74,7 +84,7 @@ std::optional<std::uint64_t> DeviceMemory::allocate_small(std::uint64_t bytes) {
 
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (bytes == 0 || bytes > capacity_) return std::nullopt;
+  if (bytes == 0 || bytes > known_capacity()) return std::nullopt;
   const bool small = bytes < kDevicePage;
   const std::uint64_t size = round_up(bytes, small ? kAlignment : kDevicePage);
   if (!small && !fits(size)) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,10 +37,10 @@ struct DeviceRange {
 /// address range free.
 class DeviceMemory {
  public:
-  /// @param capacity  bytes that programs can allocate, without those that the driver's context keeps; rounded
-  ///                  down to whole pages
+  /// @param capacity  gives the bytes that programs can allocate, without those that the driver's context keeps; called
+  ///                  when they are first asked for, and rounded down to whole pages
   /// @throws std::system_error if the host refuses the address range
-  explicit DeviceMemory(std::uint64_t capacity, Placement placement = Placement::kLowestFirst);
+  explicit DeviceMemory(std::function<std::uint64_t()> capacity, Placement placement = Placement::kLowestFirst);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -64,7 +65,7 @@ class DeviceMemory {
   std::optional<DeviceRange> find(std::uint64_t address) const;
   /// Whether `address` is one of the device's, live or not.
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
-  std::uint64_t capacity() const { return capacity_; }
+  std::uint64_t capacity() const;
   std::uint64_t in_use() const;  ///< bytes of the capacity that are taken, in whole pages
   /// The most bytes in use since the beginning, or since the mark was reset. Each mark is reset alone; kEver never is.
   enum class Mark : std::uint8_t { kReserved, kUsed, kEver };
@@ -86,12 +87,15 @@ class DeviceMemory {
   };
 
   std::optional<std::uint64_t> allocate_small(std::uint64_t bytes);
-  bool fits(std::uint64_t bytes) const { return bytes <= capacity_ - used_; }
+  std::uint64_t known_capacity() const;
+  bool fits(std::uint64_t bytes) const { return bytes <= known_capacity() - used_; }
   void count(std::uint64_t bytes);  ///< adds to the bytes in use
   void drop(std::uint64_t handle);
 
   mutable std::mutex mutex_;
-  std::uint64_t capacity_, base_, used_ = 0, last_handle_ = 0;
+  std::function<std::uint64_t()> find_capacity_;
+  mutable std::optional<std::uint64_t> capacity_;
+  std::uint64_t base_, used_ = 0, last_handle_ = 0;
   std::array<std::uint64_t, 3> most_used_{};  ///< by mark
   FirstFit small_;
   std::unique_ptr<AddressSpace> large_;

@@ -109,8 +109,10 @@ DryDevice& DryDevice::get() {
 DryDevice::DryDevice()
     : preset_{wanted_preset()},
       devices_{device_count()},
-      memory_{capacity_of(preset_), wanted_placement()},
+      // A process may be forked from one that has loaded the runtime, and have its own capacity.
+      memory_{[this] { return capacity_of(preset_); }, wanted_placement()},
       recorder_{preset_} {
+  static_cast<void>(capacity_of(preset_));  // ends the process if it is wrong
   pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(); },
                  [] {
                    get().recorder_.forget();

@@ -30,7 +30,7 @@ std::size_t resident_host_pages(std::uint64_t address, std::uint64_t bytes) {
 
 TEST_CASE("device memory counts whole pages and refuses a request that exceeds them by one byte") {
   if (lacks_room()) return;
-  DeviceMemory memory{kPages * kDevicePage};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }};
   const auto large = memory.allocate(kDevicePage + 1);  // takes two pages alone
   const auto small = memory.allocate(1);                // takes one page, which later requests share
   const auto same = memory.allocate(kDevicePage / 2);
@@ -52,7 +52,7 @@ TEST_CASE("device memory counts whole pages and refuses a request that exceeds t
 TEST_CASE("device memory remembers the most bytes in use since each mark was reset") {
   if (lacks_room()) return;
   using enum DeviceMemory::Mark;
-  DeviceMemory memory{kPages * kDevicePage};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }};
   const auto first = memory.allocate(4 * kDevicePage);
   REQUIRE(first);
   CHECK(memory.free(*first));
@@ -98,7 +98,7 @@ TEST_CASE("top-down placement refuses 0 B and sizes whose whole chunks exceed al
 
 TEST_CASE("device memory uses the requested placement, and counts the same pages") {
   if (lacks_room()) return;
-  DeviceMemory memory{kPages * kDevicePage, Placement::kTopDown};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }, Placement::kTopDown};
   const auto first = memory.allocate(2 * kDevicePage), second = memory.allocate(14 * kDevicePage);
   REQUIRE(first);
   CHECK_FALSE(second);  // more than is left
@@ -110,7 +110,7 @@ TEST_CASE("device memory uses the requested placement, and counts the same pages
 
 TEST_CASE("a device address is found only if it lies inside an allocation") {
   if (lacks_room()) return;
-  DeviceMemory memory{kPages * kDevicePage};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }};
   const auto a = memory.allocate(3000);
   REQUIRE(a);
   REQUIRE(memory.find(*a + 2999));
@@ -124,7 +124,7 @@ TEST_CASE("a device address is found only if it lies inside an allocation") {
 
 TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
   if (lacks_room()) return;
-  DeviceMemory memory{kPages * kDevicePage};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }};
   const auto addresses = memory.reserve(100 * kDevicePage, 0);  // reserved addresses take no memory
   REQUIRE(addresses);
   CHECK(memory.in_use() == 0);
@@ -147,7 +147,7 @@ TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
 
 TEST_CASE("a copy to the device keeps only pages with bytes other than 0, and a copy back gives the same bytes") {
   if (lacks_room()) return;
-  DeviceMemory memory{kPages * kDevicePage};
+  DeviceMemory memory{[] { return kPages * kDevicePage; }};
   const auto to = memory.allocate(2 * kDevicePage);
   REQUIRE(to);
   std::vector<char> from(2 * kDevicePage, 0), back(from.size(), 1);
