@@ -28,10 +28,10 @@ class DeviceLifetimes {
     if (device < snapshot.device_traces.size()) events_ = snapshot.device_traces[device];
     std::unordered_map<std::int64_t, bool> live;  // by address; an address without an event so far has no entry
     for (const SnapshotEvent& event : events_) {
-      if (event.action == Action::kFreeCompleted && !live.contains(event.address))
-        older_.push_back({event.address, event.size, event.stream, 0});
-      if (event.action == Action::kAlloc || event.action == Action::kFreeCompleted)
-        live[event.address] = event.action == Action::kAlloc;
+      if (event.action != Action::kAlloc && event.action != Action::kFreeCompleted) continue;
+      const auto [entry, is_first] = live.try_emplace(event.address);
+      entry->second = event.action == Action::kAlloc;
+      if (is_first && !entry->second) older_.push_back({event.address, event.size, event.stream, 0});
     }
     for (const SnapshotSegment& segment : snapshot.segments) {
       if (static_cast<std::size_t>(segment.device) != device) continue;
@@ -72,18 +72,18 @@ class DeviceLifetimes {
     if (event.action == Action::kOom && try_failed_)
       builder.free(builder.alloc(spec(builder, {-1, event.size, event.stream, event.line})));
     if (event.action != Action::kAlloc && event.action != Action::kFreeCompleted) return;
-    const auto found = live_.find(event.address);
-    if (event.action == Action::kFreeCompleted && found == live_.end()) {
+    BufferId& live = live_[event.address];
+    if (event.action == Action::kFreeCompleted && !live.valid()) {
       ++builder.losses().unmatched_frees;
       return;
     }
-    if (found != live_.end()) {
+    if (live.valid()) {
       if (event.action == Action::kAlloc) ++builder.losses().dropped_records;  // its free was not recorded
-      builder.free(found->second);
-      live_.erase(found);
+      builder.free(live);
+      live = {};
     }
     if (event.action == Action::kAlloc)
-      live_[event.address] = builder.alloc(spec(builder, {event.address, event.size, event.stream, event.line}));
+      live = builder.alloc(spec(builder, {event.address, event.size, event.stream, event.line}));
   }
 
  private:
@@ -130,7 +130,7 @@ class DeviceLifetimes {
   std::vector<Allocation> older_;
   std::int64_t lost_allocations_ = 0;
   bool lost_beginning_ = false;
-  std::unordered_map<std::int64_t, BufferId> live_;  // by address
+  std::unordered_map<std::int64_t, BufferId> live_;  // by address; none: freed
   std::unordered_map<std::int64_t, StreamId> streams_;
 };
 
