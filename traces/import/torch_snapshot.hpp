@@ -122,6 +122,7 @@ struct RecordedMemory {
   Bytes most_reserved;                  ///< since the first recorded event; not less than was allocated
   std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
   std::optional<Bytes> failed_request;  ///< size of that request
+  bool lacks_segments = false;          ///< more was allocated than its segments have: `most_reserved` is a lower bound
   bool operator==(const RecordedMemory&) const = default;
 };
 

@@ -84,7 +84,8 @@ RecordedMemory recorded_memory(const TorchSnapshot& snapshot, std::size_t device
     }
     reserved -= reserved_by(*event);
     allocated -= allocated_by(*event);
-    memory.most_reserved = std::max({memory.most_reserved, reserved, allocated});  // some histories lack the segments
+    memory.most_reserved = std::max({memory.most_reserved, reserved, allocated});
+    if (allocated > reserved) memory.lacks_segments = true;
   }
   return memory;
 }

@@ -156,10 +156,11 @@ Bytes most_alive(const TraceData& data) {
   return most;
 }
 
-/// States the most bytes that were reserved and allocated on the device, unless a request failed: the job wanted more.
+/// States the most bytes that were reserved and allocated on the device, if the snapshot says it, unless a request
+/// failed: the job wanted more.
 void state_peaks(TraceBuilder& builder, const TorchSnapshot& snapshot, std::size_t device) {
   const RecordedMemory memory = recorded_memory(snapshot, device);
-  if (memory.failed_request || memory.most_reserved == Bytes{}) return;
+  if (memory.failed_request || memory.lacks_segments || memory.most_reserved == Bytes{}) return;
   builder.meta()["reserved_peak_bytes"] = std::to_string(memory.most_reserved.count());
   builder.meta()["allocated_peak_bytes"] = std::to_string(most_alive(builder.so_far()).count());
 }

@@ -40,7 +40,9 @@ FittedJob job_of_file(const std::string& path) {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
     const RecordedMemory recorded = recorded_memory(snapshot);
     SnapshotHistory history;
-    FittedJob job = job_of(device_trace(snapshot, recorded.device, &history), recorded, snapshot.settings.conf);
+    const bool known = !recorded.lacks_segments || recorded.failed_request;
+    FittedJob job = job_of(device_trace(snapshot, recorded.device, &history),
+                           known ? std::optional{recorded} : std::nullopt, snapshot.settings.conf);
     job.history = std::move(history);
     job.devices = devices_with_memory(snapshot).size();
     return job;
