@@ -68,6 +68,7 @@ std::string cause_text(const DifferenceRow& row) {
 
 std::string ends_text(const Compared& found, const DifferenceRow& row) {
   if (row.change != Difference::kLonger && row.change != Difference::kShorter) return "";
+  if (!row.until_a.valid() && !row.until_b.valid()) return "";
   return fmt::format("{} in {}, {} in {}", until_text(found.b, row.until_b), found.name_b,
                      until_text(found.a, row.until_a), found.name_a);
 }

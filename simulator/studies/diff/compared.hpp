@@ -39,7 +39,7 @@ std::string first_line(const Compared& found);
 /// "clone.py:19", "head and 12 other modules".
 std::string cause_text(const DifferenceRow& row);
 
-/// Where the buffers of a row end in both traces; "" if the row is not about that.
+/// Where the buffers of a row end in both traces; "" if the row is not about that, or if no op says it.
 std::string ends_text(const Compared& found, const DifferenceRow& row);
 
 /// What `diff --json` prints.
