@@ -10,7 +10,8 @@
 
 namespace tidepool::native {
 
-/// Whether an address lies in a private mapping of a file, as weights do that safetensors or torch.load(mmap=True) read.
+/// Whether an address lies in a private mapping of a file, as weights do that safetensors or torch.load(mmap=True)
+/// read.
 inline bool is_mapped_privately(const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps{"/proc/self/maps"};
@@ -32,8 +33,9 @@ inline bool is_of_others(const c10::DataPtr& memory) {
   return memory.get_context() == nullptr || memory.get_deleter() == deleter;
 }
 
-/// Whether the content of a storage may move to other memory. PyTorch refuses to resize a storage in the pages of a file; but if
-/// the mapping is private, what is written to it is seen by no other process, and by nothing in this one but the storage.
+/// Whether the content of a storage may move to other memory. PyTorch refuses to resize a storage in the pages of a
+/// file; but if the mapping is private, what is written to it is seen by no other process, and by nothing in this one
+/// but the storage.
 inline bool may_move(const c10::StorageImpl& storage) {
   if (storage.resizable()) return true;
   const c10::DataPtr& memory = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
