@@ -212,6 +212,23 @@ for _ in range(4):
     net(torch.zeros(2, dtype=torch.long, device=device)).sum().backward()
     optimizer.step()
 """,
+    "lengths": """
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+lstm, net = torch.nn.LSTM(8, 8).to(device), torch.nn.Linear(8, 4).to(device)
+optimizer = torch.optim.SGD([*lstm.parameters(), *net.parameters()], lr=0.1)
+x, mask = torch.ones(64, 16, 8, device=device), torch.ones(16, 64, dtype=torch.bool, device=device)
+labels = torch.ones(16, 2, dtype=torch.long, device=device)
+for _ in range(8):
+    steps, words = mask.sum(1), (labels > 0).sum(1)
+    hidden, _ = pad_packed_sequence(lstm(pack_padded_sequence(x, torch.full((16,), 64)))[0])
+    guess = net(hidden).log_softmax(2)
+    with torch.backends.cudnn.flags(enabled=False):
+        loss = torch.nn.functional.ctc_loss(guess, labels, steps, words)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print("loss", loss.item().hex(), [tuple(each.shape) for each in torch.tensor_split(guess, torch.tensor([2, 4]))])
+""",
     "double_backward": """
 net, optimizer = make()
 for _ in range(4):

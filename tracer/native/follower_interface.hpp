@@ -300,6 +300,12 @@ int tidepool_resizable(std::int64_t number) {
   return tracked && Storages::may_move(*tracked);
 }
 
+/// The memory of a storage stays as long as it lives: code of the job has its address.
+void tidepool_pin(std::int64_t number) {
+  const std::lock_guard lock{core().mutex};
+  if (Tracked* const tracked = core().storages.find(number)) tracked->pinned = true;
+}
+
 /// Gives a storage other memory, without its content. Nothing happens if it has ended.
 std::int64_t tidepool_resize(std::int64_t number, std::int64_t bytes) {
   return guarded([&] {

@@ -33,11 +33,9 @@ inline bool is_of_others(const c10::DataPtr& memory) {
   return memory.get_context() == nullptr || memory.get_deleter() == deleter;
 }
 
-/// Whether the content of a storage may move to other memory. PyTorch refuses to resize a storage in the pages of a
-/// file; but if the mapping is private, what is written to it is seen by no other process, and by nothing in this one
-/// but the storage.
-inline bool may_move(const c10::StorageImpl& storage) {
-  if (storage.resizable()) return true;
+/// Whether a storage that PyTorch refuses to resize is in the pages of a file, and its content may move all the same:
+/// if the mapping is private, no other process sees what is written to it, and nothing in this one but the storage.
+inline bool is_in_private_file(const c10::StorageImpl& storage) {
   const c10::DataPtr& memory = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
   return storage.device_type() == c10::DeviceType::CPU && !is_of_others(memory) && is_mapped_privately(memory.get());
 }

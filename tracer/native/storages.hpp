@@ -51,7 +51,8 @@ struct Tracked {
   bool undefined = false;        ///< it was made without content, and has not been written
   bool told = false;             ///< Python has an object for it, and is told its end
   bool away = false;             ///< its content left for other memory, beside the plan
-  std::optional<bool> may_move;  ///< whether its content may: once asked, it stays so
+  std::optional<bool> mapped;    ///< whether it began in the pages of a file, once asked: is_in_private_file()
+  bool pinned = false;           ///< code of the job has the address of its memory
   bool emptied = false;          ///< its memory was freed while it lives: its next use begins another buffer
   std::int64_t bytes = 0;        ///< of its buffer
   std::int64_t counted = 0;      ///< bytes of the meter
@@ -114,8 +115,9 @@ class Storages {
 
   /// Whether the plan may move the content of a storage.
   static bool may_move(Tracked& tracked) {
-    if (!tracked.may_move) tracked.may_move = native::may_move(*tracked.storage);
-    return *tracked.may_move;
+    if (tracked.pinned || tracked.storage->resizable()) return !tracked.pinned;
+    if (!tracked.mapped) tracked.mapped = is_in_private_file(*tracked.storage);
+    return *tracked.mapped;
   }
 
   template <class F>

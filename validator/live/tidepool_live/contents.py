@@ -53,6 +53,7 @@ class Contents:
         self._meter = meter
         self.tensors = {}  # trace buffer -> Tensors
         self._contents = {}  # version -> Content
+        self._pinned = weakref.WeakSet()
         self.copied_out = self.copied_in = 0  # bytes
 
     def of(self, version):
@@ -115,7 +116,7 @@ class Contents:
         storage = self.storage(version, buffer)
         if storage is None:
             return version in self._contents  # it is no longer on the device
-        if not storage.resizable():
+        if not self._may_empty(storage):
             return False
         content = self._manage(version, storage)
         self.finish(version)
@@ -126,7 +127,14 @@ class Contents:
     def resizable(self, version, buffer):
         """Whether the memory of a version can be freed. Memory of NumPy, or shared with a data loader, cannot."""
         storage = self.storage(version, buffer)
-        return storage is None or storage.resizable()
+        return storage is None or self._may_empty(storage)
+
+    def pin(self, storage):
+        """The memory of a storage of the job stays as long as it lives."""
+        self._pinned.add(storage)
+
+    def _may_empty(self, storage):
+        return storage.resizable() and storage not in self._pinned
 
     def swap_in(self, version, buffer):
         content = self._contents.get(version)

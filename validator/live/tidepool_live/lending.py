@@ -48,6 +48,18 @@ class Lender(Guest):
         if not self.lost:
             self._borrowed += self._act(self._lend, tensor, self._demand.keep) or []
 
+    def pin(self, tensor):
+        """For code that has a tensor's address: its content comes back, and its memory stays as long as its storage lives."""
+        if not self.lost:
+            self._act(self._pin, tensor)
+
+    def _pin(self, tensor):
+        self._lend(tensor, self._demand.keep)
+        buffer = None if tensor.layout is not torch.strided or wraps(type(tensor)) else self._storages.known(tensor)
+        home = self._storages.home(buffer) if isinstance(buffer, Buffer) else None
+        if home is not None:
+            self._contents.pin(home)
+
     def _act(self, action, *arguments):
         """Calls an action on content. After an error, the job continues without the plan."""
         try:

@@ -23,7 +23,7 @@ class FollowerCore:
     def __init__(self, core):
         self.core, self.cells = core, core.cells
         library = self._library = core.library
-        for name, arguments in (("bind", 3), ("unbind", 1), ("define", 3), ("set_away", 2), ("release", 1), ("finish", 0),
+        for name, arguments in (("bind", 3), ("unbind", 1), ("define", 3), ("set_away", 2), ("release", 1), ("pin", 1), ("finish", 0),
                                 ("remember", 0), ("forget_recipes", 0), ("unfollow", 0)):
             self._take(name, arguments, None)
         for name, arguments in (("tell", 5), ("share_host", 2), ("wait", 4), ("release_host", 1), ("release_event", 1)):

@@ -190,6 +190,12 @@ class NativeContents(Contents):
         self._native = set()  # versions of which the core has a copy on the host
         self.tensors = HeldTensors(core, storages)
 
+    def pin(self, storage):
+        self._core.pin(storage.number)
+
+    def _may_empty(self, storage):
+        return storage.resizable()
+
     def new_storage(self, size):
         return self._core.new(size, self._device.where)
 

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import functools
 import os
 import sys
 
@@ -16,6 +15,7 @@ from .allocator import LayoutAllocator
 from .device import device_for
 from .choice import follower_for
 from .program import LiveProgram
+from .readers import lend_to_readers
 from .report import Report, save_report
 from .saved import saved_tensors_of
 
@@ -58,34 +58,7 @@ class Session:
         self._follower.__enter__()
         self._saved = saved_tensors_of(self._follower)
         self._saved.__enter__()
-        save = torch.save
-
-        @functools.wraps(save)
-        def save_lent(*args, **kwargs):
-            with self._follower.lent():
-                return save(*args, **kwargs)
-
-        torch.save = save_lent  # torch.save reads storages by address, without ops
-        for name in ("data_ptr", "numpy", "tolist", "__dlpack__"):  # the job, or Triton, reads memory at an address
-            self._keep_before(name)
-        deepcopy = torch.Tensor.__deepcopy__
-
-        @functools.wraps(deepcopy)
-        def deepcopy_lent(tensor, memo):
-            with self._follower.lent(tensor):
-                return deepcopy(tensor, memo)
-
-        torch.Tensor.__deepcopy__ = deepcopy_lent  # copies a storage by its size, without the tensor's op
-
-    def _keep_before(self, name):
-        function = getattr(torch.Tensor, name)
-
-        @functools.wraps(function)
-        def keeping(tensor, *args, **kwargs):
-            self._follower.keep(tensor)
-            return function(tensor, *args, **kwargs)
-
-        setattr(torch.Tensor, name, keeping)
+        lend_to_readers(self._follower)
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}
