@@ -39,6 +39,26 @@ def pictures(folder, classes=2, count=8, size=64):
             Image.fromarray(draw.integers(0, 255, (size, size, 3), dtype=np.uint8)).save(folder / f"c{name}/{i}.jpg")
 
 
+def boxes(folder, count=16, size=64):
+    """Pictures with two boxes each, as COCO. A mirror moves the boxes to the same places."""
+    from PIL import Image
+
+    draw = np.random.default_rng(0)
+    for part in ("train2017", "val2017"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        images, objects = [], []
+        for i in range(count):
+            Image.fromarray(draw.integers(0, 255, (size, size, 3), dtype=np.uint8)).save(folder / part / f"{i}.jpg")
+            images.append({"id": i, "file_name": f"{i}.jpg", "height": size, "width": size})
+            for x, y, width, height in ((4, 20, 26, 22), (size - 30, 20, 26, 22)):
+                objects.append({"id": len(objects) + 1, "image_id": i, "category_id": 1 + i % 3, "bbox": [x, y, width, height],
+                                "area": width * height, "iscrowd": 0,
+                                "segmentation": [[x, y, x + width, y, x + width, y + height, x, y + height]]})
+        write(folder / f"annotations/instances_{part}.json", json.dumps({
+            "info": {}, "images": images, "annotations": objects,
+            "categories": [{"id": i, "name": WORDS[i]} for i in range(1, 4)]}))
+
+
 def lines(count, seed=0):
     draw = random.Random(seed)
     return [" ".join(draw.choices(WORDS, k=20)) for _ in range(count)]
@@ -79,6 +99,35 @@ def letters(folder):
         content.tofile(folder / name)
     names = {"vocab_size": len(number), "itos": {i: letter for letter, i in number.items()}, "stoi": number}
     (folder / "meta.pkl").write_bytes(pickle.dumps(names))
+
+
+def speech(folder, count=32, rate=16_000):
+    """Half a second of noise with two words each, and a measure of errors, which is not used."""
+    import soundfile
+
+    draw = np.random.default_rng(0)
+    (folder / "train").mkdir(parents=True, exist_ok=True)
+    for i in range(count):
+        soundfile.write(folder / f"train/{i}.wav", draw.normal(0, 0.1, rate // 2).astype("float32"), rate)
+    rows(folder / "train/metadata.jsonl", [{"file_name": f"{i}.wav", "text": " ".join(draw.choice(WORDS, 2))} for i in range(count)])
+    write(folder.parent / "wer/wer.py", "import datasets\nimport evaluate\n\n\nclass Errors(evaluate.Metric):\n    def _info(self):\n"
+          "        return evaluate.MetricInfo(description='', citation='', features=datasets.Features(\n"
+          "            {name: datasets.Value('string') for name in ('predictions', 'references')}))\n\n"
+          "    def _compute(self, predictions, references):\n        return 0.0\n")
+
+
+def speech_model(cache, name):
+    """A wav2vec 2.0 of two layers, in a cache of the hub."""
+    import torch
+    from transformers import Wav2Vec2Config, Wav2Vec2FeatureExtractor, Wav2Vec2Model
+
+    folder = cache / f"models--{name.replace('/', '--')}/snapshots/0"
+    write(folder.parents[1] / "refs/main", "0")
+    torch.manual_seed(0)
+    Wav2Vec2Model(Wav2Vec2Config(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, conv_dim=(32,) * 7,
+        num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2)).save_pretrained(folder)
+    Wav2Vec2FeatureExtractor(return_attention_mask=True).save_pretrained(folder)
 
 
 def language_model(folder):
@@ -148,6 +197,11 @@ def make(folder):
                                       for a, b in zip(text[:32], text[50:])])
     rows(data / "choices/train.jsonl", [{"prompt": a, "chosen": b, "rejected": c}
                                         for a, b, c in zip(text[:32], text[50:], text[100:])])
+    boxes(data / "boxes")
+    speech(data / "speech")
+    speech_model(data / "hub", "small/wav2vec2")
+    rows(data / "sentences/train.json", [{"text": line} for line in text])
+    rows(data / "pairs/train.json", [{"sentence1": a, "sentence2": b, "label": i % 2} for i, (a, b) in enumerate(zip(text, text[60:]))])
     citations(folder / "pytorch_geometric/data/Planetoid/Cora/raw")
     language_model(data / "llama")
     diffusion(data / "diffusion")

@@ -5,9 +5,10 @@
 
 Each script runs on the CPU with small inputs (public_inputs.py) four times: alone, under `record --torch`, and under `tidepool run`
 with a plan of `tide` at 0.7x (or the least capacity above for which there is one); and under `record --dry --torch`, with its
-own options for a GPU. Random numbers are seeded before the script starts. The repositories are cloned into --folder at the
-commits below. The Python that --python names has their packages: torchvision timm diffusers transformers peft trl datasets
-accelerate lightning torch_geometric scipy tensorboard jsonargparse[signatures].
+own options for a GPU. Random numbers are seeded before the script starts, unless it does so itself. The repositories are cloned into
+--folder at the commits below. The Python that --python names has their packages: torchvision timm diffusers transformers peft trl
+datasets accelerate lightning torch_geometric scipy tensorboard jsonargparse[signatures] pycocotools evaluate soundfile librosa; for
+speech, datasets is older than 4.
 
 The rows: numbers printed, and whether recording and the plan leave them equal; ops recorded live and dry; the capacity; steps that
 were as recorded; the peak measured and promised, in MiB.
@@ -28,7 +29,8 @@ CAPACITIES = ("0.7x", "0.8x", "0.9x", "0.95x")
 COMMITS = {
     "pytorch/examples": "77f55b9121", "karpathy/nanoGPT": "3adf61e154", "karpathy/minGPT": "37baab71b9",
     "huggingface/pytorch-image-models": "aa4b5850c1", "huggingface/diffusers": "58eb52c080", "huggingface/peft": "5d602fdbff",
-    "huggingface/trl": "f2cd57710a", "Lightning-AI/pytorch-lightning": "7f0c3436cd", "pyg-team/pytorch_geometric": "5c6461b230"}
+    "huggingface/trl": "f2cd57710a", "Lightning-AI/pytorch-lightning": "7f0c3436cd", "pyg-team/pytorch_geometric": "5c6461b230",
+    "chanwutk/vision_references": "aea0f07fa3", "huggingface/transformers": "1618d44b92"}
 TRAINER = "--num_train_epochs 1 --per_device_train_batch_size 4 --logging_steps 1 --max_length 64 --report_to none --save_strategy no " \
           "--bf16 False --output_dir {out} (--use_cpu|)"
 # Folder and arguments; (A|B) is A on the CPU and B in a dry run, and {in}, {out} are folders.
@@ -66,9 +68,28 @@ SCRIPTS = {
     "lightning": ("pytorch-lightning/examples/pytorch/basics", "autoencoder.py --trainer.max_epochs 1 --trainer.accelerator (cpu|gpu) "
                   "--trainer.devices 1 --trainer.limit_train_batches 8 --trainer.limit_val_batches 2 --trainer.logger false "
                   "--trainer.default_root_dir {out} --seed_everything 0"),
+    "detection": ("vision_references/references/detection", "train.py --data-path {in}/boxes --model ssdlite320_mobilenet_v3_large "
+                  "--epochs 1 -b 2 --workers 0 --print-freq 1 --lr 0.001 --device (cpu|cuda) --output-dir {out}"),
+    "speech, CTC": ("transformers/examples/pytorch/speech-recognition", "run_speech_recognition_ctc.py --dataset_name {in}/speech "
+                    "--model_name_or_path small/wav2vec2 --train_split_name train --eval_split_name train --do_eval "
+                    "--eval_metrics {in}/wer --text_column_name text --length_column_name length --freeze_feature_encoder "
+                    "--do_train --max_steps 8 --per_device_train_batch_size 2 --logging_steps 1 --report_to none --save_strategy no "
+                    "--output_dir {out} (--use_cpu|)"),
+    "language model": ("transformers/examples/pytorch/language-modeling", "run_clm_no_trainer.py --train_file {in}/sentences/train.json "
+                       "--validation_split_percentage 10 --model_name_or_path {in}/llama --block_size 64 "
+                       "--per_device_train_batch_size 4 --max_train_steps 8 --seed 0 --output_dir {out}"),
+    "language model, Trainer": ("transformers/examples/pytorch/language-modeling", "run_clm.py --train_file {in}/sentences/train.json "
+                                "--model_name_or_path {in}/llama --block_size 64 --do_train --max_steps 8 --logging_steps 1 "
+                                "--per_device_train_batch_size 4 --report_to none --save_strategy no --output_dir {out} (--use_cpu|)"),
+    "classification": ("transformers/examples/pytorch/text-classification", "run_glue.py --train_file {in}/pairs/train.json "
+                       "--validation_file {in}/pairs/train.json --model_name_or_path {in}/llama --do_train --max_steps 8 "
+                       "--max_seq_length 64 --per_device_train_batch_size 4 --logging_steps 1 --report_to none --save_strategy no "
+                       "--output_dir {out} (--use_cpu|)"),
     "PyG GCN": ("pytorch_geometric/examples", "gcn.py --epochs 6"),
     "PyG GAT": ("pytorch_geometric/examples", "gat.py --epochs 6"),
 }
+# These seed themselves, and begin with another library than torch: they run as they are.
+AS_THEY_ARE = ("diffusers LoRA", "trl SFT", "trl DPO", "speech, CTC", "language model", "language model, Trainer", "classification")
 SEEDED = "import random, runpy, sys, numpy, torch; random.seed(0); numpy.random.seed(0); torch.manual_seed(0); " \
          "sys.argv = sys.argv[1:]; sys.path[0] = ''; runpy.run_path(sys.argv[0], run_name='__main__')"
 
@@ -77,7 +98,7 @@ class Scripts:
     def __init__(self, asked):
         self._program, self._python = str(pathlib.Path(asked.program).resolve()), asked.python
         self._folder = pathlib.Path(asked.folder).resolve()
-        self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1",
+        self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(self._folder / "inputs/hub"), "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1",
                              "PYTHONPATH": str(self._folder / "minGPT")}
 
     def prepare(self):
@@ -97,7 +118,7 @@ class Scripts:
         out.mkdir()
         arguments = re.sub(r"\(([^|)]*)\|([^)]*)\)", r"\2" if dry else r"\1", arguments)
         words = [word.replace("{in}", str(self._folder / "inputs")).replace("{out}", str(out)) for word in arguments.split()]
-        result = subprocess.run([*before, self._python, "-c", SEEDED, *words], cwd=self._folder / folder, env=self._environment,
+        result = subprocess.run([*before, self._python, *([] if script in AS_THEY_ARE else ["-c", SEEDED]), *words], cwd=self._folder / folder, env=self._environment,
                                 capture_output=True, text=True, timeout=LIMIT_S)
         return result
 
