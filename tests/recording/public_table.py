@@ -98,7 +98,8 @@ class Scripts:
     def __init__(self, asked):
         self._program, self._python = str(pathlib.Path(asked.program).resolve()), asked.python
         self._folder = pathlib.Path(asked.folder).resolve()
-        self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(self._folder / "inputs/hub"), "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1",
+        self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(self._folder / "inputs/hub"),
+                             "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1",
                              "PYTHONPATH": str(self._folder / "minGPT")}
 
     def prepare(self):
@@ -118,9 +119,9 @@ class Scripts:
         out.mkdir()
         arguments = re.sub(r"\(([^|)]*)\|([^)]*)\)", r"\2" if dry else r"\1", arguments)
         words = [word.replace("{in}", str(self._folder / "inputs")).replace("{out}", str(out)) for word in arguments.split()]
-        result = subprocess.run([*before, self._python, *([] if script in AS_THEY_ARE else ["-c", SEEDED]), *words], cwd=self._folder / folder, env=self._environment,
-                                capture_output=True, text=True, timeout=LIMIT_S)
-        return result
+        begin = [] if script in AS_THEY_ARE else ["-c", SEEDED]
+        return subprocess.run([*before, self._python, *begin, *words], cwd=self._folder / folder, env=self._environment,
+                              capture_output=True, text=True, timeout=LIMIT_S)
 
     def tidepool(self, *arguments):
         return subprocess.run([self._program, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT_S)
