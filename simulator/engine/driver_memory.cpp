@@ -195,6 +195,7 @@ void Driver::take_place_away(VersionId v, Verb verb) {
         if (use.access == Access::kView && trace_.root(use.out) == v) state(use.out).defined = false;
     }
   if (verb == Verb::kDrop || s.regenerable) losses_.note_drop();
+  losses_.note_absent(v);
   calls_.changed(v);
   if (had_content) calls_.dropped(v);
 }

@@ -193,6 +193,8 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   note_filled(op, target);
   act(Verb::kRun, op.value());
   users_.note_run(op);
+  for (const VersionId made : trace_.made(op))
+    if (const VersionId replaced = trace_.version(made).parent; replaced.valid()) losses_.note_absent(replaced);
   give_back_ending(op);
   drop_temporaries(first_temporary);
 

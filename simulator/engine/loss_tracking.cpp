@@ -9,9 +9,11 @@ std::vector<VersionId> LossTracking::before(VersionId v) {
   for (std::size_t i = 0; i < reached.size(); ++i)
     for (const OpId reader : trace_.readers(reached[i])) {
       if (reader.value() > op_) break;
-      if (!tells(reader)) continue;
+      if (outputs_[reader.index()] != Outputs::kOther || !tells(reader)) continue;
+      bool all = reader.value() < op_;
       for (const VersionId made : trace_.made(reader)) {
         VersionState& s = states_[made.index()];
+        all &= s.created;
         if (!s.created || !s.regenerable) continue;
         s.regenerable = false;
         policies_.changed(made);
@@ -19,6 +21,7 @@ std::vector<VersionId> LossTracking::before(VersionId v) {
         reached.push_back(made);
         if (s.wanted) wanted.push_back(made);
       }
+      if (all) outputs_[reader.index()] = Outputs::kNotRegenerable;
     }
   std::sort(wanted.begin(), wanted.end());
   return wanted;
@@ -33,14 +36,17 @@ void LossTracking::after(VersionId v) {
     lost_[lost.index()] = true;
     for (const OpId reader : trace_.readers(lost)) {
       if (reader.value() > op_) break;
-      if (!tells(reader)) continue;
+      if (outputs_[reader.index()] == Outputs::kSettled || !tells(reader)) continue;
+      bool all = reader.value() < op_;
       for (const VersionId made : trace_.made(reader)) {
         VersionState& s = states_[made.index()];
+        all &= s.created;
         if (!s.created) continue;
         s.regenerable = false;
         policies_.changed(made);
         if (!s.filled && !s.placed && !s.on_host) gone.push_back(made);
       }
+      if (all) outputs_[reader.index()] = Outputs::kSettled;
     }
   }
 }
