@@ -1,3 +1,6 @@
+#include <string>
+#include <vector>
+
 #include "simulator/plan_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
@@ -41,6 +44,27 @@ TEST_CASE("run --enforce is refused without a plan") {
   const ProgramResult result = run_program({"run", "--layout", "a.layout", "--enforce", "--", "true"});
   CHECK(result.code == 2);
   CHECK(result.err == "tidepool: run: --enforce limits the job to a plan's capacity; expected --plan\n");
+}
+
+TEST_CASE("run says how many steps a job needs for a plan of several iterations") {
+  TraceBuilder build;
+  std::vector<VersionId> versions;
+  for (const char* name : {"0", "1"}) {
+    build.mark(MarkKind::kIteration, name);
+    const BufferId buffer = build.alloc({.size = 512_B});
+    versions.push_back(build.run({.duration = 1_us}, {{buffer, Access::kWrite, Evidence::kSchema}})[0]);
+  }
+  const Trace trace = build.finish();
+  tests::PlanWriter plan{trace};
+  plan.alloc(versions[0], 0_B).run(OpId{0}).alloc(versions[1], 512_B).run(OpId{1});
+  PlanFile file{trace.hash(), {}, {}, plan.plan()};
+  file.spec.capacity = 1_KiB;
+  const ScratchFolder folder;
+  write_file(folder.file("a.jsonl"), to_jsonl(trace));
+  write_plan(folder.file("a.plan"), file);
+  CHECK(said_of(folder, R"({"iterations":2,"deviations":0,"measured":0,"counts":{},"lost":[]})", 1) ==
+        "tidepool: nothing measured: the 2 iterations of the trace were followed twice as one; expected three times or "
+        "more, so a job of 7 steps or more: the first two times in a row only show which tensors outlive them\n");
 }
 
 TEST_CASE("run prints in one sentence which promise was not kept, and ends with 1") {

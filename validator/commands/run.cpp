@@ -26,6 +26,7 @@
 #include "traces/base/json_text.hpp"
 #include "traces/base/say.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/iteration.hpp"
 #include "traces/program_names.hpp"
 #include "traces/trace.hpp"
 #include "validator/live/live_program.hpp"
@@ -176,6 +177,12 @@ std::string broken_promise(const RunArguments& arguments, const Json& json, cons
                ? fmt::format("not carried out: no iteration was as recorded: {}", deviation(json))
                : "not carried out: no process of the command stepped a PyTorch optimizer as in the trace and ended "
                  "normally";
+  const std::size_t at_once = complete_iterations(plan->trace);
+  if (number("measured") == 0 && at_once > 1)
+    return fmt::format(
+        "nothing measured: the {} iterations of the trace were followed {} as one; expected three times or more, so a "
+        "job of {} steps or more: the first two times in a row only show which tensors outlive them",
+        at_once, number("iterations") == 1 ? "once" : "twice", 3 * at_once + 1);
   if (number("measured") == 0)
     return fmt::format(
         "nothing measured: {} iteration{} as recorded; expected more: the first two in a row only show which tensors "
