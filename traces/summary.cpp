@@ -90,11 +90,13 @@ std::vector<std::string> warnings(const Trace& trace) {
   say(lost.dropped_records, "or more records were lost");
   say(lost.unmatched_frees, lost.unmatched_frees == 1 ? "free of memory whose allocation was not seen"
                                                       : "frees of memory whose allocation was not seen");
-  say(lost.unknown_pointers,
-      lost.unknown_pointers == 1
-          ? "value in kernel parameters looks like a device address but is in no recorded buffer"
-          : "values in kernel parameters look like device addresses but are in no recorded buffer");
-  if (lost.clock_residual_ns != 0)
+  const bool is_dry = meta_of(trace, "mode").rfind("dry run", 0) == 0;
+  if (!is_dry || meta_of(trace, "ops").empty())  // operators say what they use
+    say(lost.unknown_pointers,
+        lost.unknown_pointers == 1
+            ? "value in kernel parameters looks like a device address but is in no recorded buffer"
+            : "values in kernel parameters look like device addresses but are in no recorded buffer");
+  if (lost.clock_residual_ns != 0 && !is_dry)  // the clock of a dry run is Tidepool's own
     lines.push_back(fmt::format("clocks of the recording differ by up to {} after they were aligned",
                                 to_text(Nanos{lost.clock_residual_ns})));
   if (std::string caveat = caveat_of_cpu_times(trace); !caveat.empty()) lines.push_back(std::move(caveat));

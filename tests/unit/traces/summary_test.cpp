@@ -22,4 +22,17 @@ TEST_CASE("info says in words which values are in no known buffer, and by how mu
             "1 value in kernel parameters looks like a device address but is in no recorded buffer"});
 }
 
+TEST_CASE(
+    "of a dry run, info does not tell how Tidepool's own clocks differ, nor of kernels' values where operators say "
+    "more") {
+  const auto lines = [](const std::string& ops) {
+    TraceBuilder build;
+    build.losses() = {.unknown_pointers = 1, .clock_residual_ns = 4'089'627};
+    build.meta() = {{"mode", "dry run: no device; device times are estimates"}, {"ops", ops}};
+    return warnings(build.finish()).size();
+  };
+  CHECK(lines("") == 1);
+  CHECK(lines("native") == 0);
+}
+
 }  // namespace tidepool::summary_test
