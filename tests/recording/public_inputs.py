@@ -102,14 +102,14 @@ def letters(folder):
 
 
 def speech(folder, count=32, rate=16_000):
-    """Half a second of noise with two words each, and a measure of errors, which is not used."""
+    """Half a second of noise with two words of four letters each, and a measure of errors, which is not used."""
     import soundfile
 
     draw = np.random.default_rng(0)
     (folder / "train").mkdir(parents=True, exist_ok=True)
     for i in range(count):
         soundfile.write(folder / f"train/{i}.wav", draw.normal(0, 0.1, rate // 2).astype("float32"), rate)
-    rows(folder / "train/metadata.jsonl", [{"file_name": f"{i}.wav", "text": " ".join(draw.choice(WORDS, 2))} for i in range(count)])
+    rows(folder / "train/metadata.jsonl", [{"file_name": f"{i}.wav", "text": " ".join(draw.choice(WORDS[2:], 2))} for i in range(count)])
     write(folder.parent / "wer/wer.py", "import datasets\nimport evaluate\n\n\nclass Errors(evaluate.Metric):\n    def _info(self):\n"
           "        return evaluate.MetricInfo(description='', citation='', features=datasets.Features(\n"
           "            {name: datasets.Value('string') for name in ('predictions', 'references')}))\n\n"
@@ -201,7 +201,6 @@ def make(folder):
     speech(data / "speech")
     speech_model(data / "hub", "small/wav2vec2")
     rows(data / "sentences/train.json", [{"text": line} for line in text])
-    rows(data / "pairs/train.json", [{"sentence1": a, "sentence2": b, "label": i % 2} for i, (a, b) in enumerate(zip(text, text[60:]))])
     citations(folder / "pytorch_geometric/data/Planetoid/Cora/raw")
     language_model(data / "llama")
     diffusion(data / "diffusion")

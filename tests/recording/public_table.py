@@ -65,6 +65,8 @@ SCRIPTS = {
                    "--seed 0 --output_dir {out}"),
     "trl SFT": ("trl/trl/scripts", f"sft.py --model_name_or_path {{in}}/llama --dataset_name {{in}}/chats {TRAINER}"),
     "trl DPO": ("trl/trl/scripts", f"dpo.py --model_name_or_path {{in}}/llama --dataset_name {{in}}/choices --use_peft {TRAINER}"),
+    "trl reward": ("trl/trl/scripts", f"reward.py --model_name_or_path {{in}}/llama --dataset_name {{in}}/choices {TRAINER}"),
+    "trl KTO": ("trl/trl/scripts", f"kto.py --model_name_or_path {{in}}/llama --dataset_name {{in}}/choices {TRAINER}"),
     "lightning": ("pytorch-lightning/examples/pytorch/basics", "autoencoder.py --trainer.max_epochs 1 --trainer.accelerator (cpu|gpu) "
                   "--trainer.devices 1 --trainer.limit_train_batches 8 --trainer.limit_val_batches 2 --trainer.logger false "
                   "--trainer.default_root_dir {out} --seed_everything 0"),
@@ -73,23 +75,16 @@ SCRIPTS = {
     "speech, CTC": ("transformers/examples/pytorch/speech-recognition", "run_speech_recognition_ctc.py --dataset_name {in}/speech "
                     "--model_name_or_path small/wav2vec2 --train_split_name train --eval_split_name train --do_eval "
                     "--eval_metrics {in}/wer --text_column_name text --length_column_name length --freeze_feature_encoder "
-                    "--do_train --max_steps 8 --per_device_train_batch_size 2 --logging_steps 1 --report_to none --save_strategy no "
-                    "--output_dir {out} (--use_cpu|)"),
-    "language model": ("transformers/examples/pytorch/language-modeling", "run_clm_no_trainer.py --train_file {in}/sentences/train.json "
-                       "--validation_split_percentage 10 --model_name_or_path {in}/llama --block_size 64 "
-                       "--per_device_train_batch_size 4 --max_train_steps 8 --seed 0 --output_dir {out}"),
-    "language model, Trainer": ("transformers/examples/pytorch/language-modeling", "run_clm.py --train_file {in}/sentences/train.json "
-                                "--model_name_or_path {in}/llama --block_size 64 --do_train --max_steps 8 --logging_steps 1 "
-                                "--per_device_train_batch_size 4 --report_to none --save_strategy no --output_dir {out} (--use_cpu|)"),
-    "classification": ("transformers/examples/pytorch/text-classification", "run_glue.py --train_file {in}/pairs/train.json "
-                       "--validation_file {in}/pairs/train.json --model_name_or_path {in}/llama --do_train --max_steps 8 "
-                       "--max_seq_length 64 --per_device_train_batch_size 4 --logging_steps 1 --report_to none --save_strategy no "
-                       "--output_dir {out} (--use_cpu|)"),
+                    "--mask_time_prob 0 --do_train --max_steps 8 --per_device_train_batch_size 2 --logging_steps 1 --report_to none "
+                    "--save_strategy no --output_dir {out} (--use_cpu|)"),
+    "language model": ("transformers/examples/pytorch/language-modeling", "run_clm.py --train_file {in}/sentences/train.json "
+                       "--model_name_or_path {in}/llama --block_size 64 --do_train --max_steps 8 --logging_steps 1 "
+                       "--per_device_train_batch_size 4 --report_to none --save_strategy no --output_dir {out} (--use_cpu|)"),
     "PyG GCN": ("pytorch_geometric/examples", "gcn.py --epochs 6"),
     "PyG GAT": ("pytorch_geometric/examples", "gat.py --epochs 6"),
 }
 # These seed themselves, and begin with another library than torch: they run as they are.
-AS_THEY_ARE = ("diffusers LoRA", "trl SFT", "trl DPO", "speech, CTC", "language model", "language model, Trainer", "classification")
+AS_THEY_ARE = ("diffusers LoRA", "trl SFT", "trl DPO", "trl reward", "trl KTO", "speech, CTC", "language model")
 SEEDED = "import random, runpy, sys, numpy, torch; random.seed(0); numpy.random.seed(0); torch.manual_seed(0); " \
          "sys.argv = sys.argv[1:]; sys.path[0] = ''; runpy.run_path(sys.argv[0], run_name='__main__')"
 
