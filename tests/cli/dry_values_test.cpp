@@ -68,6 +68,14 @@ TEST_CASE("a size that follows from unknown values is assumed, and a fit that re
   CHECK_THAT(masked.fit.dump(), ContainsSubstring("values.py:" + std::to_string(line + 1) + " (aten::nonzero)"));
 }
 
+TEST_CASE("a check of values that a dry run does not know holds") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const ProgramResult checked = run(python, "checked").result;
+  INFO(checked.err);
+  CHECK(checked.code == 0);
+}
+
 TEST_CASE("what a kernel of another library may have written is unknown") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;

@@ -4,6 +4,7 @@ known     values that the script made on the host, or numbers of it: asserts tha
 generate  a loop that a flag on the device ends
 edges     a mask that compares indices, as in removing self-loops of a graph; prints how many stay
 masked    a mask that compares floats; prints how many elements it selects
+checked   training that ends if boxes of the model are no boxes
 kernel    another library's op, whose kernel writes a mask; prints how many elements it selects
 experts   tokens choose experts, and those that were hit run; prints how many tokens each has
 heads     an accuracy, which decides no size
@@ -84,6 +85,19 @@ def masked():
         scores = layer(torch.randn(100, 64, device=device))
         print(scores[scores > 0].numel())
         return scores.mean()
+
+    train(loss, layer)
+
+
+def checked():
+    layer = torch.nn.Linear(64, 4).to(device)
+
+    def loss():
+        boxes = layer(torch.randn(400, 64, device=device))
+        boxes = torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:].exp()], 1)
+        if not (boxes[:, 2:] >= boxes[:, :2]).all():
+            raise ValueError("a box ends before it begins")
+        return boxes.sum()
 
     train(loss, layer)
 

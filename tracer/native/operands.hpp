@@ -30,7 +30,7 @@ struct Operator {
   bool can_run;     ///< its host kernel gives what the device's would
   bool sizes;       ///< the sizes of its results depend on values
   bool counts;      ///< the size of its result is the number of true or different elements
-  bool adds_up;     ///< it makes integers of booleans
+  bool adds_up;     ///< it makes integers of booleans, or tells whether all are true
   bool chooses;     ///< its integers are places along a dimension that it takes by values
   bool reads;       ///< it may give values to the host
   bool foreign;     ///< it is another library's, whose kernels write what no op shows
@@ -120,7 +120,7 @@ struct Operator {
               (space == "aten" || op.hasKernelForDispatchKey(c10::DispatchKey::CPU));
     counts = begins({"nonzero", "unique", "_unique"});
     sizes = counts || begins({"bincount", "repeat_interleave", "masked_select"});
-    adds_up = is_one_of(word, {"sum", "count_nonzero", "cumsum", "copy_"});
+    adds_up = is_one_of(word, {"sum", "count_nonzero", "cumsum", "copy_", "all"});
     chooses = is_one_of(word, {"topk", "sort", "argsort", "argmax", "argmin", "max", "min", "kthvalue", "median",
                                "nanmedian", "mode", "multinomial"});
     foreign = space != "aten";
