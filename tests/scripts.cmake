@@ -69,7 +69,7 @@ if(Python3_Interpreter_FOUND)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "a sweep over ranks and options of a job is a row for each point" COMMAND ${torch_python} -m unittest -v rank_sweep_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
-  foreach(jobs matrix guests)
+  foreach(jobs matrix guests edges)
     add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1
       TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${torch_python} -m unittest discover -v
       -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p ${jobs}_test.py)
@@ -87,6 +87,11 @@ if(Python3_Interpreter_FOUND)
   add_test(NAME "imports count what JAX and TensorFlow count" COMMAND ${CMAKE_COMMAND} -E env
     TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/formats/other_programs_test.py)
   set_tests_properties("imports count what JAX and TensorFlow count" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
+  add_test(NAME "small inputs that once gave wrong answers give the right ones" COMMAND ${CMAKE_COMMAND} -E env
+    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} -m unittest -v edges_test.Files
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
+  set_tests_properties("small inputs that once gave wrong answers give the right ones" PROPERTIES
+    SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
   add_test(NAME "public inputs are fetched at fixed commits and checked"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/inputs -p "*_test.py")
   add_test(NAME "results of nightly runs are read from their logs"
