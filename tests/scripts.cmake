@@ -85,8 +85,10 @@ if(Python3_Interpreter_FOUND)
     endif()
   endif()
   add_test(NAME "imports count what JAX and TensorFlow count" COMMAND ${CMAKE_COMMAND} -E env
-    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/formats/other_programs_test.py)
+    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/formats/other_programs_test.py Jobs)
   set_tests_properties("imports count what JAX and TensorFlow count" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
+  add_test(NAME "imports count what protoc and Python's reader of JSON count" COMMAND ${CMAKE_COMMAND} -E env
+    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/formats/other_programs_test.py Counts)
   add_test(NAME "small inputs that once gave wrong answers give the right ones" COMMAND ${CMAKE_COMMAND} -E env
     TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${Python3_EXECUTABLE} -m unittest -v edges_test.Files
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)

@@ -1,4 +1,5 @@
-"""Imports what JAX and TensorFlow write, and compares the counts with those programs' own.
+"""Imports what JAX, TensorFlow and protoc write, and compares the counts with those programs' own. For formats in JSON, the counts
+are made here.
 
 TIDEPOOL_JAX_PYTHON and TIDEPOOL_TENSORFLOW_PYTHON name Pythons that have them; without one, its tests are skipped. No GPU is
 needed. TIDEPOOL_PROGRAM names the program, if it is not build/tidepool.
@@ -7,6 +8,7 @@ needed. TIDEPOOL_PROGRAM names the program, if it is not build/tidepool.
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -117,6 +119,72 @@ class Jobs(unittest.TestCase):
         self.assertEqual(info(folder / counts["file"], folder)["buffers"], counts["allocations"] + counts["older"])
         (folder / "job.log").write_text(log)
         self.assertEqual(info(folder / "job.log", folder, "--format", "tf-oom")["buffers"], log.count("InUse at "))
+
+
+class Counts(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.draw = random.Random(1)
+
+    @unittest.skipUnless(shutil.which("protoc"), "no protoc")
+    def test_chakra(self):
+        schemas = ROOT / "traces/import/schemas"
+
+        def encoded(kind, text):
+            message = subprocess.run(["protoc", f"--encode=tidepool.chakra.{kind}", f"-I{schemas}", "chakra.proto"], check=True,
+                                     input=text.encode(), capture_output=True, timeout=60).stdout
+            self.assertLess(len(message), 128)
+            return bytes([len(message)]) + message
+
+        on_host = [self.draw.random() < 0.5 for _ in range(40)]
+        content = encoded("Metadata", 'version: "0.0.4"')
+        for number, host in enumerate(on_host):
+            content += encoded("Node", f'id: {number + 1} name: "op{number}" type: COMP_NODE duration_micros: {number} '
+                               f'attr {{ name: "is_cpu_op" bool_val: {str(host).lower()} }}')
+        (self.folder / "job.et").write_bytes(content)
+        step = info(self.folder / "job.et", self.folder)
+        times = sum(number for number, host in enumerate(on_host) if not host)
+        self.assertEqual((step["ops"], step["duration_ns"]), (on_host.count(False), 1000 * times))
+
+    def test_rocprofiler(self):
+        host, gpu = {"handle": 1}, {"handle": 2}
+        time, dispatches, copies, memory, live = 0, [], [], [], []
+        for _ in range(400):
+            time += 10
+            span = {"start_timestamp": time, "end_timestamp": time + self.draw.randint(1, 9)}
+            kind = self.draw.choice(["dispatch", "copy", "allocate", "free"])
+            if kind == "dispatch":
+                dispatches.append({**span, "stream_id": {"handle": 0}, "dispatch_info": {
+                    "agent_id": gpu, "queue_id": {"handle": 3}, "kernel_id": 7}})
+            elif kind == "copy":
+                copies.append({**span, "kind": 1, "operation": 1, "dst_agent_id": gpu, "src_agent_id": host})
+            elif kind == "allocate":
+                agent = self.draw.choice([host, gpu])
+                live.append((hex(0x1000 * (len(memory) + 1)), agent))
+                memory.append({**span, "kind": 2, "operation": 1, "agent_id": agent, "address": live[-1][0],
+                               "allocation_size": 256})
+            elif live:
+                address, _ = live.pop(self.draw.randrange(len(live)))
+                memory.append({**span, "kind": 2, "operation": 2, "agent_id": {"handle": 0}, "address": address,
+                               "allocation_size": 0})
+        words = [{"kind": "NONE", "operations": []}, {"kind": "MEMORY_COPY", "operations": ["NONE", "MEMORY_COPY_HOST_TO_DEVICE"]},
+                 {"kind": "MEMORY_ALLOCATION", "operations": ["NONE", "MEMORY_ALLOCATION_ALLOCATE", "MEMORY_ALLOCATION_FREE"]}]
+        (self.folder / "job.json").write_text(json.dumps({"rocprofiler-sdk-tool": [{
+            "agents": [{"id": host, "type": 1, "product_name": "EPYC"}, {"id": gpu, "type": 2, "product_name": "MI300X"}],
+            "kernel_symbols": [{"kernel_id": 7, "formatted_kernel_name": "gemm"}], "strings": {"buffer_records": words},
+            "buffer_records": {"kernel_dispatch": dispatches, "memory_copy": copies, "memory_allocation": memory}}]}))
+        step = info(self.folder / "job.json", self.folder)
+        on_gpu = sum(each["agent_id"] is gpu for each in memory)
+        self.assertEqual((step["kernels"], step["copies"], step["buffers"]), (len(dispatches), len(copies), on_gpu))
+
+    def test_iopddl(self):
+        begins = [self.draw.randrange(100) for _ in range(500)]
+        lives = [[begin, begin + self.draw.randint(0, 30)] for begin in begins]
+        usages = [[self.draw.randint(0, 99) for _ in range(3)] for _ in lives]
+        (self.folder / "problem.json").write_text(json.dumps({"problem": {"name": "drawn", "nodes": {
+            "intervals": lives, "usages": usages, "costs": [[0] * 3 for _ in lives]}, "edges": {"nodes": [], "costs": []}}}))
+        peak = max(sum(min(usage) for (begin, end), usage in zip(lives, usages) if begin <= time < end) for time in range(130))
+        self.assertEqual(info(self.folder / "problem.json", self.folder)["ideal_peak_bytes"], peak)
 
 
 if __name__ == "__main__":

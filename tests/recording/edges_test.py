@@ -132,6 +132,10 @@ class Jobs(Edges):
         [snapshot] = glob.glob(str(self.folder / "g_own_up.pickle"))
         self.assertEqual(self.fit(snapshot)["reserved_bytes"], reserved * MIB)
 
+    def test_a_snapshot_of_a_job_that_gives_its_cache_back(self):
+        self.dry("modern.py", "empty")
+        self.assertEqual(self.fit(str(self.folder / "m_empty.pickle"))["reserved_bytes"], 286 * MIB)
+
     def test_a_stream_that_is_used_once(self):
         for stream, reserved in (("main", 1130), ("side", 1516)):
             self.dry("oneshot.py", stream)
