@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,26 +19,40 @@
 namespace tidepool {
 namespace {
 
-/// The time slots of one direction of the link that are promised to copies. They do not overlap.
+/// The time slots of one direction of the link that are promised to copies. They do not overlap. Those that touch are one,
+/// so that a search passes a busy lane in one go.
 class PromisedLane {
  public:
-  void promise(Nanos start, Nanos length) { busy_.emplace(start, start + length); }
+  void promise(Nanos start, Nanos length) {
+    Nanos end = start + length;
+    auto next = busy_.lower_bound(start);
+    if (next != busy_.begin() && std::prev(next)->second == start) {
+      start = std::prev(next)->first;
+      busy_.erase(std::prev(next));
+    }
+    if (next != busy_.end() && next->first == end) {
+      end = next->second;
+      busy_.erase(next);
+    }
+    busy_.emplace(start, end);
+  }
 
   /// The earliest start, at `from` or later, of a copy that takes `length`.
   Nanos earliest(Nanos from, Nanos length) const {
-    for (const auto& [begin, end] : busy_)
-      if (begin < from + length && from < end) from = end;
+    auto each = busy_.upper_bound(from);
+    if (each != busy_.begin() && std::prev(each)->second > from) --each;
+    for (; each != busy_.end() && each->first < from + length; ++each) from = each->second;
     return from;
   }
   /// The latest start of a copy that takes `length` and ends by `until`.
   Nanos latest(Nanos until, Nanos length) const {
-    for (auto each = busy_.rbegin(); each != busy_.rend(); ++each)
-      if (each->first < until && until - length < each->second) until = each->first;
+    auto each = busy_.lower_bound(until);
+    while (each != busy_.begin() && std::prev(each)->second > until - length) until = (--each)->first;
     return until - length;
   }
 
  private:
-  std::set<std::pair<Nanos, Nanos>> busy_;  // begin and end of each slot
+  std::map<Nanos, Nanos> busy_;  // begin and end of each slot
 };
 
 /// Capuchin. The first iteration is measured in passive mode: on a shortage, the buffer that was used longest ago is
