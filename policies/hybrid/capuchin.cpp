@@ -19,8 +19,8 @@
 namespace tidepool {
 namespace {
 
-/// The time slots of one direction of the link that are promised to copies. They do not overlap. Those that touch are one,
-/// so that a search passes a busy lane in one go.
+/// The time slots of one direction of the link that are promised to copies. They do not overlap. Those that touch are
+/// one, so that a search passes a busy lane in one go.
 class PromisedLane {
  public:
   void promise(Nanos start, Nanos length) {
