@@ -91,4 +91,23 @@ TEST_CASE("experts are chosen as --routing says, and each that is hit runs") {
   CHECK(std::stoi(zipf) > 100);
 }
 
+TEST_CASE("fit of a command records the other extreme of choices, and does without it if that fails") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const auto fit = [&](const std::string& kind, const std::string& file) {
+    const ProgramResult ran = run_program({"fit", "--device", "rtx-3090", "--json", "--", python, kScript, kind, file});
+    INFO(ran.err);
+    REQUIRE(ran.code == 0);
+    return Json::parse(ran.out);
+  };
+  const ScratchFolder folder;
+  const Json experts = fit("experts", "");
+  CHECK(experts.at("worst_routing_bytes") < experts.at("predicted_bytes"));  // experts without tokens have no state
+  CHECK(experts.at("low_bytes") < experts.at("predicted_bytes"));
+  const Json once = fit("once", folder.file("ran"));
+  CHECK_FALSE(once.contains("worst_routing_bytes"));
+  CHECK(once.at("sizes_from") == "assumed");
+  CHECK_FALSE(fit("heads", "").contains("worst_routing_bytes"));
+}
+
 }  // namespace tidepool::dry_values_test

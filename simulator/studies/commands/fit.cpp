@@ -56,11 +56,15 @@ using Json = nlohmann::ordered_json;
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
-/// Records a job again whose sizes were assumed, with the other extreme.
+/// Records a job again whose sizes were assumed, with the other extreme. If that fails, the first recording stands
+/// alone.
 void record_worst(const FitArguments& arguments, FittedJob& job) {
-  if (stated_memory(job.trace).assumed.empty() || job.stopped || !job.failure.empty()) return;
-  auto worst = record_dry(job.command, arguments.budget, arguments.seconds, {.routing = "worst"});
-  if (worst && !worst->stopped && worst->failure.empty()) job.worst = std::move(worst->traces.front());
+  if (!job.trace.data().meta.contains("assumed_sizes") || job.stopped || !job.failure.empty()) return;
+  try {
+    auto worst = record_dry(job.command, arguments.budget, arguments.seconds, {.routing = "worst"});
+    if (worst && !worst->stopped && worst->failure.empty()) job.worst = std::move(worst->traces.front());
+  } catch (const InputError&) {  // nothing was recorded
+  }
 }
 
 EventNames events_of(const FittedJob& job) { return {job.trace, job.history ? &*job.history : nullptr}; }
@@ -393,7 +397,7 @@ int run_fit(FitArguments& arguments) try {
     if (Interruptible::asked()) return Interruptible::code();
     FittedJob& judged = search.judged(largest);
     record_worst(arguments, judged);
-    return judge(arguments, judged, largest);
+    return Interruptible::asked() ? Interruptible::code() : judge(arguments, judged, largest);
   }
   if (!arguments.trace.empty() && !job && !ranks) job = job_of_file(arguments.trace);
   if (arguments.trace.empty()) {
@@ -401,6 +405,9 @@ int run_fit(FitArguments& arguments) try {
     if (!recording) return Interruptible::code();
     if (recording->job) {
       arguments.trace = fmt::format("{}", fmt::join(arguments.command, " "));
+      if (recording->stopped)
+        say("{}: the job was stopped after {} s; what it did until then is judged\n", arguments.trace,
+            arguments.seconds);
       ranks = LoadedJob{.job = std::move(*recording->job), .traces = std::move(recording->traces)};
     } else {
       job = job_of_recording(arguments.command, std::move(*recording));
