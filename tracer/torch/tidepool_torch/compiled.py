@@ -10,24 +10,29 @@ import warnings
 import torch
 
 from .after_import import after_import, replace
+from .graphs import running
 from .user_line import is_user_code
 
 
 class CompileWatch:
     """Tells whether torch.compile was called or has compiled anything. Calls begun() before the first call of
-    torch.compile. Calls that compile nothing (TORCH_COMPILE_DISABLE=1, disable=True) do not count."""
+    torch.compile. Calls that compile nothing (TORCH_COMPILE_DISABLE=1, disable=True) do not count.
+
+    foreign   whether a compiler was asked for that is neither Inductor nor runs operators"""
 
     REASON = "torch.compile replaces the ops"
 
     def __init__(self, begun=lambda: None):
-        self._called = False
+        self._called = self.foreign = False
         compile = torch.compile
 
         @functools.wraps(compile)
         def watched(*args, **kwargs):
-            if not self._called and not kwargs.get("disable") and not _disabled():
-                self._called = True
-                begun()
+            if not kwargs.get("disable") and not _disabled():
+                self.foreign |= kwargs.get("backend", "inductor") not in _KNOWN
+                if not self._called:
+                    self._called = True
+                    begun()
             return compile(*args, **kwargs)
 
         self._watched, self._compile = watched, compile
@@ -40,6 +45,9 @@ class CompileWatch:
     def compiles(self):
         dynamo = sys.modules.get("torch._dynamo.utils")
         return self._called or (dynamo is not None and dynamo.counters["frames"]["ok"] > 0)
+
+
+_KNOWN = "inductor", "eager", "aot_eager", "aot_eager_decomp_partition"
 
 
 def _disabled():
@@ -96,10 +104,15 @@ class CompiledPlaces:
     """Finds the user's code behind the line of a compiler's code that runs."""
 
     def __init__(self):
-        self._known = {}  # (file, line) -> (module, line of the user's code)
+        self._known = {}  # (file, line), or the node of a graph -> (module, line of the user's code)
 
     def now(self):
         """(module, line) of the user's code, each "" if it is not known; None if no code of the compiler's runs."""
+        node = running()
+        if node is not None:
+            if node not in self._known:
+                self._known[node] = _module_of(node), _line_of(node.meta.get("stack_trace") or "")
+            return self._known[node]
         cache = sys.modules.get("torch._inductor.codecache")
         if cache is None:
             return None
@@ -122,6 +135,10 @@ def _place(lines, line):
     if len(lines) == 2:
         index = bisect.bisect_right(lines[0], line) - 1
         stack = (lines[1][index] if index >= 0 else None) or ""
+    return stack.partition(_MODULE)[2].strip(), _line_of(stack)
+
+
+def _line_of(stack):
+    """The innermost line of the user's code in a stack."""
     frames = [(file, number) for file, number in _FRAME.findall(stack) if is_user_code(file)]
-    module = stack.partition(_MODULE)[2].strip()
-    return module, f"{os.path.basename(frames[-1][0])}:{frames[-1][1]}" if frames else ""
+    return f"{os.path.basename(frames[-1][0])}:{frames[-1][1]}" if frames else ""

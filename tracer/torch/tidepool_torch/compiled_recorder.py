@@ -5,10 +5,16 @@ import os
 import sys
 
 import torch
+from torch.utils._pytree import tree_leaves
 
-from .compiled import CompiledPlaces, CompileWatch
+from . import graphs
+from .compiled import CompiledPlaces
+from .guest import unseen
 from .launches import watched as watched_launches
 from .live_recorder import LivePosition, LiveRecorder
+from .program import Buffer
+from .raw_file import now
+from .storages import storage_of, wraps
 
 
 class CompiledPosition(LivePosition):
@@ -53,9 +59,11 @@ class CompiledRecorder(LiveRecorder):
     def __init__(self, *arguments):
         self._is_mode = False
         super().__init__(*arguments)
-        if self._allocates:
-            raise RuntimeError(CompileWatch.REASON + " that would be recorded; TORCH_COMPILE_DISABLE=1 makes a script run without")
-        self._file.write(kind="info", key="ops", value="compiled")
+        self._file.write(kind="info", key="ops", value="graphs" if self._allocates else "compiled")
+
+    @property
+    def on_cpu(self):
+        return self._allocates
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -63,11 +71,28 @@ class CompiledRecorder(LiveRecorder):
 
     def add_existing(self, buffer):
         """Memory that compiled code has allocated is seen when an operator uses it. Its kind follows from its uses."""
-        if buffer.kind == "input":
+        if buffer.kind == "input" and not self._allocates:
             buffer.kind = "unknown"
         super().add_existing(buffer)
 
+    def _made(self, node, given, result):
+        """Names what a node of a graph has made, as far as backward may need it."""
+        if self.lost or torch._C._current_graph_task_id() != -1 or not graphs.name_of(node):
+            return
+        try:
+            with unseen():
+                several = isinstance(result, (list, tuple))
+                given = {storage_of(each)._cdata for each in tree_leaves(given) if isinstance(each, torch.Tensor)}
+                for place, each in enumerate(result if several else [result]):
+                    buffer = self._storages.known(each) if isinstance(each, torch.Tensor) and not wraps(type(each)) else None
+                    if isinstance(buffer, Buffer) and not buffer.name and storage_of(each)._cdata not in given:
+                        buffer.name = graphs.name_of(node) + (f"[{place}]" if several else "")
+                        self._tell("existing", buffer, now())
+        except Exception as error:
+            self.lose(error)
+
     def _enter_mode(self):
+        graphs.watcher = self._made
         if _in_compiled_frame() or _compiles_again():
             self._scope.enter_context(watched_launches(self.launched))
         else:
@@ -75,6 +100,7 @@ class CompiledRecorder(LiveRecorder):
             self._is_mode = True
 
     def _leave_mode(self, *error):
+        graphs.watcher = None
         if self._is_mode and _in_compiled_frame():
             self.lost = True  # ops pass through
         else:

@@ -7,10 +7,13 @@ import os
 import sys
 import weakref
 
+import torch
+
 from .compiled import CompileWatch, note_modules
 from .devices import find_device
 from .discovery import Discovery, leave_backward, outermost_modules
 from .first_calls import FirstCalls
+from .graphs import run_by_operator
 from .history import History
 from .live_recorder import LiveRecorder
 from .native import core_or_none
@@ -76,11 +79,16 @@ class Capture:
             return self._new_recorder(models, optimizers, self._file, self._times, self._threads)
         from .compiled_recorder import CompiledRecorder
 
-        return CompiledRecorder(models, optimizers, self._file, self._times, self._threads)
+        recorder = CompiledRecorder(models, optimizers, self._file, self._times, self._threads)
+        if recorder.on_cpu and self._compile.foreign:
+            raise RuntimeError(CompileWatch.REASON + " that would be recorded; TORCH_COMPILE_DISABLE=1 makes a script run without")
+        return recorder
 
     def _compiled(self):
         leave_backward()
         note_modules()
+        if self._flush_standin is None and not torch.cuda.is_available():
+            run_by_operator()
         self._drop_first()
         if self._recorder is not None:
             self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
