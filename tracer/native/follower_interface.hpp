@@ -6,6 +6,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -304,6 +305,26 @@ int tidepool_resizable(std::int64_t number) {
 void tidepool_pin(std::int64_t number) {
   const std::lock_guard lock{core().mutex};
   if (Tracked* const tracked = core().storages.find(number)) tracked->pinned = true;
+}
+
+std::int64_t tidepool_address(std::int64_t number) {
+  return guarded([&] { return reinterpret_cast<std::int64_t>(storage_of(number).data()); });
+}
+
+/// Moves the content of a storage into memory of PyTorch's allocator. What owned its memory lets go of it.
+std::int64_t tidepool_take_over(std::int64_t number) {
+  return guarded([&] {
+    c10::StorageImpl& storage = storage_of(number);
+    c10::DataPtr own = c10::GetAllocator(storage.device_type())->allocate(storage.nbytes());
+    std::memcpy(own.get(), storage.data(), storage.nbytes());
+    storage.set_data_ptr_noswap(std::move(own));
+    const std::lock_guard lock{core().mutex};
+    if (Tracked* const tracked = core().storages.find(number)) {
+      tracked->moves = true;
+      core().storages.renew(*tracked);
+    }
+    return std::int64_t{0};
+  });
 }
 
 /// Gives a storage other memory, without its content. Nothing happens if it has ended.

@@ -51,7 +51,7 @@ struct Tracked {
   bool undefined = false;        ///< it was made without content, and has not been written
   bool told = false;             ///< Python has an object for it, and is told its end
   bool away = false;             ///< its content left for other memory, beside the plan
-  std::optional<bool> mapped;    ///< whether it began in the pages of a file, once asked: is_in_private_file()
+  std::optional<bool> moves;     ///< whether its content may move although PyTorch refuses to resize it, once asked
   bool pinned = false;           ///< code of the job has the address of its memory
   bool emptied = false;          ///< its memory was freed while it lives: its next use begins another buffer
   std::int64_t bytes = 0;        ///< of its buffer
@@ -116,8 +116,8 @@ class Storages {
   /// Whether the plan may move the content of a storage.
   static bool may_move(Tracked& tracked) {
     if (tracked.pinned || tracked.storage->resizable()) return !tracked.pinned;
-    if (!tracked.mapped) tracked.mapped = is_in_private_file(*tracked.storage);
-    return *tracked.mapped;
+    if (!tracked.moves) tracked.moves = is_in_private_file(*tracked.storage);
+    return *tracked.moves;
   }
 
   template <class F>

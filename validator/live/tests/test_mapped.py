@@ -11,6 +11,8 @@ except ImportError:
 
 from support import Follower, HostDevice, Planned, models, torch
 
+from tidepool_live import arrays
+
 NATIVE = os.environ.get("TIDEPOOL_NATIVE") != "off"
 
 
@@ -72,6 +74,22 @@ class Mapped(unittest.TestCase):
         self.assertGreater(report["counts"]["stays"], 0)
         for each, array in zip(network.parameters(), arrays):
             self.assertEqual(each.data_ptr(), array.ctypes.data)
+
+    @unittest.skipUnless(NATIVE, "a dispatch mode cannot give a storage other memory")
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_arrays_that_only_a_tensor_has_leave_and_come_back(self):
+        makers = {name: getattr(torch, name) for name in arrays._MAKERS}
+        self.addCleanup(lambda: [setattr(torch, name, make) for name, make in makers.items()])
+        arrays.watch_arrays()
+
+        def give(network):
+            for number, each in enumerate(network.parameters()):
+                array = each.detach().numpy().copy()
+                each.data = torch.from_numpy(array) if number % 2 else torch.as_tensor(array.reshape(-1)).view(each.shape)
+
+        report, limit, _, _ = self.follow(give)
+        self.assertNotIn("stays", report["counts"])
+        self.assertLessEqual(report["peak_bytes"], limit)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Contents:
         return True
 
     def resizable(self, version, buffer):
-        """Whether the memory of a version can be freed. Memory of NumPy, or shared with a data loader, cannot."""
+        """Whether the memory of a version can be freed. Memory of an array that the job has, or shared with a data loader, cannot."""
         storage = self.storage(version, buffer)
         return storage is None or self._may_empty(storage)
 

@@ -5,6 +5,8 @@ import ctypes
 import torch
 from tidepool_torch.errors import RecordingError
 
+from .arrays import is_only_in_storage
+
 _WORDS = ctypes.POINTER(ctypes.c_int64)
 _ASKED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, _WORDS, ctypes.c_int64)
 ACCESSES = (None, "read", "write", "read_write")
@@ -29,7 +31,7 @@ class FollowerCore:
         for name, arguments in (("tell", 5), ("share_host", 2), ("wait", 4), ("release_host", 1), ("release_event", 1)):
             self._take(name, arguments, None)
         for name, arguments in (("bytes", 1), ("resize", 2), ("move", 2), ("share", 2), ("keep", 1), ("kept", 1), ("made", 0),
-                                ("slot", 1)):
+                                ("slot", 1), ("address", 1), ("take_over", 1)):
             self._take(name, arguments, ctypes.c_int64)
         for name in ("resizable", "alive"):
             self._take(name, 1, ctypes.c_int)
@@ -186,7 +188,13 @@ class NumberedStorage:
         self._core.checked(self._core.resize(self.number, size))
 
     def resizable(self):
-        return self._core.resizable(self.number) > 0
+        """Whether its memory can be freed. That of a NumPy array which only this storage has becomes PyTorch's."""
+        if self._core.resizable(self.number) > 0:
+            return True
+        if not is_only_in_storage(self._core.checked(self._core.address(self.number))):
+            return False
+        self._core.checked(self._core.take_over(self.number))
+        return True
 
     def as_bytes(self):
         tensor = torch.empty(0, dtype=torch.uint8, device=self.device)

@@ -12,6 +12,7 @@ from tidepool_torch.errors import RecordingError
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .allocator import LayoutAllocator
+from .arrays import watch_arrays
 from .device import device_for
 from .choice import follower_for
 from .program import LiveProgram
@@ -59,6 +60,7 @@ class Session:
         self._saved = saved_tensors_of(self._follower)
         self._saved.__enter__()
         lend_to_readers(self._follower)
+        watch_arrays()
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}
