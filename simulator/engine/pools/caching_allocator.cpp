@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace tidepool {
+namespace {
+
+/// Whether memory of a free block can go back to the device: a whole segment, or pages of an expandable one.
+bool is_returnable(const SegmentBlock& block) { return block.range != SegmentBlock::kNone || !block.split(); }
+
+}  // namespace
 
 CachingAllocator::CachingAllocator(const CachingConfig& config, Device& device, Bytes limit)
     : config_{config}, device_{&device}, limit_{limit} {}
@@ -20,7 +26,7 @@ const CachingAllocator::Cache* CachingAllocator::find_cache(const Key& key) cons
 std::uint32_t CachingAllocator::cache_of(const Key& key) {
   if (const Cache* found = find_cache(key)) return static_cast<std::uint32_t>(found - caches_.data());
   const auto added = static_cast<std::uint32_t>(caches_.size());
-  caches_.push_back({key, {}, {}});
+  caches_.push_back({key, {}, {}, 0});
   order_.push_back(added);
   std::sort(order_.begin(), order_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return caches_[a].key < caches_[b].key; });
@@ -36,6 +42,7 @@ std::optional<Block> CachingAllocator::malloc(Bytes requested, const Source& sou
   if (const FreeIndex::Place found = choose(caches_[cache], size); found.valid()) {
     id = caches_[cache].free.at(found).node;
     caches_[cache].free.erase(found);
+    caches_[cache].returnable -= is_returnable(blocks_[id]) ? 1 : 0;
   } else {
     if (collects_garbage()) collect_garbage();
     id = grow(cache, size, source.expandable);
@@ -140,11 +147,15 @@ std::uint32_t CachingAllocator::grow(std::uint32_t cache, Bytes size, bool expan
 void CachingAllocator::insert_free(std::uint32_t id) {
   SegmentBlock& block = blocks_[id];
   block.since = searches_;
-  caches_[block.pool].free.insert({block.size, block.address, id});
+  Cache& cache = caches_[block.pool];
+  cache.free.insert({block.size, block.address, id});
+  cache.returnable += is_returnable(block) ? 1 : 0;
 }
 
 void CachingAllocator::erase_free(std::uint32_t id) {
-  caches_[blocks_[id].pool].free.erase(blocks_[id].size, blocks_[id].address);
+  Cache& cache = caches_[blocks_[id].pool];
+  cache.free.erase(blocks_[id].size, blocks_[id].address);
+  cache.returnable -= is_returnable(blocks_[id]) ? 1 : 0;
 }
 
 /// Merges the block after `id` into `id` if both are free, and both are mapped or both are not.
@@ -244,16 +255,12 @@ void CachingAllocator::release_family(bool private_pools, bool small) {
   std::vector<std::uint32_t> to_unmap;
   for (const std::uint32_t cache : order_) {
     const Key& key = caches_[cache].key;
-    if (key.small != small || key.is_private() != private_pools) continue;
+    if (key.small != small || key.is_private() != private_pools || caches_[cache].returnable == 0) continue;
     const FreeIndex& free = caches_[cache].free;
     std::vector<std::uint32_t> whole;
     for (FreeIndex::Place place = free.first(); place.valid(); place = free.next(place)) {
-      const SegmentBlock& block = blocks_[free.at(place).node];
-      if (block.range != kNone) {
-        to_unmap.push_back(free.at(place).node);
-      } else if (!block.split()) {
-        whole.push_back(free.at(place).node);
-      }
+      const std::uint32_t id = free.at(place).node;
+      if (is_returnable(blocks_[id])) (blocks_[id].range != kNone ? to_unmap : whole).push_back(id);
     }
     for (const std::uint32_t id : whole) drop_segment(id);
   }

@@ -88,6 +88,7 @@ class CachingAllocator {
     Key key;
     FreeIndex free;
     std::vector<std::pair<Bytes, std::uint32_t>> unmapped;  // by address
+    std::int64_t returnable = 0;  // free blocks that release_family() gives back, whole or in part
   };
   /// Addresses reserved for one expandable segment.
   struct Range {
