@@ -9,6 +9,8 @@
 
 namespace tidepool {
 
+class Trace;
+
 /// The measured time of a copy of one size.
 struct TimedSize {
   Bytes size;
@@ -87,6 +89,9 @@ struct Machine {
 /// simulator/engine/machine/MACHINES.md describes.
 /// @throws InputError  for an unknown name (with the nearest known one) or a file that does not parse
 Machine find_machine(const std::string& name_or_path);
+
+/// The machine as a run of the trace uses it: its host takes at least issue_time() to launch an op.
+Machine issuing(Machine machine, const Trace& trace);
 
 /// Every known machine, sorted by name.
 const std::vector<Machine>& known_machines();

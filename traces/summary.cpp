@@ -75,7 +75,16 @@ std::string caveat_of_times(const Trace& trace) {
   return fmt::format("op times are estimates for {}: a step is off by {} in the mean", meta_of(trace, "times"), error);
 }
 
-Nanos host_time(const Summary& sum) { return Nanos{40'000} * static_cast<std::int64_t>(sum.ops); }
+Nanos issue_time(const Trace& trace) {
+  if (error_of_times(trace).empty() || trace.ops().empty()) return {};
+  std::int64_t issued = 0;
+  Nanos before{-1};
+  for (const Op& op : trace.ops()) {
+    issued += op.launch < Nanos{} || op.launch != before;
+    before = op.launch;
+  }
+  return Nanos{40'000 * issued / static_cast<std::int64_t>(trace.ops().size())};
+}
 
 std::vector<std::string> warnings(const Trace& trace) {
   const Losses& lost = trace.data().losses;

@@ -32,9 +32,10 @@ std::string caveat_of_times(const Trace& trace);
 /// How far a step that a model estimated is off, in the mean, as in "10 %"; empty if no such model gave the times.
 std::string error_of_times(const Trace& trace);
 
-/// The time in which a host issues the ops one by one: about 40 us for an operator of PyTorch (44 in vTrain's smallest
-/// steps on A100s, 25 to 60 in dry runs of ResNet-50 and GPT-2). A step takes this time if its ops take less.
-Nanos host_time(const Summary& sum);
+/// The time in which a host issues an op, of which the trace has none: about 40 us for an operator of PyTorch (44 in
+/// vTrain's smallest steps on A100s, 25 to 60 in dry runs of ResNet-50 and GPT-2). Ops that were issued together, as
+/// those of a CUDA graph are, share it. 0 unless a model estimated the times of the ops.
+Nanos issue_time(const Trace& trace);
 
 Summary summarize(const Trace& trace);
 

@@ -436,6 +436,11 @@ TEST_CASE("simulate and sweep say how far estimated op times are off, and info w
   CHECK_THAT(run_program({"sweep", trace, "--policy", "none", "--capacity", "1x"}).err, StartsWith(caveat));
   CHECK(run_program({"info", trace}).out.find("\nduration      2 us of ops; a host issues them in about 80 us\n") !=
         std::string::npos);
+  // The second op starts when the host has issued it, after 80 us. No plan is faster.
+  const std::string out = run_program({"simulate", trace}).out;
+  CHECK(out.find("\ntime        81 us, 81 us without policy and limit: +0.00 %\n") != std::string::npos);
+  CHECK(out.find("\nbound       81 us: no plan with swap,remat is faster (critical-path, limited by compute)") !=
+        std::string::npos);
 }
 
 TEST_CASE("simulate and sweep warn of op times that are a CPU's") {

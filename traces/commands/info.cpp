@@ -84,7 +84,7 @@ Json to_json(const Trace& trace) {
           {"kind_bytes", kinds},
           {"duration_ns", sum.duration.count()},
           {"recorded_span_ns", sum.span.count()},
-          {"host_ns", host_time(sum).count()},
+          {"host_ns", issue_time(trace).count() * static_cast<std::int64_t>(sum.ops)},
           {"streams", sum.streams},
           {"devices", sum.devices},
           {"evidence", evidence},
@@ -118,8 +118,8 @@ void print_table(const Trace& trace) {
   row("devices", sum.devices);
   row("ideal peak", fmt::format("{} ({} bytes)", to_text(sum.ideal_peak), sum.ideal_peak.count()));
   if (!error_of_times(trace).empty()) {
-    row("duration",
-        fmt::format("{} of ops; a host issues them in about {}", to_text(sum.duration), to_text(host_time(sum))));
+    row("duration", fmt::format("{} of ops; a host issues them in about {}", to_text(sum.duration),
+                                to_text(issue_time(trace) * static_cast<std::int64_t>(sum.ops))));
     return;
   }
   const std::string span =

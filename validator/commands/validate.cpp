@@ -72,7 +72,7 @@ ValidationOptions options_of(const ValidateArguments& arguments) {
 
 /// Predicts the plan on another machine. @throws InputError  if that machine cannot execute it
 void predict_on(const std::string& machine, const Trace& trace, PlanFile& file) {
-  file.spec.machine = find_machine(machine);
+  file.spec.machine = issuing(find_machine(machine), trace);
   try {
     file.predicted = replay(trace, file.spec, file.plan);
   } catch (const PlanError& error) {

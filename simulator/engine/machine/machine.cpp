@@ -12,6 +12,7 @@
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/options.hpp"
 #include "traces/base/error.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 
@@ -41,6 +42,11 @@ const std::vector<Machine>& known_machines() {
     return machines;
   }();
   return kMachines;
+}
+
+Machine issuing(Machine machine, const Trace& trace) {
+  machine.launch = std::max(machine.launch, issue_time(trace));
+  return machine;
 }
 
 Machine find_machine(const std::string& name_or_path) {

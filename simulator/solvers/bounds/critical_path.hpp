@@ -11,7 +11,8 @@ namespace tidepool {
 /// that make its inputs, and the ops that it is ordered after. This holds for every plan that runs the ops in the order
 /// of the trace, since moving or dropping content only delays ops. An op that overwrites a buffer does not wait for the
 /// buffer's last readers here: a plan may write elsewhere. O(uses).
-std::vector<Nanos> earliest_ends(const Trace& trace);
+/// @param launch  the time of the host to launch an op, which starts afterwards
+std::vector<Nanos> earliest_ends(const Trace& trace, Nanos launch = {});
 
 /// Whether it is certain that the query's last iteration (if steady: the mean one) takes at least the time of a single
 /// run of the step. It may take less if iterations overlap: a lane may start the next iteration before the slowest lane

@@ -42,7 +42,7 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
     try {
       RunSpec spec;
       spec.capacity = capacity;
-      spec.machine = find_machine("a100-pcie4");
+      spec.machine = issuing(find_machine("a100-pcie4"), trace);
       const AdvisedStep step = step_to_advise(trace);
       const Advice found = advise(step, {source.file, spec.machine.name}, spec,
                                   {.kinds = kinds_of_changes(), .planners = {}, .limit = kAdviceBeside});

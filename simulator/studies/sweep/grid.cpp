@@ -186,6 +186,7 @@ Grid::Grid(const GridText& text, const Trace& trace)
     machines_.push_back(find_machine(name));
   common_.assume = Assumptions::find(text.assume);
   ideal_peak_ = tidepool::ideal_peak(trace, common_.assume);
+  issue_ = issuing({}, trace).launch;
   if (text.overhead_limit == "none") {
     common_.overhead_limit.reset();
   } else if (!text.overhead_limit.empty()) {
@@ -241,6 +242,7 @@ RunSpec Grid::at(std::size_t index) const {
   spec.pool = next(pools_);
   spec.policy = next(policies_);
   spec.machine = machines_[machine];
+  spec.machine.launch = std::max(spec.machine.launch, issue_);
   return spec;
 }
 

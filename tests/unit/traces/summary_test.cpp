@@ -35,4 +35,18 @@ TEST_CASE(
   CHECK(lines("native") == 0);
 }
 
+TEST_CASE("a host takes time to issue ops whose times a model estimated, once for those of a graph") {
+  const auto issue = [](const std::string& error, std::vector<Nanos> launches) {
+    TraceBuilder build;
+    for (const Nanos launch : launches) build.run({.launch = launch, .duration = 1_us}, {});
+    if (!error.empty()) build.meta() = {{"times", "h200"}, {"times_error", error}};
+    return issue_time(build.finish());
+  };
+  const Nanos unknown{-1};
+  CHECK(issue("", {unknown, unknown}) == 0_us);
+  CHECK(issue("10 %", {}) == 0_us);
+  CHECK(issue("10 %", {unknown, unknown}) == 40_us);
+  CHECK(issue("10 %", {5_us, 9_us, 9_us, 9_us}) == 20_us);  // two launches for four ops
+}
+
 }  // namespace tidepool::summary_test

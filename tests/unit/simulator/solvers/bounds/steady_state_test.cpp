@@ -239,6 +239,9 @@ TEST_CASE("a host that is ahead of the device delays nothing") {
   // If launches take longer than ops, they determine the time of an iteration.
   machine.launch = 600_ns;
   CHECK(run(trace, steady("none", 1_GiB, machine)).totals.makespan == 1'200_ns);
+  CHECK(best_bound({.trace = trace, .machine = machine, .steady = true})->makespan == 1'200_ns);
+  CHECK(best_bound({.trace = trace, .machine = machine})->makespan == 600_ns + 600_ns + 1'000_ns);
+  CHECK(best_bound({.trace = trace, .machine = machine, .steady = true, .order = true})->makespan == 1'010_ns);
 }
 
 TEST_CASE("a first step reports the bytes that it began with on the host") {
