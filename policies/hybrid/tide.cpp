@@ -38,8 +38,8 @@ namespace {
 ///   1. Select and schedule: a price on every copied byte decides between copying and dropping (see select_by_price).
 ///      Prices are tried over the whole range first and then around the best. Each selection is repeated with lower
 ///      limits: less the bytes of its own copies under way and of versions that are recomputed early.
-///   2. Improve: the best plan is changed by one or two gaps at a time. Each change is judged by an estimate from its
-///      schedule, then by simulating the run. Every draft is scheduled as late as the periodic steady state allows.
+///   2. Improve: the best plan is changed by one or two gaps at a time. Each change is judged by simulating the run.
+///      Every draft is scheduled as late as the periodic steady state allows.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
 ///      lifetimes of places in the best plan are packed offline. If the places exceed the capacity, a search with new
 ///      plans finds the highest limit at which they fit. Then the best plan is changed as in 2, where bytes above the
@@ -393,7 +393,7 @@ class Tide final : public AnsweringPlanner {
     if (fold_) try_tied(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
     if (programs > 0) try_fluid_drops(trials, planning, costs, std::vector{trials.best_plan().dropped}, programs);
     if (recomputes_)
-      try_mixed(trials, planning, costs, largest, seed_);
+      try_mixed(trials, planning, costs, largest);
     else
       try_copies(trials, planning, largest);
     improve_best(trials, planning, costs, gives_up);

@@ -16,9 +16,4 @@ namespace tidepool {
 void improve(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, const GapPlan& start,
              std::uint64_t seed);
 
-/// The same for `tries` changes, but without runs: plans are judged by the time of reruns and waits in the schedule,
-/// and by its bytes above the capacity. Many times faster; the result is worth a trial.
-MixedSelection improve_by_estimate(const Planning& planning, const std::vector<Nanos>& costs, MixedSelection start,
-                                   CopyOut copies, std::int64_t tries, std::uint64_t seed);
-
 }  // namespace tidepool

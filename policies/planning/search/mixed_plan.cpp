@@ -35,20 +35,6 @@ class SlotSums {
   std::vector<Bytes> change_;
 };
 
-/// The time that ops wait for swap-ins, if these are issued as planned, one after the other.
-Nanos lateness(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap> planned,
-               const Machine& machine) {
-  std::sort(planned.begin(), planned.end(), [&](const PlannedGap& a, const PlannedGap& b) {
-    return a.issue != b.issue ? a.issue < b.issue : gaps[a.gap].due < gaps[b.gap].due;
-  });
-  Nanos lane, late;
-  for (const PlannedGap& each : planned) {
-    lane = std::max(lane, circle.at(each.issue) + late) + machine.h2d.time(gaps[each.gap].size);
-    late = std::max(late, lane - circle.at(gaps[each.gap].due));
-  }
-  return late;
-}
-
 }  // namespace
 
 std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSelection& selection, CopyOut copies) {
@@ -61,7 +47,6 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
   Nanos later;
   for (std::size_t k = 0; k < n; ++k) circle.start[k] += later += effect.time[k];
   circle.start[n] += later;
-  mixed.recomputed = effect.total;
   SlotSums dropped{n}, early{n}, early_or_back{n};
   for (const std::uint32_t i : selection.dropped) {
     dropped.add(gaps[i].release + 1, gaps[i].due, -gaps[i].size);
@@ -87,7 +72,6 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
   for (const PlannedGap& each : mixed.plan.copied)
     early_or_back.add(each.issue, planning.gaps[each.gap].due, gaps[each.gap].size);
   early_or_back.add_to(mixed.beyond);
-  mixed.late = lateness(circle, gaps, mixed.plan.copied, planning.machine);
   if (copies == CopyOut::kWhenFree) copy_when_free(circle, gaps, mixed.plan.copied, planning.machine);
   return mixed;
 }

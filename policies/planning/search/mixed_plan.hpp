@@ -37,7 +37,6 @@ struct MixedPlan {
   std::vector<Bytes> load;    ///< by slot: the load if copies take no time and all content comes back at its due op
   std::vector<Bytes> beyond;  ///< by slot: further bytes: copies under way, versions that were recomputed early as
                               ///< inputs of others, and versions recomputed only as such inputs
-  Nanos recomputed, late;     ///< time of reruns; waits of ops for swap-ins if the rest goes as planned
 };
 
 /// Schedules a selection. Drops are at the release. Swap-ins are as late as possible (schedule_late), before the due op

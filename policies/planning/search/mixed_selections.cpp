@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-
-#include "policies/planning/search/improve.hpp"
 
 namespace tidepool {
-namespace {
 
-/// Tries prices: each of a coarse grid, then the neighbours of the best, ever closer.
-void try_prices(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) {
+void try_mixed(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) {
   const std::vector<double> prices = possible_prices(planning, costs, 200);
   std::size_t best = 0;
   const auto attempt = [&](std::size_t price, int slack, CopyOut copies) {
@@ -31,28 +26,6 @@ void try_prices(Trials& trials, const Planning& planning, const std::vector<Nano
         attempt(around + by, slack, copies);
         attempt(around - by, slack, copies);  // if around < by, the index is beyond all prices
       }
-}
-
-}  // namespace
-
-void try_mixed(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest,
-               std::uint64_t seed) {
-  try_prices(trials, planning, costs, largest);
-  constexpr std::int64_t kMoveOps = 600'000;
-  const std::int64_t moves =
-      std::clamp<std::int64_t>(kMoveOps / static_cast<std::int64_t>(planning.circle.size()), 30, 2'000);
-  for (const int slack : {0, 2, 5})
-    for (const CopyOut copies : {CopyOut::kWhenFree, CopyOut::kAtRelease}) {
-      if (trials.over()) return;
-      Planning tighter = planning;
-      tighter.capacity -= largest * slack / 10;
-      const MixedSelection changed =
-          improve_by_estimate(tighter, costs, selection_of(trials.best_plan()), copies, moves, seed);
-      if (std::optional<MixedPlan> mixed = schedule_mixed(planning, changed, copies)) {
-        mixed->plan.drops_on_demand = trials.best_plan().drops_on_demand;
-        trials.add(planning.gaps, mixed->plan);
-      }
-    }
 }
 
 }  // namespace tidepool
