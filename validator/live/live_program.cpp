@@ -268,6 +268,46 @@ Bytes promised_bytes(const PlanFile& file) {
   return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
 }
 
+bool is_of_graphs(const Trace& trace) {
+  const auto ops = trace.data().meta.find("ops");
+  return ops != trace.data().meta.end() && ops->second == "graphs";
+}
+
+GraphPlan graph_plan(const Trace& trace, const PlanFile& file) {
+  std::vector<bool> resident(trace.buffers().size()), needed(trace.buffers().size()), made(trace.buffers().size());
+  std::vector<bool> remade(trace.ops().size()), has_run(trace.ops().size());
+  const auto buffer_of = [&](std::uint32_t version) { return trace.version(VersionId{version}).buffer.index(); };
+  bool in_backward = false;
+  for (const Action& action : file.plan.actions) {
+    if (action.verb == Verb::kRun) {
+      const OpId op{action.subject};
+      in_backward = in_backward || trace.op(op).phase == Phase::kBackward;
+      remade[op.index()] = in_backward && has_run[op.index()];
+      has_run[op.index()] = true;
+      for (const Use& use : trace.uses(op))
+        if (in_backward && use.in.valid() && !made[buffer_of(use.in.value())]) needed[buffer_of(use.in.value())] = true;
+    } else if (action.verb == Verb::kAlloc) {
+      (in_backward ? made : resident)[buffer_of(action.subject)] = true;
+    } else if (!in_backward && (action.verb == Verb::kDrop || action.verb == Verb::kFree)) {
+      resident[buffer_of(action.subject)] = false;
+    }
+  }
+  Json saved = Json::object();
+  Bytes held{};
+  for (std::uint32_t i = 0; i < trace.buffers().size(); ++i) {
+    const Buffer& buffer = trace.buffers()[i];
+    const std::string_view name = trace.text(buffer.name);
+    const OpId producer = trace.version(trace.first_version(BufferId{i})).producer;
+    // The outputs of one op are saved or made again together.
+    const bool again = producer.valid() && remade[producer.index()];
+    if (!name.starts_with("graph") || buffer.born_before || !resident[i] || !needed[i] || again) continue;
+    saved[std::string{name}] = buffer.size.count();
+    held += buffer.size;
+  }
+  const Json json{{"tidepool_graphs", 1}, {"trace_hash", trace.hash()}, {"saved", saved}};
+  return {json.dump(), held};
+}
+
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name) {
   if (file.plan.order)
     throw InputError{fmt::format("{}: runs the ops in another order ({}); expected a plan in the order of the job",

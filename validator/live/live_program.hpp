@@ -18,6 +18,19 @@ namespace tidepool {
 ///                     (aten::lift_fresh) again, which brings bytes from outside; expected a plan without it"
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name);
 
+/// Whether the trace has the operators of graphs that torch.compile has made.
+bool is_of_graphs(const Trace& trace);
+
+/// What the compiler saves of its graphs under a plan.
+struct GraphPlan {
+  std::string text;  ///< one JSON object for tidepool_torch.partitioner: the names of what is saved for backward
+  Bytes held;        ///< of that, what backward or a second run reads
+};
+
+/// The part of a plan that torch.compile can carry out: what is on the device at the end of forward is saved, and all
+/// else is made again in backward. O(uses + actions).
+GraphPlan graph_plan(const Trace& trace, const PlanFile& file);
+
 /// The memory that the plan promises for the step: its capacity, or its peak if it was made without a capacity.
 Bytes promised_bytes(const PlanFile& file);
 

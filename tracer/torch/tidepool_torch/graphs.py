@@ -39,6 +39,15 @@ def replace_function(module, name, function):
     setattr(module, name, functools.wraps(vars(module)[name])(functools.partial(function, vars(module)[name])))
 
 
+def with_compiler(compile_fx, args, kwargs, before, compile):
+    """The arguments of a call of compile_fx, with compile(before, ...) in the place of Inductor's own compiler of one graph."""
+    given = inspect.signature(compile_fx).bind(*args, **kwargs)
+    given.apply_defaults()
+    if given.arguments["inner_compile"] is before:
+        given.arguments["inner_compile"] = functools.partial(compile, before)
+    return given.args, given.kwargs
+
+
 def run_by_operator():
     """From now on, what Inductor would compile for the CPU runs operator by operator. Called before the job compiles anything."""
     after_import(["torch._inductor.compile_fx"], lambda _name, module: _change(module))
@@ -46,12 +55,9 @@ def run_by_operator():
 
 def _change(module):
     def compile_fx(compile_fx, *args, **kwargs):
-        given = inspect.signature(compile_fx).bind(*args, **kwargs)
-        given.apply_defaults()
-        if given.arguments["inner_compile"] is module.compile_fx_inner:
-            given.arguments["inner_compile"] = functools.partial(_compile, module.compile_fx_inner)
+        args, kwargs = with_compiler(compile_fx, args, kwargs, module.compile_fx_inner, _compile)
         with torch._functorch.config.patch(enable_autograd_cache=False):  # kept code is of another way to run
-            return compile_fx(*given.args, **given.kwargs)
+            return compile_fx(*args, **kwargs)
 
     def partition(partition, graph, *args, **kwargs):
         number(graph.graph)
@@ -64,10 +70,9 @@ def _change(module):
 def _compile(compile, graph, inputs, **options):
     if any(device.type != "cpu" for device in _devices(graph)):
         return compile(graph, inputs, **options)
-    interpreter = _Nodes(graph)
 
     def run(arguments):
-        return interpreter.boxed_run(arguments)
+        return _Nodes(graph).boxed_run(arguments)  # a new one, since it keeps the outputs
 
     run._boxed_call = True  # its caller hands the arguments over, so that each ends behind its last use
     return run

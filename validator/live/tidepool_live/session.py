@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import json
 import os
 import sys
 
@@ -79,8 +80,17 @@ def attach():
             sources.append(LayoutAllocator(os.environ["TIDEPOOL_ALLOCATOR"]))
         if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
             limit = os.environ.get("TIDEPOOL_LIMIT")
-            program = LiveProgram.load(os.environ["TIDEPOOL_LIVE_PROGRAM"])
-            sources.append(Session(program, int(limit) if limit else None))
+            path = os.environ["TIDEPOOL_LIVE_PROGRAM"]
+            with open(path, encoding="utf-8") as file:
+                compiled = "tidepool_graphs" in json.load(file)
+            if compiled:
+                from tidepool_torch.partitioner import partitioner  # imports the compiler
+
+                from .compiled_session import CompiledSession
+
+                sources.append(CompiledSession(partitioner(path)))
+            else:
+                sources.append(Session(LiveProgram.load(path), int(limit) if limit else None))
     except Exception as error:
         _say(error)
 
