@@ -20,7 +20,8 @@ std::vector<Nanos> earliest_ends(const Trace& trace, Nanos launch) {
     for (std::size_t k = next_order; k < orders.size() && orders[k].after == id; ++k)
       start = std::max(start, ends[orders[k].before.index()]);
     ends[i] = streams[op.stream.index()] = start + op.duration;
-    if (op.kind == OpKind::kHostWait) host = std::max(host, ends[i]);
+    // Without a time to launch, ops do not wait for the host.
+    if (op.kind == OpKind::kHostWait && launch > Nanos{}) host = std::max(host, ends[i]);
     for (const VersionId made : trace.made(id)) ready[made.index()] = ends[i];
   }
   return ends;
