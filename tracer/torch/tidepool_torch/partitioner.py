@@ -12,6 +12,7 @@ import operator
 
 import torch
 from torch._functorch import config
+from torch._functorch.compile_utils import fx_graph_cse
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.utils.checkpoint import CheckpointPolicy
 
@@ -42,6 +43,9 @@ class Partitioner(_Base):
 
     def __call__(self, joint, inputs, **options):
         graphs.number(joint.graph)
+        joint.graph.eliminate_dead_code()
+        if config.cse:  # as the compiler does later: nodes that compute the same become the first of them, with its tag
+            joint.graph = fx_graph_cse(joint.graph)
         self._tag(joint.graph, options["num_fwd_outputs"])
         with config.patch(activation_memory_budget=1.0):
             return min_cut_rematerialization_partition(joint, inputs, **options)
