@@ -160,7 +160,7 @@ class Files(unittest.TestCase):
         self.assertEqual(meta["source"], "torch")
         self.assertEqual(meta["model"], "m")
         self.assertEqual(meta["device"], "h200")
-        self.assertEqual(meta["time"], "estimated")
+        self.assertEqual((meta["time"], meta["times"], meta["times_error"]), ("estimated", "h200", "10 %"))
         self.assertEqual(meta["torch"], torch.__version__.split("+")[0])
         self.assertEqual(meta["capture"], "dispatch mode, fake tensors")
 

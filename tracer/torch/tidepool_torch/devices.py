@@ -41,6 +41,11 @@ class Device:
         return 0.1 if self.name in ("v100", "h100", "h200", "l4") else 0.15 if self.name in ("a100", "a100-40gb") else 0.2
 
     @property
+    def facts_of_times(self):
+        """What a trace says of op times that are estimated for this device."""
+        return {"time": "estimated", "times": self.name, "times_error": f"{self.error:.0%}".replace("%", " %")}
+
+    @property
     def tensorfloat32(self):
         """Operations per second of float32 products that are rounded to TF32; without such units, those of float32."""
         return self.float32 if self.generation in ("pascal", "volta", "turing") else self.float16 / 2

@@ -51,9 +51,8 @@ class LiveRecorder(Guest):
         super().__init__(models, optimizers)
         self._write_names(self.meta)
         if times:
-            file.write(kind="info", key="time", value="estimated")
-            file.write(kind="info", key="times", value=times.name)
-            file.write(kind="info", key="times_error", value=f"{times.error:.0%}".replace("%", " %"))
+            for key, value in times.facts_of_times.items():
+                file.write(kind="info", key=key, value=value)
         elif self._allocates:
             file.write(kind="info", key="device", value="cpu")
 

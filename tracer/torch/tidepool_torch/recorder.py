@@ -302,7 +302,7 @@ class Recorder(TorchDispatchMode):
         if name:
             meta["model"] = name
         meta["device"] = self._device.name if self._device else "cpu"
-        meta["time"] = "estimated" if self._device else "measured"
+        meta |= self._device.facts_of_times if self._device else {"time": "measured"}
         models = living(model for model, _ in self._models)
         meta["containers"] = json.dumps(containers_of(models))
         names = [each for each in names_of(models) if each]
