@@ -183,10 +183,9 @@ Grid::Grid(const GridText& text, const Trace& trace)
   capacities_ = naming("--capacity", [&] { return parse_capacities(text.capacity); });
   seeds_ = naming("--seed", [&] { return parse_seeds(text.seed); });
   for (const std::string& name : naming("--machine", [&] { return machines_in(text.machine); }))
-    machines_.push_back(find_machine(name));
+    machines_.push_back(issuing(find_machine(name), trace));
   common_.assume = Assumptions::find(text.assume);
   ideal_peak_ = tidepool::ideal_peak(trace, common_.assume);
-  issue_ = issuing({}, trace).launch;
   if (text.overhead_limit == "none") {
     common_.overhead_limit.reset();
   } else if (!text.overhead_limit.empty()) {
@@ -242,7 +241,6 @@ RunSpec Grid::at(std::size_t index) const {
   spec.pool = next(pools_);
   spec.policy = next(policies_);
   spec.machine = machines_[machine];
-  spec.machine.launch = std::max(spec.machine.launch, issue_);
   return spec;
 }
 

@@ -65,7 +65,6 @@ class Grid {
   std::vector<std::vector<Bytes>> capacities_of_;  // by machine
   std::vector<std::uint64_t> seeds_;
   Bytes ideal_peak_;
-  Nanos issue_;  // of each op by the host: see issuing()
   RunSpec common_;
 };
 
