@@ -1,5 +1,6 @@
 """Weights in the pages of a file, which PyTorch's allocator did not give."""
 
+import ctypes
 import os
 import tempfile
 import unittest
@@ -90,6 +91,32 @@ class Mapped(unittest.TestCase):
         report, limit, _, _ = self.follow(give)
         self.assertNotIn("stays", report["counts"])
         self.assertLessEqual(report["peak_bytes"], limit)
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_an_array_is_a_tensors_own_if_nothing_else_has_its_memory(self):
+        makers = {name: getattr(torch, name) for name in arrays._MAKERS}
+        self.addCleanup(lambda: [setattr(torch, name, make) for name, make in makers.items()])
+        arrays.watch_arrays()
+
+        def only(make, keep=None):
+            array = make()
+            tensor, kept = torch.from_numpy(array), keep and keep(array)
+            del array
+            return arrays.is_only_in_storage(tensor.untyped_storage().data_ptr()), kept
+
+        def borrowed():
+            class Lent:  # as an extension that keeps the memory
+                memory = (ctypes.c_float * 8)()
+                __array_interface__ = {"shape": (8,), "typestr": "<f4", "version": 3, "data": (ctypes.addressof(memory), False)}
+
+            return numpy.asarray(Lent())
+
+        self.assertTrue(only(lambda: numpy.ones(8))[0])
+        self.assertTrue(only(lambda: numpy.ones((2, 4)).reshape(8))[0])
+        self.assertFalse(only(lambda: numpy.ones(8), keep=lambda array: array)[0])
+        self.assertFalse(only(lambda: numpy.ones(8), keep=lambda array: array[2:])[0])
+        self.assertFalse(only(lambda: numpy.frombuffer(bytearray(64)))[0])
+        self.assertFalse(only(borrowed)[0])
 
 
 if __name__ == "__main__":

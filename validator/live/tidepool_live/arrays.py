@@ -39,8 +39,8 @@ def is_only_in_storage(address):
     if array is None:
         return False
     kind = type(array)
-    while type(array) is kind:
-        if sys.getrefcount(array) > _HELD:
-            return False
+    while type(array) is kind and sys.getrefcount(array) <= _HELD:
+        if array.base is None:
+            return array.flags.owndata  # an extension may have given it memory of its own
         array = array.base
-    return array is None
+    return False
