@@ -24,7 +24,7 @@ bool is_of_graphs(const Trace& trace);
 /// What the compiler saves of its graphs under a plan.
 struct GraphPlan {
   std::string text;  ///< one JSON object for tidepool_torch.partitioner: the names of what is saved for backward
-  Bytes held;        ///< of that, what backward or a second run reads
+  Bytes held;        ///< the sum of their bytes
 };
 
 /// The part of a plan that torch.compile can carry out: what is on the device at the end of forward is saved, and all

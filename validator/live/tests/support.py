@@ -47,8 +47,8 @@ def tidepool(*arguments):
 Follower, SavedTensors = follower_for, saved_tensors_of
 
 
-# The plans that are tested leave the host's time out, as those of measured times do, so that copies cost a small step something.
 class UncountedHost(RawFile):
+    """Its traces leave the host's time out, as those of measured times do, so that copies cost a small step something."""
 
     def write(self, **record):
         if record.get("key") != "times_error":

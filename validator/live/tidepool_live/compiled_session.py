@@ -30,7 +30,7 @@ class CompiledSession:
 
         return compile_fx
 
-    def _divide(self, _divide, joint, inputs, **options):
+    def _divide(self, _inductors, joint, inputs, **options):
         forward, backward = self._partition(joint, inputs, **options)
         forward.meta["tidepool_outputs"] = options["num_fwd_outputs"]
         return forward, backward
