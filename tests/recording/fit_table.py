@@ -8,15 +8,17 @@ showed (GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th
 made from the row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator
 reserves, and what workspaces take besides. Rows of even index fit the constant: the median of measured - reserved -
 workspaces. On the other rows, the prediction with that constant is compared with the measurement. The table counts
-wrong verdicts on devices of each of --sizes: jobs whose prediction fits the device and whose measurement does not. The
-last column but one counts them for the largest prediction (`high_bytes`) instead. The last column is the share of jobs
-whose measurement is at most this largest prediction. PYTHON has PyTorch for CUDA, and timm for the tables of images; no
-GPU is needed. FOLDER keeps the recordings, and those in it are used again.
+wrong verdicts on devices of each of --sizes: jobs whose prediction fits the device and whose measurement does not, then
+the same for certain: by the largest prediction (`high_bytes`), of jobs without workspaces of convolutions. The next
+column counts jobs whose least prediction (`low_bytes`) does not fit, and whose measurement does. The last column is the
+share of jobs whose measurement is at most the largest prediction. PYTHON has PyTorch for CUDA, and timm for the tables of
+images; no GPU is needed. FOLDER keeps the recordings, and those in it are used again.
 """
 import argparse
 import csv
 import gzip
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -80,19 +82,22 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def wrong_of(measured, predicted, sizes):
-    """The number of wrong verdicts "fits", of all such verdicts on devices of these sizes: "2 of 100"."""
-    called = [(m, size) for p, m in zip(predicted, measured) for size in sizes if p <= size]
-    return f"{sum(m > size for m, size in called)} of {len(called)}"
+def wrong_of(measured, predicted, sizes, fits=True):
+    """The number of wrong verdicts "fits" (or "does not fit"), of all such verdicts on devices of these sizes: "2 of 100"."""
+    called = [(m, size) for p, m in zip(predicted, measured) for size in sizes if (p <= size) == fits]
+    return f"{sum((m <= size) != fits for m, size in called)} of {len(called)}"
 
 
-def print_table(measured, predicted, high, sizes):
+def print_table(measured, predicted, said, sizes):
+    high, low = ([each[key] / MIB for each in said] for key in ("high_bytes", "low_bytes"))
+    known = [h if each["convolution_workspace_bytes"] == 0 else math.inf for h, each in zip(high, said)]
     errors = [abs(p - m) / m for p, m in zip(predicted, measured)]
     print("| rows | median error | 90th percentile | largest | wrongly said to fit | wrongly said to fit for certain | "
-          "at most `high` |\n|---|---|---|---|---|---|---|")
+          "wrongly said not to fit for certain | at most `high` |\n|---|---|---|---|---|---|---|---|")
     within = sum(m <= h for m, h in zip(measured, high)) / len(high)
     print(f"| {len(errors)} | {statistics.median(errors):.2%} | {percentile(errors, 0.9):.2%} | {max(errors):.2%} | "
-          f"{wrong_of(measured, predicted, sizes)} | {wrong_of(measured, high, sizes)} | {within:.0%} |")
+          f"{wrong_of(measured, predicted, sizes)} | {wrong_of(measured, known, sizes)} | "
+          f"{wrong_of(measured, low, sizes, fits=False)} | {within:.0%} |")
 
 
 def main():
@@ -123,7 +128,6 @@ def main():
     known = [(float(row["measured_mib"]), said) for row, said in zip(taken, answers) if said]
     measured = [most for most, _ in known]
     reserved = [(said["reserved_bytes"] + said["workspace_bytes"]) / MIB for _, said in known]
-    high = [said["high_bytes"] / MIB for _, said in known]
     rest = [m - r for m, r in zip(measured, reserved)]
     constant = statistics.median(rest[::2])
     step = "every row" if arguments.every == 1 else f"one row in {arguments.every}"
@@ -133,12 +137,12 @@ def main():
           f"even index: median {constant:,.0f} MiB, from {min(rest[::2]):,.0f} to {max(rest[::2]):,.0f} MiB.")
     print(f"\nOf odd index, reserved + workspaces + {constant:,.0f} MiB against measured:\n")
     sizes = [float(size) for size in (arguments.sizes or table.sizes).split(",")]
-    print_table(measured[1::2], [r + constant for r in reserved[1::2]], high[1::2], sizes)
+    print_table(measured[1::2], [r + constant for r in reserved[1::2]], [said for _, said in known[1::2]], sizes)
     others = known[1::2] if table.fitted else known
     print(f"\n{'The same' if table.fitted else 'All'} rows, as `tidepool fit` says it "
           f"(context {known[0][1]['context_bytes'] / MIB:,.0f} MiB):\n")
     print_table([most for most, _ in others], [said["predicted_bytes"] / MIB for _, said in others],
-                [said["high_bytes"] / MIB for _, said in others], sizes)
+                [said for _, said in others], sizes)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,10 @@ std::string verdict(const FitArguments& arguments, const FittedJob& job, const F
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
   if (cannot_tell(job, fit)) return fmt::format("cannot tell: {}; until then {}", untrained(arguments, job), sizes);
   const auto doubt = [&](Bytes other) {
-    return fit.certain ? "" : fmt::format("; not for certain, it may be {}", to_text(other));
+    if (fit.certain) return std::string{};
+    if (fit.fits == (other <= total) && !fit.doubts.empty())
+      return fmt::format("; not for certain, since {}", fmt::join(fit.doubts, " and "));
+    return fmt::format("; not for certain, it may be {}", to_text(other));
   };
   if (fit.fits) return fmt::format("fits: {}, margin {}{}", sizes, to_text(total - fit.predicted), doubt(fit.high));
   return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));

@@ -236,10 +236,14 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.workspace = fit.workspaces_recorded ? Bytes{} : device.workspace;
   if (const Convolutions convolutions = convolutions_of(trace); convolutions.any) {
     fit.context = sum(device.context, device.cudnn);
-    if (!sees_libraries(trace)) fit.convolution_workspace = convolutions.largest_workspace;
+    if (!sees_libraries(trace)) {
+      fit.convolution_workspace = convolutions.largest_workspace;
+      fit.doubts.emplace_back("workspaces of cuDNN are assumed");
+    }
     fit.workspace += fit.convolution_workspace;
   }
   fit.stated = stated_memory(trace);
+  if (!fit.stated.assumed.empty()) fit.doubts.emplace_back("some sizes or choices are assumed");
   const bool own_setting = pool == pool_of(fit.stated.settings);
   StatedMemory known = own_setting ? fit.stated : StatedMemory{};
   if (recorded > Bytes{}) known.reserved = recorded;
@@ -258,7 +262,7 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   const Outlook outlook = own.outlook(expected);
   fit.fits = outlook == Outlook::kRuns;
   fit.certain = own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried &&
-                fit.stated.assumed.empty();
+                fit.stated.assumed.empty() && (!fit.fits || fit.doubts.empty());
   fit.unknown_beyond = fit.fits && fit.stated.ran_out;
   const bool ran_out_here = fit.unknown_beyond && device.total <= fit.stated.device_total;
   if (ran_out_here) fit.fits = fit.unknown_beyond = false;

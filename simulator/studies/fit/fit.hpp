@@ -25,7 +25,9 @@ struct AllocatorFit {
 struct Fit {
   const DeviceBudget* device = nullptr;
   bool fits = false;
-  bool certain = false;  ///< the verdict is the same at `low` and at `high`, and no size rests on an assumption
+  bool certain = false;  ///< the verdict is the same at `low` and at `high`, and does not rest on `doubts`
+  /// What a verdict "fits" rests on and nobody measured, such as "workspaces of cuDNN"; no upper limit of it is known.
+  std::vector<std::string> doubts;
   /// What the allocator of the recorded job stated, and where `reserved` comes from: "stated by PyTorch's allocator",
   /// "a replay of the recorded requests", ...
   StatedMemory stated;

@@ -121,6 +121,22 @@ TEST_CASE("a job without memory for the workspaces of its convolutions is predic
   CHECK(fit.low == kMiB * 5000 + t4().context.low + t4().workspace);
 }
 
+TEST_CASE("a job with convolutions never fits for certain unless cuDNN's workspaces are recorded") {
+  // No upper limit of a workspace is known: 8 images took 17 times the tensors of timm's mobilevitv2_125.
+  const auto fit_from = [](const char* source, std::int64_t size) {
+    TraceBuilder build;
+    build.meta() = {{"source", source}};
+    const BufferId x = build.alloc({.size = kMiB * size});
+    build.run({.name = build.text("aten::convolution")}, {{x, Access::kReadWrite}});
+    return predict_fit(build.finish(), t4(), "pytorch");
+  };
+  const Fit dry = fit_from("torch", 1);
+  CHECK((dry.fits && !dry.certain && dry.high < t4().total));
+  CHECK(dry.doubts == std::vector<std::string>{"workspaces of cuDNN are assumed"});
+  CHECK((fit_from("torch-snapshot", 1).fits && fit_from("torch-snapshot", 1).certain));
+  CHECK((!fit_from("torch", 20'000).fits && fit_from("torch", 20'000).certain));
+}
+
 TEST_CASE("a job fits if it fits after its allocator releases cached segments") {
   // 8000 MiB are cached when 9000 MiB are requested: 17000 MiB in all. 14810 MiB are left beside the context.
   TraceBuilder build;
