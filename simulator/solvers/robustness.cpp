@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "simulator/run.hpp"
 #include "simulator/solvers/packing/search/random_numbers.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -66,6 +69,33 @@ std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const
     costs.push_back({makespan, static_cast<double>(makespan.count()) / least});
   }
   return costs;
+}
+
+std::optional<std::pair<double, double>> ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  const double by = std::strtod(error_of_times(trace).c_str(), nullptr) / 100;
+  if (!(by > 0 && by < 1)) return {};
+  std::vector<Scenario> scenarios;
+  const auto add = [&](const auto& factor_of) {
+    TraceData data = trace.data();
+    for (Op& op : data.ops) op.duration = Nanos{std::llround(static_cast<double>(op.duration.count()) * factor_of(op))};
+    Trace changed{std::move(data)};
+    const Nanos unlimited = baseline_time(changed, spec);
+    scenarios.push_back({{}, std::move(changed), spec, unlimited});
+  };
+  for (const double factor : {1.0, 1 - by, 1 + by}) add([&](const Op&) { return factor; });
+  RandomNumbers numbers{1};
+  for (int noisy = 1; noisy <= kNoisy; ++noisy) {
+    std::map<StringId, double> factors;
+    add([&](const Op& op) {
+      const auto [found, is_new] = factors.try_emplace(op.name, 0);
+      if (is_new) found->second = 1 + by * (2 * numbers.next() - 1);
+      return found->second;
+    });
+  }
+  const std::vector<ScenarioCost> costs = costs_in(scenarios, plan);
+  const auto less = [](const ScenarioCost& a, const ScenarioCost& b) { return a.ratio < b.ratio; };
+  const auto [least, largest] = std::minmax_element(costs.begin(), costs.end(), less);
+  return std::pair{least->ratio, largest->ratio};
 }
 
 std::size_t worst_of(const std::vector<ScenarioCost>& costs) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/plan.hpp"
@@ -38,6 +40,12 @@ struct ScenarioCost {
 };
 /// One cost for each scenario. @throws PlanError  if `plan` was not made for this trace and these settings
 std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const Plan& plan);
+
+/// The least and the largest ratio of a plan if the op times, which a model estimated, are off by as much as it is in
+/// the mean (see error_of_times): all in one direction, or the ops of each name by a share of their own. Links, and the
+/// time in which the host issues ops, stay. None if no model gave the times.
+/// @throws PlanError  as costs_in()
+std::optional<std::pair<double, double>> ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 /// The index of the first scenario with the largest ratio; `costs` is not empty.
 std::size_t worst_of(const std::vector<ScenarioCost>& costs);

@@ -150,4 +150,22 @@ TEST_CASE("a share that leaves a link without a rate is refused") {
                     "tide: option 'robust' is '1'; expected 0 to 0.99");
 }
 
+TEST_CASE("the cost of a plan lies between those of slower and faster ops where a model estimated their times") {
+  TraceData data = barely_hidden().data();
+  const RunSpec spec = room_for_one("next-use");
+  const Result measured = simulate(Trace{data}, spec, true);
+  CHECK_FALSE(ratios_of_times(Trace{data}, spec, measured.realised));
+  data.meta["times_error"] = "20 %";
+  const Trace trace{data};
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  const double ratio =
+      static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());
+  const auto between = ratios_of_times(trace, spec, result.realised);
+  REQUIRE(between);
+  CHECK(between->first <= ratio);
+  CHECK(between->second >= ratio);
+  CHECK(between->first < between->second);  // ops are off, the copies of 1 ms are not
+}
+
 }  // namespace tidepool::robustness_test
