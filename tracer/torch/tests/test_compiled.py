@@ -39,6 +39,8 @@ class PlaceTest(unittest.TestCase):
         self.assertEqual(self.module_of("L['fn'].0.1"), "0.1")
         self.assertEqual(self.module_of("L['self']._modules['blocks']._modules['2']"), "blocks.2")
         self.assertEqual(self.module_of("L['self']._orig_mod.head"), "head")
+        self.assertEqual(self.module_of("L['self'].__dict__['kept'].mlp"), "kept.mlp")
+        self.assertEqual(self.module_of("L['self'].mlp.forward.__closure__[0].cell_contents.__self__.w1"), "mlp.w1")
         self.assertEqual(self.module_of("L['self']"), "")
         self.assertEqual(self.module_of(), "")
 

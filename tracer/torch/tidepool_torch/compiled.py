@@ -69,6 +69,8 @@ def plain_path(path):
 # Inductor keeps, for each line of the code that it makes, the stack that the user's code had. This line is added to it.
 _MODULE = "  of module "
 _FRAME = re.compile(r'File "(.+)", line (\d+), in ')
+# The attributes of a module by name, and a module that the closure of its own wrapped forward holds.
+_WRAPPED = re.compile(r"\.(?:__dict__|\w+\.__closure__\[\d+\]\.cell_contents\.__self__)")
 _PATH = re.compile(r"_modules\['([^']*)'\]|\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
 
 
@@ -96,7 +98,7 @@ def _module_of(node):
     """The path of the innermost module whose call made a node, as in layers.0.mlp; "" if it is not known."""
     calls = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = list(calls.values())[-1][0] if calls else ""
-    parts = [next(filter(None, match)) for match in _PATH.findall(path.partition("]")[2])]
+    parts = [next(filter(None, match)) for match in _PATH.findall(_WRAPPED.sub("", path.partition("]")[2]))]
     return ".".join(part for part in parts if part not in ("_modules", "_orig_mod"))
 
 
