@@ -6,8 +6,8 @@
 
 #include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/gaps/feature_maps.hpp"
+#include "policies/planning/gaps/gap_draft.hpp"
 #include "policies/planning/gaps/schedule_early.hpp"
-#include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/lineage.hpp"
 #include "simulator/engine/boundary.hpp"

@@ -7,7 +7,7 @@
 
 #include "policies/planning/search/answering_planner.hpp"
 #include "policies/planning/search/early_drops.hpp"
-#include "policies/planning/search/exact_plan.hpp"
+#include "policies/planning/search/plan_answer.hpp"
 #include "policies/planning/search/pooled_policy.hpp"
 #include "policies/planning/search/remat_search.hpp"
 #include "policies/planning/search/rerun_answer.hpp"
@@ -30,8 +30,7 @@ namespace {
 /// fit the capacity. The run follows the answer and these places, so fragmentation costs memory only if the packing is
 /// not perfect. Some candidates are also tried with the pool's own addresses.
 ///
-/// If no op writes in place and bytes are counted, schedules of runs are searched too (see search_reruns). Steps of a
-/// few ops are solved exactly (see exact_answer): if the best of all plans is faster, it is the answer.
+/// If no op writes in place and bytes are counted, schedules of runs are searched too (see search_reruns).
 ///
 /// With learn=on it is an online policy: in the first iteration it acts as dtr-eq does. Later iterations know the
 /// future, since the program repeats itself.
@@ -40,19 +39,15 @@ class TideRemat final : public AnsweringPlanner {
   explicit TideRemat(const Options& options)
       : effort_{number_of("tide-remat", options, "effort", 1e9) / 100},
         places_{options.flag("places")},
-        learns_{options.flag("learn")},
-        exact_{options.flag("exact")} {}
+        learns_{options.flag("learn")} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const bool ruled = rerun_rules(spec.assume) != RerunRules{};
     Maker answer = ruled ? unruled(trace, spec) : search(trace, spec);
     if (!learns_)
-      if (std::optional<ExactAnswer> faster =
+      if (std::optional<PlanAnswer> faster =
               rerun_answer(trace, spec, effort_, ruled ? no_result(trace, spec) : result_of(answer(), trace, spec)))
         answer = std::move(faster->make);
-    if (exact_ && !learns_ && trace.ops().size() <= kMostExactOps)
-      if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, false, true, result_of(answer(), trace, spec)))
-        answer = std::move(exact->make);
     return answer_with(std::move(answer), trace, spec);
   }
 
@@ -172,7 +167,7 @@ class TideRemat final : public AnsweringPlanner {
   static constexpr double kLittle = RecomputeSearch::kLittle;
 
   double effort_;
-  bool places_, learns_, exact_;
+  bool places_, learns_;
 };
 
 const RegisterPolicy kTideRemat{
@@ -182,7 +177,6 @@ const RegisterPolicy kTideRemat{
      .paper = "Tidepool; compare Kirisame et al., ICLR 2021, and Zhang et al., Coop, NeurIPS 2023",
      .options = {{"effort", "100", "number", "how much is tried: 1 = little, 100 = about a second for 10^4 ops"},
                  {"places", "on", "on/off", "whether it decides the addresses on best-fit and first-fit, too"},
-                 exact_option(),
                  {"learn", "off", "on/off",
                   "act as dtr-eq in the first iteration, and know the future only in later ones"}},
      .make = [](const Options& options) { return std::make_unique<TideRemat>(options); }}};

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/gaps/gap_draft.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 

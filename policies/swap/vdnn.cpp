@@ -4,7 +4,7 @@
 #include <string>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/gaps/gap_draft.hpp"
 #include "policies/planning/remat/layers.hpp"
 #include "simulator/registry.hpp"
 

@@ -1,8 +1,6 @@
 // The time of one selection of idle intervals, by the number of ops. The capacity is half of the peak.
 #include <benchmark/benchmark.h>
 
-#include "policies/planning/gaps/peak_selection.hpp"
-#include "policies/planning/gaps/priced_selection.hpp"
 #include "policies/planning/gaps/selection.hpp"
 #include "tests/bench/training_trace.hpp"
 
@@ -30,17 +28,6 @@ void count(benchmark::State& state, const Step& step, const Selection& selection
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// The prices are those of copies that ops wait for, as if links were always busy. With such prices, the selection
-/// examines picked idle intervals again.
-void for_peaks(benchmark::State& state) {
-  const Step step{state.range(0)};
-  std::vector<double> prices;
-  for (const Gap& gap : step.gaps) prices.push_back(kWaitedFor + 1e-6 * gap.release);
-  Selection selection;
-  for (auto _ : state) selection = select_for_peaks(step.circle, step.gaps, prices, step.limits);
-  count(state, step, selection);
-}
-
 template <GapScore score>
 void submodular(benchmark::State& state) {
   const Step step{state.range(0)};
@@ -51,6 +38,5 @@ void submodular(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(for_peaks)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(submodular<GapScore::kSwdoa>)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(submodular<GapScore::kExcess>)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);

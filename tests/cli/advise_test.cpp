@@ -93,10 +93,9 @@ TEST_CASE("tidepool advise takes policies with several options, and has no live 
     text.replace(at, 6, "kernel_");
   const std::string path = folder.file("kernels.jsonl");
   std::ofstream{path} << text;
-  const ProgramResult result =
-      run_program({"advise", path, "--capacity", "0.9x", "--plans", "tide-remat(effort=1,exact=off)"});
+  const ProgramResult result = run_program({"advise", path, "--capacity", "0.9x", "--plans", "tide-remat(effort=1)"});
   CHECK(result.code == 0);
-  CHECK_THAT(result.out, ContainsSubstring("--policy 'tide-remat(effort=1,exact=off)'"));
+  CHECK_THAT(result.out, ContainsSubstring("--policy 'tide-remat(effort=1)'"));
   CHECK_THAT(result.out, !ContainsSubstring("tidepool run"));
 }
 

@@ -96,9 +96,7 @@ Result run_steadily(const Trace& trace, const tests::TinyRecipe& recipe, const s
 TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.distribution]") {
   const std::uint64_t steps = number_from("TIDEPOOL_TINY_STEPS", 400), ops = number_from("TIDEPOOL_TINY_OPS", 6);
   const std::vector<std::pair<TinyClass, std::vector<std::string>>> planners{
-      {{true, false}, {"tide(with=swap)", "tide(with=swap,exact=off)"}},
-      {{false, true}, {"tide-remat", "tide-remat(exact=off)"}},
-      {{true, true}, {"tide", "tide(exact=off)"}}};
+      {{true, false}, {"tide(with=swap)"}}, {{false, true}, {"tide-remat"}}, {{true, true}, {"tide"}}};
   std::map<std::string, Ratios> ratios;
   std::map<std::string, Shares> shares;
   int solved = 0;

@@ -125,7 +125,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
   // By bound: the number of runs that are compared with it; and how many of these take less than 5 % longer than the
   // bound, while the bound is above the critical path.
   std::map<std::string, int> compared, close;
-  std::vector<std::string> policies{"tide(with=swap,effort=1)", "tide(with=order+swap,effort=1)"};
+  std::vector<std::string> policies{"tide(with=swap,effort=20,least=1B)", "tide(with=order+swap,effort=1,least=1B)"};
   for (const PolicyInfo* policy : all_policies()) policies.push_back(tests::quick_spec(*policy));
   const std::vector<Machine> all = machines();
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

@@ -39,11 +39,11 @@ TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, a
 }
 
 TEST_CASE("a plan may drop more than a copy needs, so that an op of another stream gets bytes that are free earlier") {
-  // In this way tide-fold ends the step of seed 6950 in 23 ms. An earlier search for the optimum tried only minimal
+  // In this way tide ends the step of seed 6950 in 23 ms. An earlier search for the optimum tried only minimal
   // sets of drops, and called 27 ms the optimum.
   const tests::TinyRecipe recipe = tests::tiny_recipe_of_streams(6950, 4);
   tests::TinyContract contract{recipe, {true, true}, 40'000};
-  CHECK(contract.check_policy("ideal", "tide-fold(effort=1)").outcome == Outcome::kOk);
+  CHECK(contract.check_policy("ideal", "tide(effort=1)").outcome == Outcome::kOk);
   CHECK(contract.findings().empty());
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("planners that plan for small tensors too read the right bytes") {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
     for (const char* policy :
          {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10", "swapadvisor(with=swap,effort=12)",
-          "autoswap(least=1B,effort=12)", "tide(least=1B,effort=20)", "tide-fold(least=1B,effort=12)"})
+          "autoswap(least=1B,effort=12)", "tide(least=1B,effort=20)"})
       for (const char* assume : {"", "simrd"})
         for (const int iterations : {1, 3})
           for (const double fraction : {0.4, 0.6, 0.8, 0.95}) {

@@ -72,7 +72,7 @@ TEST_CASE("on G10's BERT, tide is at most 0.2 % above the swap bound that makes 
       CHECK(in_seconds(result->totals.makespan) <= point.bound * 1.002 + 0.0005);
 }
 
-TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 512") {
+TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT with a batch of 512") {
   struct Line {
     int gibibytes;
     Nanos swap_fluid;  // the bound `swap-fluid` on the repeated step
@@ -80,10 +80,10 @@ TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 51
   for (const Line& line : {Line{40, 9'990'649'665_ns}, Line{30, 10'625'542'420_ns}, Line{20, 11'260'435'178_ns}})
     if (const std::optional<Result> result = run_bert({512, line.gibibytes, 0}, "tide(with=swap)"))
       CHECK(static_cast<double>(result->totals.makespan.count()) <=
-            1.002 * static_cast<double>(line.swap_fluid.count()));
+            1.004 * static_cast<double>(line.swap_fluid.count()));
 }
 
-TEST_CASE("on G10's BERT, tide swaps within 0.4 % of the bound that copies no content that the host has already") {
+TEST_CASE("on G10's BERT, tide swaps within 0.6 % of the bound that copies no content that the host has already") {
   struct Line {
     int batch, gibibytes;
   };
@@ -102,7 +102,7 @@ TEST_CASE("on G10's BERT, tide swaps within 0.4 % of the bound that copies no co
     const std::optional<Bound> bound =
         best_bound({.trace = trace, .machine = spec.machine, .capacity = spec.capacity, .swap = true, .steady = true});
     REQUIRE(bound);
-    CHECK(static_cast<double>(result.totals.makespan.count()) <= 1.004 * static_cast<double>(bound->makespan.count()));
+    CHECK(static_cast<double>(result.totals.makespan.count()) <= 1.006 * static_cast<double>(bound->makespan.count()));
   }
 }
 

@@ -1,6 +1,5 @@
-"""The points of notebooks/optimum.py: finished runs are kept, and a search ends at its limit. Runs that fail have rows there
-and in notebooks/depth.py."""
-import argparse
+"""The points of notebooks/optimum.py: finished runs are kept, and a search ends at its limit. Runs that fail have rows
+there."""
 import contextlib
 import io
 import json
@@ -16,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ["TIDEPOOL"]
 sys.path.append(str(ROOT / "notebooks"))  # last: the folder also has the sources of the package tidepool
 
-import depth  # noqa: E402
 from optimum import by_policy, print_table  # noqa: E402
 from optimum_points import INSTANCES, Rows, bound_of, measured, points_of_instances, points_of_traces, run_of  # noqa: E402
 import sweep_rows  # noqa: E402
@@ -75,11 +73,6 @@ class Optimum(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             print_table(rows)
         self.assertEqual(printed.getvalue().splitlines()[1].split(), ["dtr", "0", "0", "0", "-", "0", "-", "-"])
-
-    def test_a_planner_that_ends_in_an_error_has_no_search_time_at_a_depth(self):
-        asked = argparse.Namespace(program="p", pool="best-fit", capacity="0.6x", machine="m", repetitions=3)
-        with mock.patch.object(depth, "call", return_value=[{"outcome": "error"}]):
-            self.assertIsNone(depth.measure(asked, "step.tide", "mine"))
 
     def test_instances_have_the_time_of_the_published_plan_on_their_link(self):
         points = points_of_instances(self.folder.name)

@@ -279,7 +279,7 @@ class Package(unittest.TestCase):
                          "or hybrid, since the kind decides which bound holds$")
 
     def test_a_policy_that_fails_does_not_end_a_run_of_tide(self):
-        run = {"policy": "tide(with=swap,effort=50,exact=off)", "capacity": "0.5x", "pool": "ideal", "first": True}
+        run = {"policy": "tide(with=swap,effort=50,rivals=on)", "capacity": "0.5x", "pool": "ideal", "first": True}
         before, = tidepool.simulate(self.trace, **run).itertuples()
 
         def fail(self, view, request):

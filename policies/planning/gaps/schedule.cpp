@@ -1,7 +1,6 @@
 #include "policies/planning/gaps/schedule.hpp"
 
 #include <algorithm>
-#include <queue>
 
 #include "policies/planning/gaps/range_tree.hpp"
 
@@ -25,14 +24,9 @@ std::vector<std::uint32_t> by_release(const std::vector<Gap>& gaps, std::vector<
   return selected;
 }
 
-/// A selected gap that needs a swap-out, and the earliest position of the swap-out.
-struct CopiedGap {
-  std::uint32_t gap, from;
-};
-
 /// The swap-outs, by release. If several gaps have the same version, the copy at the first gap serves all. Content that
 /// crossed the boundary has a copy already, and so has content that never changes.
-std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
+std::vector<std::uint32_t> copied_at_release(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
   std::vector<bool> on_host;  // by version
   const auto note = [&](VersionId v) {
     if (on_host.size() <= v.index()) on_host.resize(2 * v.index() + 1);
@@ -42,43 +36,9 @@ std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std
   };
   for (const std::uint32_t i : selected)
     if (gaps[i].crosses) note(gaps[i].in);
-  std::vector<CopiedGap> copied;
+  std::vector<std::uint32_t> copied;
   for (const std::uint32_t i : by_release(gaps, selected))
-    if (gaps[i].made != Gap::kUnchanged && note(gaps[i].out)) copied.push_back({i, gaps[i].release + 1});
-  return copied;
-}
-
-/// The same swap-outs in the order of the lane: a free lane takes the finished content with the earliest release.
-std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                        const std::vector<CopiedGap>& at_release, const Machine& machine) {
-  const auto first = [&](const CopiedGap& each) {
-    const Gap& gap = gaps[each.gap];
-    if (gap.renewed.valid()) return gap.renewed_by + 1;
-    return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
-  };
-  std::vector<CopiedGap> by_made = at_release;
-  for (CopiedGap& each : by_made)  // content copied for the next iteration is released in that one
-    if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
-  std::stable_sort(by_made.begin(), by_made.end(),
-                   [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });
-  const auto later = [](const CopiedGap& a, const CopiedGap& b) {
-    return a.from != b.from ? a.from > b.from : a.gap > b.gap;
-  };
-  std::priority_queue<CopiedGap, std::vector<CopiedGap>, decltype(later)> made{later};  // by release
-  std::vector<CopiedGap> copied;
-  Nanos lane;
-  std::uint32_t position = 0;  // the last op that has started when the lane is free
-  for (std::size_t next = 0; next < by_made.size() || !made.empty();) {
-    if (made.empty()) lane = std::max(lane, circle.at(first(by_made[next])));
-    while (position < circle.size() && circle.at(position + std::size_t{1}) <= lane) ++position;
-    while (next < by_made.size() && first(by_made[next]) <= position) made.push(by_made[next++]);
-    CopiedGap each = made.top();
-    made.pop();
-    const bool ahead = gaps[each.gap].renewed.valid();  // for the next iteration
-    each.from = ahead ? position : std::min(each.from, position);
-    copied.push_back(each);
-    lane += machine.d2h.time(gaps[each.gap].size);
-  }
+    if (gaps[i].made != Gap::kUnchanged && note(gaps[i].out)) copied.push_back(i);
   return copied;
 }
 
@@ -129,6 +89,26 @@ std::uint32_t room_from(const RangeTree& load, std::uint32_t first, std::uint32_
   return static_cast<std::uint32_t>(load.behind_last_above(first, last, most));
 }
 
+/// By slot: bytes of swap-outs that are issued at the release.
+std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                 const std::vector<std::uint32_t>& selected, const Machine& machine) {
+  const std::size_t n = circle.size();
+  const std::vector<std::uint32_t> copied = copied_at_release(gaps, selected);
+  std::vector<Bytes> bytes;
+  Nanos lane;  // time from which the lane is free
+  for (int round = 0; round < 2; ++round) {
+    Added under_way{n};
+    for (const std::uint32_t i : copied) {
+      const Gap& gap = gaps[i];
+      lane = std::max(lane, released(circle, gap)) + machine.d2h.time(gap.size);
+      under_way.add(gap.release + std::size_t{1}, first_from(circle, gap.release + 1, gap.due, lane), gap.size);
+    }
+    bytes = under_way.on(std::vector<Bytes>(n));
+    lane -= circle.period();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>& gaps,
@@ -169,56 +149,10 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
   return planned;
 }
 
-std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                         const std::vector<std::uint32_t>& selected, const Machine& machine,
-                                         CopyOut copies) {
-  std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
-  if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
-  std::vector<bool> useless;  // by gap
-  Nanos lane;                 // time from which the lane is free
-  for (int round = 0; round < 2; ++round) {
-    useless.assign(gaps.size(), false);
-    for (const CopiedGap& each : copied) {
-      const Gap& gap = gaps[each.gap];
-      const Nanos end = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
-      if (each.from < gap.due && end + machine.h2d.time(gap.size) >= circle.at(gap.due))
-        useless[each.gap] = true;
-      else
-        lane = end;
-    }
-    lane -= circle.period();
-  }
-  std::vector<std::uint32_t> rest;
-  for (const std::uint32_t i : selected)
-    if (!useless[i]) rest.push_back(i);
-  return rest;
-}
-
-std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                 const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies) {
-  const std::size_t n = circle.size();
-  std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
-  if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
-  std::vector<Bytes> bytes;
-  Nanos lane;  // time from which the lane is free
-  for (int round = 0; round < 2; ++round) {
-    Added under_way{n};
-    for (const CopiedGap& each : copied) {
-      const Gap& gap = gaps[each.gap];
-      if (each.from >= gap.due) continue;  // it is a copy for the next iteration, and frees nothing here
-      lane = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
-      under_way.add(gap.release + std::size_t{1}, first_from(circle, gap.release + 1, gap.due, lane), gap.size);
-    }
-    bytes = under_way.on(std::vector<Bytes>(n));
-    lane -= circle.period();
-  }
-  return bytes;
-}
-
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                   const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies) {
+                                   const std::vector<std::uint32_t>& selected, const Machine& machine) {
   const std::size_t n = circle.size();
-  const std::vector<Bytes> leaving = bytes_leaving(circle, gaps, selected, machine, copies);
+  const std::vector<Bytes> leaving = bytes_leaving(circle, gaps, selected, machine);
   std::vector<Bytes> bytes;
   Nanos lane = circle.period();  // time until which the lane is free
   for (int round = 0; round < 2; ++round) {
@@ -266,15 +200,6 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
     planned.push_back({i, issue});
   }
   return planned;
-}
-
-void copy_when_free(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned,
-                    const Machine& machine) {
-  std::vector<std::uint32_t> selected, copy(gaps.size());
-  for (const PlannedGap& each : planned) selected.push_back(each.gap);
-  for (const CopiedGap& each : copied_when_free(circle, gaps, copied_at_release(gaps, selected), machine))
-    if (each.from != gaps[each.gap].release + 1 && each.from < circle.size()) copy[each.gap] = each.from;
-  for (PlannedGap& each : planned) each.copy = copy[each.gap];
 }
 
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops) {

@@ -10,10 +10,6 @@
 
 namespace tidepool {
 
-/// When swap-outs are issued: at the gap's release, or when the lane is free. A free lane takes the finished buffer
-/// with the earliest release.
-enum class CopyOut : std::uint8_t { kAtRelease, kWhenFree };
-
 /// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. If `copy`
 /// is 0, its swap-out is issued at the release. Otherwise, a copy to the host is issued before op `copy`, and the
 /// version leaves the device at the release. Up to the release, Gap::out is copied; after it, Gap::renewed, for the
@@ -39,26 +35,12 @@ std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>
                                 const std::vector<std::uint32_t>& selected);
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected);
 
-/// By slot: bytes that are on the device only because they are being copied. Swap-outs are as early, and swap-ins as
-/// late, as the lanes allow, in the periodic steady state, without a limit of memory. A selection costs no time if its
-/// load and these bytes fit together. A copy counts in whole slots. Content that the host has already is not copied
-/// again.
+/// By slot: bytes that are on the device only because they are being copied. Swap-outs are issued at the release.
+/// Swap-ins are as late as the lane allows, in the periodic steady state, without a limit of memory. A selection costs
+/// no time if its load and these bytes fit together. A copy counts in whole slots. Content that the host has already is
+/// not copied again.
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                   const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
-
-/// The selected gaps without those whose swap-out ends too late for a swap-in before the due op: these would only keep
-/// the lane busy.
-std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                         const std::vector<std::uint32_t>& selected, const Machine& machine,
-                                         CopyOut copies);
-
-/// By slot: the bytes of swap-outs in bytes_under_way().
-std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                 const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
-
-/// Moves swap-outs to the time at which the lane is free: CopyOut::kWhenFree.
-void copy_when_free(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned,
-                    const Machine& machine);
+                                   const std::vector<std::uint32_t>& selected, const Machine& machine);
 
 /// AutoSwap's schedule as published ("stick to the limit"; arXiv 1903.06631, section 4.3, and its code): swap-outs
 /// follow each other from their releases on. Swap-ins end when they are due or when the next one begins; they are

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/gaps/gap_draft.hpp"
 #include "policies/planning/remat/draft.hpp"
 
 namespace tidepool {

@@ -56,7 +56,7 @@ std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) 
 
 }  // namespace
 
-std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
+std::optional<PlanAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
   const bool loses = found.outcome != Outcome::kOk || found.totals.makespan > found.baseline;
   if (found.outcome == Outcome::kInfeasible || !loses || !has_problem(trace, spec)) return std::nullopt;
   const std::optional<RerunProblem> problem = problem_of(trace, spec);
@@ -74,7 +74,7 @@ std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec,
   if (!schedule) return std::nullopt;
   std::vector<OpId> runs;
   for (const std::uint32_t op : schedule->runs) runs.push_back(OpId{op});
-  ExactAnswer answer = answer_of_plan(trace, spec, repeated_as_asked(trace, spec, plan_of_runs(trace, runs)), false);
+  PlanAnswer answer = answer_of_plan(trace, spec, repeated_as_asked(trace, spec, plan_of_runs(trace, runs)), false);
   if (answer.result.outcome != Outcome::kOk) return std::nullopt;
   const bool faster = found.outcome != Outcome::kOk || answer.result.totals.makespan < found.totals.makespan;
   if (!faster) return std::nullopt;

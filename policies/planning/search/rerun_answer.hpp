@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "policies/planning/search/exact_plan.hpp"
+#include "policies/planning/search/plan_answer.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
@@ -15,6 +15,6 @@ namespace tidepool {
 /// without addresses. Every op must write one version, none in place (writes_anew), and no op may make an output of the
 /// step. The policy must be alone in its chain.
 /// @param effort  1 takes up to some seconds
-std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found);
+std::optional<PlanAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found);
 
 }  // namespace tidepool

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "policies/planning/eviction/furthest_use.hpp"
-#include "policies/planning/gaps/trials.hpp"
 #include "policies/swap/autoswap/combined_score.hpp"
+#include "policies/swap/autoswap/trials.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 
@@ -48,7 +48,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
       return select_gaps(circle, gaps, spec.machine, score_, limits, allowed);
     };
     if (!late_ && !tuned_) return published(circle, gaps, select, spec);
-    Trials trials{trace, spec, effort_, OnDemand::kCopy};
+    Trials trials{trace, spec, effort_};
     std::vector<double> scores;
     if (tuned_) {
       scores = tune(trials, circle, gaps, allowed, spec);
@@ -58,8 +58,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     for (const Gap& gap : gaps) largest = std::max(largest, gap.size);
     constexpr int kSlacks = 16, kRounds = 6;
     for (int i = 0; late_ && i < kSlacks && !trials.over(); ++i)
-      try_rounds(trials, circle, gaps, spec.machine, spec.capacity, largest * i / 10, kRounds, CopyOut::kAtRelease,
-                 select);
+      try_rounds(trials, circle, gaps, spec, largest * i / 10, kRounds, select);
     judged_ = trials.judged();
     return late_ ? trials.best_draft().copies : published(circle, gaps, select, spec);
   }
@@ -87,9 +86,10 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     const CombinedScore combined{circle, gaps, spec.machine, limits};
     const auto time_of = [&](const ScoreWeights& weights) {
       const Selection selection = select_by_score(circle, gaps, combined(weights), limits, allowed);
-      std::vector<PlannedGap> planned = late_ ? schedule_late(circle, gaps, selection.gaps, spec.machine, spec.capacity)
-                                              : stick_to_limit(circle, gaps, selection, spec);
-      const Result& result = trials.add(gaps, {std::move(planned), {}});
+      const std::vector<PlannedGap> planned =
+          late_ ? schedule_late(circle, gaps, selection.gaps, spec.machine, spec.capacity)
+                : stick_to_limit(circle, gaps, selection, spec);
+      const Result& result = trials.add(gaps, planned);
       return result.outcome == Outcome::kOk ? static_cast<double>(result.totals.makespan.count())
                                             : std::numeric_limits<double>::infinity();
     };

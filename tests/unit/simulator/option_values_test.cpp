@@ -54,7 +54,7 @@ TEST_CASE("counts that are no whole numbers, or beyond their range, are refused"
                     "swapadvisor: option 'effort' is '0'; expected a whole number from 1 to 1000000000");
   CHECK_THROWS_WITH(make("tide(effort=1e30)"),
                     "tide: option 'effort' is '1e30'; expected a whole number from 0 to 10000000");
-  for (const std::string name : {"tide-fold", "pooch", "autoswap", "tflms", "order-peak"})
+  for (const std::string name : {"pooch", "autoswap", "tflms", "order-peak"})
     CHECK_THROWS_WITH(make(name + "(effort=-1)"),
                       name + ": option 'effort' is '-1'; expected a whole number from 0 to 1000000000");
   CHECK_THROWS_WITH(make("grappler-swap(passes=-1)"),

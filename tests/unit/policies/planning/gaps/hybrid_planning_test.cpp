@@ -5,7 +5,6 @@
 #include "policies/planning/gaps/feature_maps.hpp"
 #include "policies/planning/gaps/schedule_early.hpp"
 #include "policies/planning/remat/lineage.hpp"
-#include "policies/planning/search/mixed_plan.hpp"
 #include "simulator/engine/exposed_copies.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -33,24 +32,6 @@ std::size_t count(const Plan& plan, Verb verb) {
 }
 
 }  // namespace
-
-TEST_CASE("a selection of gaps that does not fit is extended, and one that fits stays as it is") {
-  TraceBuilder build;
-  for (int i = 0; i < 6; ++i) build.run({.duration = 100_ns}, {});
-  const Trace trace = build.finish();
-  const StepCircle circle{{0_ns, 100_ns, 200_ns, 300_ns, 400_ns, 500_ns, 600_ns}, {0_B, 0_B, 100_B, 100_B, 0_B, 0_B}};
-  const std::vector<Gap> gaps{gap(1, 4, 10), gap(1, 4, 20), gap(1, 4, 30)};  // all are worth the same
-  const Reruns reruns{trace, gaps};
-  const Planning planning{trace, circle, gaps, reruns, kMachine, 70_B};
-  const std::vector<Nanos> costs(3, Reruns::kImpossible);
-  const auto copied = [&](Bytes limit, MixedSelection start) {
-    return select_by_price(planning, costs, 0, SlotLimits(6, limit), std::move(start)).copied;
-  };
-  CHECK(copied(70_B, {}) == std::vector<std::uint32_t>{0, 1});
-  CHECK(copied(70_B, {{2}, {}}) == std::vector<std::uint32_t>{2});
-  CHECK(copied(60_B, {{2}, {}}) == std::vector<std::uint32_t>{2, 0});
-  CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // dropped gaps free memory, too
-}
 
 TEST_CASE("a lineage has the freed or dropped versions between a version and resident ones") {
   // x -1 ns-> a -2 ns-> b -4 ns-> c -8 ns-> d; b is freed before d is made from c; ops 4 and 5 do nothing.

@@ -1,9 +1,9 @@
 // Gaps, their selection and their schedules, in closed form.
 #include "policies/planning/gaps/gap.hpp"
+#include "policies/planning/gaps/gap_draft.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/selection.hpp"
 #include "policies/planning/gaps/step_circle.hpp"
-#include "policies/planning/gaps/trials.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/base/error.hpp"
@@ -155,7 +155,7 @@ TEST_CASE("bytes under way are those that are being swapped out or in") {
   // 150 B leave from 100 to 250 ns, in slots 1 and 2, and are swapped in from 450 to 600 ns, in slots 4 and 5.
   const std::vector<Gap> gaps{gap(0, 6, 150)};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
-  CHECK(bytes_under_way(circle, gaps, {0}, kMachine, CopyOut::kAtRelease) ==
+  CHECK(bytes_under_way(circle, gaps, {0}, kMachine) ==
         std::vector<Bytes>{0_B, 150_B, 150_B, 0_B, 150_B, 150_B, 0_B, 0_B});
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("a draft swaps out after the release and in at the issue point, and a 
                                      act(Verb::kSwapIn, 3, 1), act(Verb::kSwapOut, 6, 7)});
 }
 
-TEST_CASE("a swap-out may begin when the lane is free, and happens only once for all gaps of a version") {
+TEST_CASE("a swap-out may begin before the release, and happens only once for all gaps of a version") {
   // Op 0 makes a version, which ops 3 and 6 read. It is absent from 400 to 600 ns, and from 700 ns on until op 2 of the
   // next iteration.
   Gap first = gap(3, 6, 150), second = gap(6, 10, 150);
@@ -176,33 +176,21 @@ TEST_CASE("a swap-out may begin when the lane is free, and happens only once for
   first.made = second.made = 0;
   const std::vector<Gap> gaps{first, second};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
-  // The swap-out is from 100 to 250 ns, long before op 3 releases it; the swap-ins from 450 to 600 and 850 to 1000 ns.
-  CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kWhenFree) ==
-        std::vector<Bytes>{150_B, 150_B, 0_B, 0_B, 150_B, 150_B, 0_B, 0_B});
-  CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kAtRelease) ==
+  // Issued at the release, the swap-out is from 400 to 550 ns; the swap-ins are from 450 to 600 and 850 to 1000 ns.
+  CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine) ==
         std::vector<Bytes>{150_B, 150_B, 0_B, 0_B, 300_B, 300_B, 0_B, 0_B});
-  std::vector<PlannedGap> planned{{1, 8, 0}, {0, 4, 0}};
-  copy_when_free(circle, gaps, planned, kMachine);
-  CHECK(planned == std::vector<PlannedGap>{{1, 8, 0}, {0, 4, 1}});
   CHECK(draft_of(gaps, {{0, 4, 1}}, 8) == std::vector<Action>{act(Verb::kSwapOut, 1, 0), act(Verb::kSwapIn, 1, 0),
                                                               act(Verb::kSwapOut, 4, 0), act(Verb::kSwapIn, 4, 0)});
 }
 
-TEST_CASE("content that the end of a step changes is swapped out for the next iteration when the lane is free") {
+TEST_CASE("content that the end of a step changes may be swapped out for the next iteration") {
   // Content from before is absent from op 2 to op 4, and op 5 changes it. It is swapped out from 600 ns on, so that the
   // next op 2 needs no copy.
   Gap weight = gap(1, 4, 150);
   weight.renewed = VersionId{9};
   weight.renewed_by = 5;
-  const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
-  std::vector<PlannedGap> planned{{0, 2, 0}};
-  copy_when_free(circle, {weight}, planned, kMachine);
-  CHECK(planned == std::vector<PlannedGap>{{0, 2, 6}});
-  CHECK(draft_of({weight}, planned, 8) == std::vector<Action>{act(Verb::kSwapOut, 2, 1), act(Verb::kSwapIn, 2, 1),
-                                                              act(Verb::kSwapOut, 6, 9), act(Verb::kSwapIn, 6, 9)});
-  // It is swapped in from 250 to 400 ns, in slots 2 and 3; nothing is swapped out then.
-  CHECK(bytes_under_way(circle, {weight}, {0}, kMachine, CopyOut::kWhenFree) ==
-        std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
+  CHECK(draft_of({weight}, {{0, 2, 6}}, 8) == std::vector<Action>{act(Verb::kSwapOut, 2, 1), act(Verb::kSwapIn, 2, 1),
+                                                                  act(Verb::kSwapOut, 6, 9), act(Verb::kSwapIn, 6, 9)});
 }
 
 TEST_CASE(
