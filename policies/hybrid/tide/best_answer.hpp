@@ -38,11 +38,6 @@ struct BestAnswer {
   }
   /// Whether a plan ended well and takes no longer than the step without limit.
   bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
-  /// Time over that of the step without limit; 1 if no plan ended well, or if the step takes no time.
-  double slower() const {
-    if (result.outcome != Outcome::kOk || result.baseline == Nanos{}) return 1;
-    return static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());
-  }
 };
 
 }  // namespace tidepool

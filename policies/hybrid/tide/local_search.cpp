@@ -30,11 +30,8 @@ void LocalSearch::weigh(const std::vector<double>& weight) {
   double sum = 0;
   for (std::size_t i = 0; i < weight.size(); ++i) {
     if (weight[i] <= 0) continue;
-    // Small content changes little: the chance grows with the time of a copy, up to 3 % of the step.
-    const double share =
-        static_cast<double>(model_.in[i].count()) / static_cast<double>(model_.circle.period().count());
     candidates_.push_back(i);
-    weight_sums_.push_back(sum += weight[i] * std::min(1.0, 0.02 + 30 * share));
+    weight_sums_.push_back(sum += weight[i]);
   }
 }
 

@@ -52,7 +52,7 @@ class Follow final : public Policy, public Explainer {
 std::unique_ptr<Policy> maker_of_room(OnDemand on_demand) {
   if (on_demand == OnDemand::kNothing) return std::make_unique<Policy>();
   if (on_demand == OnDemand::kCopy) return std::make_unique<SwapOutLeast<FurthestFirst>>();
-  return std::make_unique<DropByNextUse>(NextUseFormula{}, nullptr, nullptr, on_demand == OnDemand::kCopyOrDrop);
+  return std::make_unique<DropByNextUse>(NextUseFormula{}, nullptr, nullptr, true);
 }
 
 }  // namespace

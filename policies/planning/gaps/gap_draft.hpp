@@ -33,9 +33,9 @@ struct GapDraft {
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
                   const std::vector<Action>& always = {});
 
-/// The answer to a shortage that a plan leaves: swap out the version with the latest next read; drop the version with
-/// the least cost per time until its next read (see DropByNextUse); the cheaper of both; or none.
-enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
+/// The answer to a shortage that a plan leaves: swap out the version with the latest next read; swap out or drop the
+/// one that costs least per time until its next read (see DropByNextUse); or none.
+enum class OnDemand : std::uint8_t { kCopy, kCopyOrDrop, kNothing };
 
 /// A policy that executes `draft`.
 /// @param on_demand  the answer to a shortage
