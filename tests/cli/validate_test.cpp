@@ -329,7 +329,7 @@ TEST_CASE("gaps before kernels that wait for copies do not add up, if the copies
   }
   const Trace trace = build.finish();
   for (const bool graph : {false, true}) {
-    const auto json = validated_with_gaps(trace, {"--policy", "tide", "--capacity", "0.6x"}, graph);
+    const auto json = validated_with_gaps(trace, {"--policy", "tide(least=1KiB)", "--capacity", "0.6x"}, graph);
     CHECK(json["copy_error"].is_number());
     CHECK(json["predicted_stall_ns"] == 0);
     CHECK(std::abs(json["error"].get<double>()) < 0.002);

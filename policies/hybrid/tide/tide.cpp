@@ -178,8 +178,7 @@ class Tide final : public AnsweringPlanner {
 
   /// Searches the step, and the step with later frees if that begins better.
   void search(BestAnswer& best, const Trace& trace, const RunSpec& spec, std::vector<DeadContent> dead) {
-    const Bytes least = std::min(least_, trace.ideal_peak() / 1'000);  // of a small step, small buffers matter
-    StepSearch as_recorded{trace, spec, recomputes_, least, dead, seed_, phases_};
+    StepSearch as_recorded{trace, spec, recomputes_, least_, dead, seed_, phases_};
     as_recorded.start();
     const std::optional<Trace> later = later_step(trace, spec, as_recorded);
     std::optional<StepSearch> with_later;
@@ -188,7 +187,7 @@ class Tide final : public AnsweringPlanner {
       std::erase_if(dead, [&](const DeadContent& each) {
         return freed_at(trace, each.version) != freed_at(*later, each.version);
       });
-      with_later.emplace(*later, spec, recomputes_, least, std::move(dead), seed_, phases_, &trace);
+      with_later.emplace(*later, spec, recomputes_, least_, std::move(dead), seed_, phases_, &trace);
       with_later->start();
     }
     const auto time = [](const StepSearch& each) {
@@ -260,7 +259,7 @@ const RegisterPolicy kTide{
                   "what it may do; with order, it also tries other orders of the ops"},
                  {"effort", "2000", "number",
                   "thousands of ops to evaluate in the search after the first plans; more never gives a worse plan"},
-                 {"least", "64KiB", "bytes", "smaller buffers stay, if they are below a thousandth of the peak"},
+                 {"least", "64KiB", "bytes", "smaller buffers stay"},
                  {"without", "nothing", "nothing|relaxation|prices|rounds|limits|later-frees",
                   "a phase that is left out, to show what it pays"},
                  {"rivals", "off", "on/off", "also run every other policy; if one is faster, its plan is the answer"},

@@ -59,7 +59,7 @@ JobPlans planned(Nanos other, const char* policy, Bytes capacity, std::size_t th
 
 TEST_CASE("a rank that waits for another rank copies meanwhile, at no cost for the job") {
   // The collective ends at 40 + 2 us. The rank arrives at 25 us instead of 20 us, and a is back at 30 us.
-  const JobPlans plans = planned(40_us, "tide(with=swap)", 150_B);
+  const JobPlans plans = planned(40_us, "tide(with=swap,least=1B)", 150_B);
   CHECK(plans.baseline == 52_us);
   CHECK(plans.makespan == 52_us);
   CHECK(plans.bound == 52_us);
@@ -75,7 +75,7 @@ TEST_CASE("a rank that waits for another rank copies meanwhile, at no cost for t
 TEST_CASE("a rank that is late because of its plan makes the others wait") {
   // The other rank waits for the first one from 12 us until 25 us instead of 20 us. The first one continues when a is
   // back, at 30 us.
-  const JobPlans plans = planned(12_us, "tide(with=swap)", 150_B);
+  const JobPlans plans = planned(12_us, "tide(with=swap,least=1B)", 150_B);
   CHECK(plans.baseline == 32_us);
   CHECK(plans.makespan == 40_us);
   CHECK(plans.ranks[1].waited == 8_us);
@@ -105,7 +105,7 @@ TEST_CASE("time in which several streams wait for one copy is exposed once") {
   build.free(a);
   const LoadedJob job = job_of({build.finish(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [&](const Trace&) {
-    return RunSpec{.pool = "ideal", .policy = "tide(with=swap)", .capacity = 150_B, .machine = slow_link()};
+    return RunSpec{.pool = "ideal", .policy = "tide(with=swap,least=1B)", .capacity = 150_B, .machine = slow_link()};
   };
   const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
   CHECK(plans.baseline == 32_us);
@@ -118,7 +118,7 @@ TEST_CASE("a rank that shares its link with another rank copies at its share of 
   // As in the first test, but each copy takes 10 us: the rank arrives at 30 us, and a is back at 40 us.
   const LoadedJob job = job_of({keeping_rank(), other_rank(40_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) {
-    RunSpec run{.pool = "ideal", .policy = "tide(with=swap)", .capacity = 150_B, .machine = slow_link()};
+    RunSpec run{.pool = "ideal", .policy = "tide(with=swap,least=1B)", .capacity = 150_B, .machine = slow_link()};
     run.machine.sharing.link = 2;
     return run;
   };
@@ -168,7 +168,7 @@ TEST_CASE("plans are made for the job with the requested changes") {
 }
 
 TEST_CASE("a job has no time with plans if a rank has no plan, and no bound if none exists") {
-  const JobPlans plans = planned(12_us, "tide(with=swap)", 90_B);
+  const JobPlans plans = planned(12_us, "tide(with=swap,least=1B)", 90_B);
   CHECK(plans.ranks[0].result.outcome != Outcome::kOk);
   CHECK(plans.ranks[1].result.outcome == Outcome::kOk);
   CHECK_FALSE(plans.makespan);
@@ -192,9 +192,9 @@ TEST_CASE("without policies and limits a job takes its simulated time, on any nu
 }
 
 TEST_CASE("plans of a job are the same on any number of threads") {
-  const std::string alone = plans_json("job.json", planned(12_us, "tide(with=swap)", 150_B, 1));
+  const std::string alone = plans_json("job.json", planned(12_us, "tide(with=swap,least=1B)", 150_B, 1));
   for (const std::size_t threads : {2U, 8U})
-    CHECK(plans_json("job.json", planned(12_us, "tide(with=swap)", 150_B, threads)) == alone);
+    CHECK(plans_json("job.json", planned(12_us, "tide(with=swap,least=1B)", 150_B, threads)) == alone);
 }
 
 TEST_CASE("a rank without buffers has no plan") {
