@@ -47,7 +47,7 @@ class Native(unittest.TestCase):
             """The core leaves the actions on such a device to Python."""
 
         for model, policy, capacity, verb in (("gpt", "lru-swap", "0.7x", "swap_in"), ("mlp", "dtr", "0.6x", "run"),
-                                              ("cnn", "tide", "0.7x", "drop")):
+                                              ("cnn", "tide", "0.7x", "discard")):
             program = self.planned(model, policy, capacity)
             planned = sum(done == verb for actions in program.actions for done, _ in actions)
             self.assertGreater(planned, 5)

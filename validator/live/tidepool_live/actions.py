@@ -70,8 +70,9 @@ class Actions:
         return (self._can_compute(version) or self._is_kept(version, buffer)) and self._contents.drop(version, buffer)
 
     def _discard(self, version, buffer):
-        """Drops content that the plan does not bring back. No op of the trace reads it again, but code of the job may. By
-        then, the inputs of its producer may be overwritten. So it goes to the host first, unless the job has freed it."""
+        """Drops content that the plan does not compute again: it brings the content back from the host, or no op of the trace
+        reads it again, but code of the job may. By then, the inputs of its producer may be overwritten. So the host must have
+        it, unless the job has freed it."""
         held = self._contents.tensors.get(buffer)
         if held is None or held.version != version:
             return self._drop(version, buffer)

@@ -48,8 +48,8 @@ class LiveProgram:
     limit       bytes that the plan promises not to exceed
     made        bytes of the storages that each op makes or overwrites as a whole
     hidden      buffers that the job cannot see, such as workspaces of libraries
-    actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version that
-                no later action brings back is a "discard".
+    actions[i]  (verb, subject) before op i; the last entry has the actions after the last op. A "drop" of a version whose
+                producer does not run again next is a "discard".
     """
 
     def __init__(self, content):
@@ -90,17 +90,17 @@ class LiveProgram:
             return cls(json.load(file))
 
     def _with_discards(self, actions):
-        """The actions, with each drop of a version that no later action brings back as a discard. They are read in reverse,
-        to know which versions come back."""
-        returning, found = set(), []
+        """The actions, with each drop of a version as a discard unless its producer runs again next. They are read in reverse,
+        to know which versions come back in this way."""
+        recomputed, found = set(), []
         for before, verb, subject in reversed(actions):
             if verb == "run":
-                returning.update(use.after for use in self.ops[subject].uses if use.after is not None)
+                recomputed.update(use.after for use in self.ops[subject].uses if use.after is not None)
             elif verb == "swap_in":
-                returning.add(subject)
+                recomputed.discard(subject)
             elif verb == "drop":
-                verb = "drop" if subject in returning else "discard"
-                returning.discard(subject)
+                verb = "drop" if subject in recomputed else "discard"
+                recomputed.discard(subject)
             found.append((before, verb, subject))
         return reversed(found)
 
