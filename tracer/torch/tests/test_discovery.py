@@ -46,6 +46,26 @@ class Refusing(torch.optim.SGD):
         self._groups = groups
 
 
+class Sharded:
+    """Owns an optimizer, and has it step for one flat shard after the other. DeepSpeed is an example."""
+
+    def __init__(self, shards):
+        self.shards = [torch.nn.Parameter(torch.ones(2)) for _ in range(shards)]
+        self.optimizer = torch.optim.SGD(self.shards, lr=0.5)
+        self.optimizer.param_groups[0]["params"] = []
+        self.before_last = lambda: None
+
+    def train(self):
+        for shard in self.shards:
+            shard.grad = (shard * 2).detach()
+        for shard in self.shards:
+            if shard is self.shards[-1]:
+                self.before_last()
+            self.optimizer.param_groups[0]["params"] = [shard]
+            self.optimizer.step()
+        self.optimizer.param_groups[0]["params"] = []
+
+
 class Steps(unittest.TestCase):
     def setUp(self):
         hide_optimizers(self)
@@ -194,6 +214,31 @@ class Steps(unittest.TestCase):
         first.step()
         other = adam()
         self.assertEqual(self.step(other, other, other, first), [0, 0, 0, 2])
+
+    def test_the_last_step_of_those_that_the_owner_of_an_optimizer_asks_for_ends_an_iteration(self):
+        told = []
+        self.discovery._stepped_hook = lambda _: told.append(self.discovery.goes_on)
+        owner = Sharded(3)
+        owner.train()
+        self.assertEqual(told, [False, True, True])  # more steps than one are seen as they come
+        owner.before_last = lambda: self.assertEqual(len(told), before)
+        for _ in range(2):
+            before = len(told)
+            owner.train()
+            self.assertEqual(told[before:], [False])
+        owner.before_last = lambda: None
+        del owner.shards[1]
+        owner.train()  # its end is not seen: a third step could come
+        self.assertEqual(len(told), 5)
+        owner.train()
+        self.assertEqual(told[5:], [False])
+
+    def test_steps_for_other_parameters_after_another_forward_pass_end_iterations(self):
+        owner = Sharded(1)
+        owner.train()
+        owner.shards = [torch.nn.Parameter(torch.ones(2))]
+        owner.train()
+        self.assertEqual((len(self.ends), self.discovery.goes_on), (2, False))
 
     def test_an_optimizer_that_goes_on_alone_takes_the_place_of_an_earlier_one_that_the_job_keeps(self):
         first = adam()

@@ -21,12 +21,16 @@ class Discovery:
     optimizer whose first step comes last, because its step ends a round of all optimizers (in a GAN, the generator's). Or
     it is the last one that took its first step, if it steps again before all others have stepped. If the job drops this
     optimizer, or goes on with one that began later (_MOST_STEPS of its steps follow each other), this one ends iterations. If
-    a gradient's hook calls an optimizer within a backward pass, that step is a part of the pass and does not count.
+    a gradient's hook calls an optimizer within a backward pass, that step is a part of the pass and does not count. If the owner
+    of an optimizer has it step for one group of parameters after the other, the last of these steps is the one that counts.
 
     stepped(None) is called after each backward pass of a job that has no optimizer, or whose optimizers all step within
     backward passes.
 
-    An error does not reach the job, not even an error of stepped(): failed(error) is called."""
+    An error does not reach the job, not even an error of stepped(): failed(error) is called.
+
+    goes_on  whether the step that stepped() tells of continues that of the call before, so that no iteration is between them
+    """
 
     def __init__(self, stepped, failed):
         self._stepped_hook, self._failed_hook = stepped, failed
@@ -38,6 +42,7 @@ class Discovery:
         self._by_backward = False  # whether a backward pass has ended an iteration
         self._row = _nothing, 0  # weak reference to the optimizer of the last step, and the number of its steps in a row
         self._have_stepped = {}  # id of an optimizer that has stepped (it may have no hash) -> weak reference to it
+        self._parts, self.goes_on = None, False
         self._stopped = self._told_fork = False
         # torch.compile would compile a bare hook. (It is imported with the first optimizer, not earlier.)
         register_optimizer_step_post_hook(torch._disable_dynamo(lambda *given: self._stepped(*given)))
@@ -114,7 +119,10 @@ class Discovery:
                 return False
             self._optimizer = weakref.ref(optimizer)
         self._ends = True
-        return True
+        if self._parts is None or self._parts.optimizer() is not optimizer:
+            self._parts = _Parts(optimizer)
+        ends, self.goes_on = self._parts.stepped()
+        return ends
 
     def _began_later(self, optimizer):
         """Whether the first step of this optimizer came after that of the one whose steps end iterations."""
@@ -131,6 +139,31 @@ class Discovery:
 
     def _has_not_stepped(self, optimizer):
         return self._have_stepped.get(id(optimizer), _nothing)() is not optimizer  # a dead one may have had the id
+
+
+class _Parts:
+    """Steps of one optimizer that are one step of what owns it, as DeepSpeed has an optimizer step for one group of parameters
+    after the other. Their first parameters differ, and autograd records nothing between them."""
+
+    def __init__(self, optimizer):
+        self.optimizer = weakref.ref(optimizer)
+        self._recorded, self._parts = None, set()  # of the running step: what autograd has recorded before, the first parameters
+        self._count = 1  # of the parts of a step
+
+    def stepped(self):
+        """Whether the step is complete; and whether it was thought to be so before."""
+        groups = getattr(self.optimizer(), "param_groups", ())
+        part = next((id(each) for group in groups for each in group["params"]), None)
+        recorded = torch.autograd._get_sequence_nr()
+        if recorded == self._recorded and part not in self._parts:
+            self._parts.add(part)
+            goes_on = len(self._parts) > self._count
+            self._count = max(self._count, len(self._parts))
+        else:
+            goes_on = False
+            self._count = min(self._count, len(self._parts) or 1)
+            self._recorded, self._parts = recorded, {part}
+        return len(self._parts) == self._count, goes_on
 
 
 def _nothing():

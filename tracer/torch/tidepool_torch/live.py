@@ -52,7 +52,8 @@ class Capture:
             self._first.stepped(self._discovery.optimizers())
         before = self._ends and self._ends()
         self._ends = optimizer and weakref.ref(optimizer)
-        if self._recorder is not None and optimizer is not before:
+        goes_on = self._discovery.goes_on
+        if self._recorder is not None and (goes_on or optimizer is not before):
             if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizer), self._discovery.optimizers()):
                 self._end()
         elif self._recorder is not None:
@@ -66,8 +67,8 @@ class Capture:
                 self._left -= 1
             if self._left == 0 or self._recorder.lost or not self._file.is_open:
                 self._end()
-        elif self._skip > 0:
-            self._skip -= 1
+        elif self._skip > 0 or goes_on:
+            self._skip -= not goes_on
         else:
             self._recorder = self._recorder_for(optimizer)
             self._threads.taken()

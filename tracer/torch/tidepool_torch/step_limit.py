@@ -13,7 +13,7 @@ class StepLimit:
         self._discovery = Discovery(self._stepped, lambda _error: None)
 
     def _stepped(self, _optimizer):
-        self._left -= 1
+        self._left -= not self._discovery.goes_on
         if self._left == 0:
             self._discovery.stop()
             sys.exit(0)
