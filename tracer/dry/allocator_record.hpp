@@ -38,12 +38,14 @@ class AllocatorRecord {
     if (found != segments_.end() && --found->second.tensors == 0 && !found->second.stays) drop(found);
   }
   void segment_ends(std::uint64_t segment) {
+    ++freed_;
     if (const auto found = segments_.find(segment); found != segments_.end()) drop(found);
   }
 
   std::uint64_t most_allocated() const { return most_allocated_; }
   std::uint64_t most_reserved() const { return most_reserved_; }  ///< 0: no allocator has reported
   std::uint64_t most_held() const { return most_held_; }
+  std::uint64_t freed_segments() const { return freed_; }
   std::uint64_t failures() const { return failures_; }
   /// The failure with the most bytes in all.
   const Failure& failure() const { return failure_; }
@@ -63,7 +65,7 @@ class AllocatorRecord {
     segments_.erase(segment);
   }
 
-  std::uint64_t most_allocated_ = 0, most_reserved_ = 0, held_ = 0, most_held_ = 0, failures_ = 0;
+  std::uint64_t most_allocated_ = 0, most_reserved_ = 0, held_ = 0, most_held_ = 0, freed_ = 0, failures_ = 0;
   Failure failure_;
   std::unordered_map<std::uint64_t, Segment> segments_;  ///< with tensors, by address
 };

@@ -62,7 +62,8 @@ class Allocator {
     const Packing free = pack(trace_, info_, options_, {});
     model_ = free.height;
     load_ = free.load;
-    exact_ = model_ == stated.reserved && load_ == stated.allocated && !stated.captured && !stated.ran_out;
+    exact_ = model_ == stated.reserved && load_ == stated.allocated && !stated.captured && !stated.gave_back &&
+             !stated.ran_out;
   }
 
   /// Most bytes reserved at once without limit.

@@ -61,6 +61,7 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.failed_allocated = Bytes{number("failed_allocated_bytes")};
   stated.failed_requests = number("failed_requests");
   stated.captured = number("captured_memory") > 0;
+  stated.gave_back = number("freed_segments") > 0;
   stated.settings = text("setting.alloc_conf");
   for (const auto& [key, value] : meta)
     if (key.starts_with("assumed_")) stated.assumed.push_back(value);

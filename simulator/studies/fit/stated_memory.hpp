@@ -22,6 +22,7 @@ struct StatedMemory {
   Bytes failed_allocated;
   std::int64_t failed_requests = 0;
   bool captured = false;             ///< CUDA graphs had pools of their own
+  bool gave_back = false;            ///< segments were freed, as by torch.cuda.empty_cache(): no trace shows when
   double fraction = 1;               ///< the share of the device's memory that the job may reserve
   bool ran_out = false;              ///< the job ended because its memory ran out
   std::string settings;              ///< PYTORCH_ALLOC_CONF; "" for the defaults

@@ -150,6 +150,7 @@ void Recorder::append_allocator_record() {
   state("reserved_peak_bytes", allocator_.most_reserved());
   state("held_peak_bytes", allocator_.most_held());
   state("mapped_peak_bytes", mapped);
+  state("freed_segments", allocator_.freed_segments());
   state("pinned_peak_bytes", pinned_memory().most());
   state("failed_requests", allocator_.failures());
   state("failed_request_bytes", allocator_.failure().requested);

@@ -59,6 +59,31 @@ TEST_CASE("a job whose statement is what a replay gives is judged by the replay 
   CHECK(fit_of(graphs, 130).fits);
 }
 
+TEST_CASE("whether less memory is enough for a job that gave segments back is not judged by a replay") {
+  // In a replay, 30 MiB are in the cached segment of 100 MiB, which stays, and 90 MiB need a segment of their own. If
+  // the job has emptied the cache before, it needs 120 MiB. No trace shows that.
+  const auto fit = [](const Facts& facts) {
+    TraceBuilder build;
+    build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+    build.meta().insert(facts.begin(), facts.end());
+    build.free(build.alloc({.size = kMiB * 100}));
+    build.alloc({.size = kMiB * 30});
+    build.alloc({.size = kMiB * 90});
+    DeviceBudget device = device_budget("t4");
+    device.total = kMiB * 150 + device.context.expected;
+    return predict_fit(build.finish(), device, "pytorch");
+  };
+  Facts facts{{"allocated_peak_bytes", mib(120)}, {"reserved_peak_bytes", mib(190)}};
+  const Fit replayed = fit(facts);
+  CHECK_FALSE(replayed.fits);
+  CHECK_FALSE(replayed.untried);
+  facts["freed_segments"] = "1";
+  const Fit open = fit(facts);
+  CHECK_FALSE(open.fits);
+  CHECK_FALSE(open.certain);
+  CHECK(open.untried);
+}
+
 TEST_CASE("a job that ran out of memory never fits a device of no more memory") {
   const auto total = [](std::int64_t allocator_mib) {
     return std::to_string((kMiB * allocator_mib + device_budget("t4").context.expected).count());
