@@ -1,6 +1,8 @@
 """What the recorder takes of torch.compile and Triton. Neither needs to be able to compile here."""
 
+import os
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -17,7 +19,7 @@ class CompileWatchTest(unittest.TestCase):
     def watched(self, **options):
         """Whether a call of torch.compile with these options counts."""
         begun = []
-        watch = compiled.CompileWatch(lambda: begun.append(True))
+        watch = compiled.CompileWatch(begun.append)
         self.addCleanup(watch.stop)
         torch.compile(lambda: None, **options)
         return bool(begun)
@@ -27,6 +29,23 @@ class CompileWatchTest(unittest.TestCase):
         self.assertFalse(self.watched(disable=True))
         with mock.patch("torch._dynamo.config.disable", True), compiled.warnings.catch_warnings():
             self.assertFalse(self.watched())
+
+    def test_a_decorator_of_a_library_counts_once_something_is_compiled(self):
+        begun = []
+        watch = compiled.CompileWatch(begun.append)
+        self.addCleanup(watch.stop)
+        with tempfile.TemporaryDirectory() as folder, mock.patch("sys.path", [folder, *sys.path]):
+            with open(os.path.join(folder, "tidepool_library.py"), "w", encoding="utf-8") as file:
+                file.write("import torch\n\n@torch.compile(backend='eager')\ndef double(x):\n    return 2 * x\n")
+            import tidepool_library
+        self.addCleanup(sys.modules.pop, "tidepool_library")
+        with mock.patch.dict("torch._dynamo.utils.counters", clear=True):
+            self.assertEqual((begun, watch.compiles()), ([True], False))
+            tidepool_library.double(torch.ones(1))
+            self.assertTrue(watch.compiles())
+        with mock.patch.dict("torch._dynamo.utils.counters", clear=True):
+            torch.compile(lambda: None)
+            self.assertEqual((begun, watch.compiles()), ([True, False], True))
 
 
 class PlaceTest(unittest.TestCase):

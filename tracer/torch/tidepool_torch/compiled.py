@@ -15,24 +15,27 @@ from .user_line import is_user_code
 
 
 class CompileWatch:
-    """Tells whether torch.compile was called or has compiled anything. Calls begun() before the first call of
-    torch.compile. Calls that compile nothing (TORCH_COMPILE_DISABLE=1, disable=True) do not count.
+    """Tells whether torch.compile was called or has compiled anything. Calls begun(True) before the first call of torch.compile.
+    Calls that compile nothing (TORCH_COMPILE_DISABLE=1, disable=True) do not count. Those while a module is imported, as by
+    decorators of a library, count once something is compiled; begun(False) is called before the first other call, if it is not
+    the first one.
 
     foreign   whether a compiler was asked for that is neither Inductor nor runs operators"""
 
     REASON = "torch.compile replaces the ops"
 
-    def __init__(self, begun=lambda: None):
-        self._called = self.foreign = False
+    def __init__(self, begun):
+        self._called = self._counts = self.foreign = False
         compile = torch.compile
 
         @functools.wraps(compile)
         def watched(*args, **kwargs):
             if not kwargs.get("disable") and not _disabled():
                 self.foreign |= kwargs.get("backend", "inductor") not in _KNOWN
-                if not self._called:
-                    self._called = True
-                    begun()
+                first, counts = not self._called, not (self._counts or _imports())
+                self._called, self._counts = True, self._counts or counts
+                if first or counts:
+                    begun(first)
             return compile(*args, **kwargs)
 
         self._watched, self._compile = watched, compile
@@ -44,7 +47,7 @@ class CompileWatch:
 
     def compiles(self):
         dynamo = sys.modules.get("torch._dynamo.utils")
-        return self._called or (dynamo is not None and dynamo.counters["frames"]["ok"] > 0)
+        return self._counts or (dynamo is not None and dynamo.counters["frames"]["ok"] > 0)
 
 
 _KNOWN = "inductor", "eager", "aot_eager", "aot_eager_decomp_partition"
@@ -56,6 +59,14 @@ def _disabled():
     if torch._dynamo.config.disable:  # then the recorder's hooks on modules would have the job warned
         warnings.filterwarnings("ignore", "Using `torch.compile\\(module\\)` when there are global hooks")
     return torch._dynamo.config.disable
+
+
+def _imports():
+    """Whether a module other than the script is being imported."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
 
 
 _ADDED = re.compile(r"(^|\.)_orig_mod(?=\.|$)")

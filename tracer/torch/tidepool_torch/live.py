@@ -42,7 +42,7 @@ class Capture:
         self._threads = OtherThreads(lambda: self._recorder)
         self._new_recorder = _recorder_class()
         self._discovery = Discovery(self._stepped, self._failed)
-        self._compile = CompileWatch(self._compiled)
+        self._compile, self._compiles = CompileWatch(self._compiled), False
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self._end)
 
@@ -57,6 +57,8 @@ class Capture:
             if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizer), self._discovery.optimizers()):
                 self._end()
         elif self._recorder is not None:
+            if self._compile.compiles() and not self._compiles:
+                self._lose_to_compiler()
             if self._history is not None:
                 self._history.write()  # first, since iteration() writes the file, and later records may be dropped
             else:
@@ -76,7 +78,8 @@ class Capture:
 
     def _recorder_for(self, optimizer):
         models, optimizers = outermost_modules(optimizer), self._discovery.optimizers()
-        if not self._compile.compiles():
+        self._compiles = self._compile.compiles()
+        if not self._compiles:
             return self._new_recorder(models, optimizers, self._file, self._times, self._threads)
         from .compiled_recorder import CompiledRecorder
 
@@ -85,15 +88,19 @@ class Capture:
             raise RuntimeError(CompileWatch.REASON + " that would be recorded; TORCH_COMPILE_DISABLE=1 makes a script run without")
         return recorder
 
-    def _compiled(self):
-        leave_backward()
-        note_modules()
-        if self._flush_standin is None and not torch.cuda.is_available():
-            run_by_operator()
-        self._drop_first()
-        if self._recorder is not None:
-            self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
+    def _compiled(self, first):
+        if first:
+            leave_backward()
+            note_modules()
+            if self._flush_standin is None and not torch.cuda.is_available():
+                run_by_operator()
+            self._drop_first()
+        if self._recorder is not None and self._compile.compiles():
+            self._lose_to_compiler()
             self._end()
+
+    def _lose_to_compiler(self):
+        self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
 
     def _failed(self, error):
         self._discovery.stop()

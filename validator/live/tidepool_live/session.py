@@ -46,9 +46,9 @@ class Session:
         self._report.stopped(str(error))
         _say(error)
 
-    def _compiled(self):
+    def _compiled(self, _first):
         leave_backward()
-        if self._follower is not None:
+        if self._follower is not None and self._compile.compiles():
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
     def _follow(self, optimizers):
