@@ -54,6 +54,10 @@ const std::vector<Renamed> kRenamed{{"merge", "", {"sweep"}},
                                     {"view", "", {"simulate", "--view"}},
                                     {"simulate", "--explain", {"--decisions"}}};
 
+/// Commands that are gone, and what answers their question.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kGone{
+    {{"autoswap", "simulate --policy 'autoswap(score=doa)'"}, {"optimum", "bound, whose bounds hold for every plan"}}};
+
 /// Puts new names in the place of old ones, and says so.
 std::vector<std::string> with_new_names(std::vector<std::string> line) {
   if (line.size() < 2) return line;
@@ -130,9 +134,9 @@ void limit_input(const std::string& most) {
 void require_command(const char* word) {
   std::vector<std::string> known;
   for (const tidepool::Command& command : tidepool::all_commands()) known.push_back(command.name);
-  if (word == std::string_view{"autoswap"})
-    throw tidepool::InputError{
-        "no command named 'autoswap' any more; expected simulate --policy 'autoswap(score=doa)'"};
+  for (const auto& [name, instead] : kGone)
+    if (word == name)
+      throw tidepool::InputError{fmt::format("no command named '{}' any more; expected {}", name, instead)};
   if (*word != '-' && std::find(known.begin(), known.end(), word) == known.end())
     throw tidepool::InputError{tidepool::unknown_name("command", word, known)};
 }

@@ -107,14 +107,13 @@ TEST_CASE("bound compares with the time of a step without limit on this machine,
              ContainsSubstring("67 us (+0.000 %)         compute    every op runs once, after the host launched it"));
 }
 
-TEST_CASE("bound and optimum print no share of a step that takes no time") {
+TEST_CASE("bound prints no share of a step that takes no time") {
   const ScratchFolder scratch;
   TraceBuilder build;
   build.existing({.size = 8_B});
   const std::string trace = tests::write_trace(scratch, "still", build.finish());
   CHECK_THAT(run_program({"bound", trace, "--capacity", "none"}).out,
              ContainsSubstring("swap,remat  0 ns                     compute "));
-  CHECK_THAT(run_program({"optimum", trace, "--capacity", "none"}).out, ContainsSubstring("no limit: 0 ns; "));
 }
 
 TEST_CASE("without uses there is no plan, bound or advice, and the message says which recording has them") {

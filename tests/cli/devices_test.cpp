@@ -35,7 +35,6 @@ TEST_CASE("commands whose runs have one memory refuse a trace of two devices") {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"simulate", path, "--capacity", "1.0x"},
                                              {"bound", path, "--capacity", "1.0x"},
-                                             {"optimum", path, "--capacity", "1.0x"},
                                              {"simulate", "--view", path},
                                              {"sweep", path, "--capacity", "1.0x", "-o", database},
                                              {"report", path, "-o", scratch.file("r.html")}}) {

@@ -8,11 +8,12 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "simulator/engine/rerun_rules.hpp"
+#include "simulator/options.hpp"
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/free_capacity.hpp"
-#include "simulator/studies/commands/plan_freedom.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "simulator/studies/text/at_once.hpp"
@@ -39,6 +40,31 @@ struct BoundArguments {
   bool steady = false;
   bool json = false;
 };
+
+/// Actions that plans may take, apart from one run of each op of the program.
+struct PlanFreedom {
+  bool swap = false, remat = false, order = false;
+};
+
+/// Reads a list of "order", "swap" and "remat", or "none".
+/// @throws InputError  "--with: 'offload' is no kind of action; expected some of order, swap and remat, ..."
+PlanFreedom parse_with(const std::string& text) {
+  PlanFreedom freedom;
+  for (const std::string& word : split_list(text)) {
+    if (word == "swap")
+      freedom.swap = true;
+    else if (word == "remat")
+      freedom.remat = true;
+    else if (word == "order")
+      freedom.order = true;
+    else if (text != "none")
+      throw InputError{
+          fmt::format("--with: '{}' is no kind of action; expected some of order, swap and remat, as in "
+                      "order,swap, or none",
+                      word)};
+  }
+  return freedom;
+}
 
 void print_json(const BoundArguments& arguments, const Trace& trace, Bytes ideal_peak, Bytes free_from,
                 const BoundQuery& query, const std::vector<Bound>& bounds) {
@@ -126,7 +152,7 @@ class KnownBounds {
 
 int run_bound(const BoundArguments& arguments) {
   const Trace trace = load_for_runs(arguments.trace);
-  const PlanFreedom freedom = parse_with(arguments.with, true);
+  const PlanFreedom freedom = parse_with(arguments.with);
   if (freedom.swap || freedom.remat || freedom.order)
     naming(arguments.trace, [&] { require_uses(trace, "a bound would hold for plans that cannot be carried out"); });
   const Grid grid{arguments.grid, trace};

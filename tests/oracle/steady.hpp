@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "simulator/solvers/optimum/optimum.hpp"
+#include "tests/oracle/optimum.hpp"
 
 namespace tidepool {
 

@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 #include <algorithm>
 

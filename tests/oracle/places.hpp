@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 

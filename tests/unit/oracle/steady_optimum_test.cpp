@@ -1,7 +1,7 @@
 #include "simulator/run.hpp"
-#include "simulator/solvers/optimum/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
+#include "tests/oracle/steady.hpp"
 #include "traces/builder.hpp"
 #include "validator/host/host_backend.hpp"
 

@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/optimum.hpp"
+#include "tests/oracle/optimum.hpp"
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -110,6 +110,13 @@ TEST_CASE("the optimum in places chooses them so that no hole costs time") {
   build.run({.duration = 10_ns}, {{v}, {z}, {u, Access::kWrite}});
   const Trace trace = build.finish();
   CHECK(answer_of({trace, kMachine, 4_B, true, true, true}).makespan == 30_ns);
+}
+
+TEST_CASE("the optimum in places needs no more than the places that are there at once") {
+  // x_0, x_1, x_2 and g_2 are there at once: four places of 1000 B. In 3999 B one of them would have to move.
+  const Trace trace = tests::chain_trace(2);
+  CHECK(answer_of({trace, kMachine, 4'000_B, false, false, true}).makespan == 5_us);
+  CHECK_FALSE(answer_of({trace, kMachine, 3'999_B, false, false, true}).feasible);
 }
 
 TEST_CASE("if the host takes time to submit a copy, it is not always best to begin the copy at once") {

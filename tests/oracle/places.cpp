@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/places.hpp"
+#include "tests/oracle/places.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tests/unit/every_plan.hpp"
+#include "tests/oracle/every_plan.hpp"
 
 #include <fmt/format.h>
 

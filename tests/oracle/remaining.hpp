@@ -1,7 +1,7 @@
 // A lower bound of the time at which any continuation of a partial plan ends.
 #pragma once
 
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 

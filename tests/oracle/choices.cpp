@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/choices.hpp"
+#include "tests/oracle/choices.hpp"
 
 #include <algorithm>
 

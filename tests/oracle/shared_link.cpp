@@ -1,10 +1,10 @@
-#include "simulator/solvers/optimum/shared_link.hpp"
+#include "tests/oracle/shared_link.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "simulator/engine/links.hpp"
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 namespace {

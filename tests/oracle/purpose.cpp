@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/purpose.hpp"
+#include "tests/oracle/purpose.hpp"
 
 #include <bit>
 

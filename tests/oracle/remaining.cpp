@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/remaining.hpp"
+#include "tests/oracle/remaining.hpp"
 
 #include <algorithm>
 

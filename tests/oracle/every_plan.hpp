@@ -10,7 +10,7 @@
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/solvers/optimum/optimum.hpp"
+#include "tests/oracle/optimum.hpp"
 
 namespace tidepool::tests {
 

@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/optimum.hpp"
+#include "tests/oracle/optimum.hpp"
 
 #include <algorithm>
 #include <queue>
@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "simulator/run.hpp"
-#include "simulator/solvers/optimum/choices.hpp"
-#include "simulator/solvers/optimum/labels.hpp"
-#include "simulator/solvers/optimum/places.hpp"
-#include "simulator/solvers/optimum/purpose.hpp"
-#include "simulator/solvers/optimum/remaining.hpp"
-#include "simulator/solvers/optimum/steady.hpp"
+#include "tests/oracle/choices.hpp"
+#include "tests/oracle/labels.hpp"
+#include "tests/oracle/places.hpp"
+#include "tests/oracle/purpose.hpp"
+#include "tests/oracle/remaining.hpp"
+#include "tests/oracle/steady.hpp"
 
 namespace tidepool {
 namespace optimum {
@@ -110,8 +110,7 @@ class Search {
 
 Optimum find_optimum(const OptimumQuery& query) {
   using namespace optimum;
-  const TinyStep counted{
-      query.trace, query.machine, query.capacity, {query.swap, query.remat, false, false, query.granule}};
+  const TinyStep counted{query.trace, query.machine, query.capacity, {query.swap, query.remat, false, false}};
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
   if (!query.addresses && counted.chooses_bytes() && found.feasible &&
@@ -122,8 +121,7 @@ Optimum find_optimum(const OptimumQuery& query) {
   // there are addresses for that plan. With copies this does not hold: every counted place waits for the bytes that a
   // copy frees, while a place at other addresses is free at once.
   const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};
-  const TinyStep placed{
-      query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};
+  const TinyStep placed{query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false}};
   if (const std::optional<std::vector<Move>> moves = find_places(placed, by_bytes.moves())) {
     State state;
     for (const Move& move : *moves) Mover{placed, state}.apply(move);

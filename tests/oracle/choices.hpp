@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 

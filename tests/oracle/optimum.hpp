@@ -24,7 +24,6 @@ struct OptimumQuery {
   /// The search gives up beyond this number of partial plans, or if it has compared 200 times as many. About 300
   /// bytes of memory each.
   std::int64_t most_states = 1'000'000;
-  Bytes granule{1};  ///< sizes of places are multiples of it
 };
 
 struct Optimum {

@@ -57,7 +57,6 @@ struct Freedom {
   bool remat = false;      ///< run ops again
   bool addresses = false;  ///< places are ranges of addresses of [0, capacity) and do not move; else bytes are counted
   bool steady = false;     ///< the step is repeated: the next iteration needs the content that outlives it
-  Bytes granule{1};        ///< sizes of places are multiples of it
 };
 
 /// A step with everything that does not change during the search. Versions that are views have no number.

@@ -1,7 +1,7 @@
 // Moves of a partial plan that only later moves can justify.
 #pragma once
 
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 

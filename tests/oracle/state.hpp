@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "simulator/plan.hpp"
-#include "simulator/solvers/optimum/free_bytes.hpp"
-#include "simulator/solvers/optimum/shared_link.hpp"
-#include "simulator/solvers/optimum/tiny_step.hpp"
+#include "tests/oracle/free_bytes.hpp"
+#include "tests/oracle/shared_link.hpp"
+#include "tests/oracle/tiny_step.hpp"
 
 namespace tidepool::optimum {
 

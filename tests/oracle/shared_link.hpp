@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "simulator/solvers/optimum/tiny_step.hpp"
+#include "tests/oracle/tiny_step.hpp"
 
 namespace tidepool::optimum {
 

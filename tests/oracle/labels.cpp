@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/labels.hpp"
+#include "tests/oracle/labels.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/solvers/optimum/state.hpp"
+#include "tests/oracle/state.hpp"
 
 namespace tidepool::optimum {
 

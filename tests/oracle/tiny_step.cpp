@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/tiny_step.hpp"
+#include "tests/oracle/tiny_step.hpp"
 
 #include <fmt/format.h>
 
@@ -64,8 +64,7 @@ void TinyStep::number_versions(const Trace& trace) {
     const Version& version = trace.version(v);
     const bool initial = version.kind == VersionKind::kInitial;
     const std::size_t number = producer.size();
-    const Bytes size = round_up(trace.size(v), freedom.granule);
-    bytes.push_back(freedom.granule > Bytes{1} ? std::max(size, freedom.granule) : size);  // as pools do
+    bytes.push_back(trace.size(v));
     producer.push_back(initial ? std::int8_t{-1} : static_cast<std::int8_t>(version.producer.value()));
     if (!initial) continue;
     if (trace.buffer(version.buffer).born_before)

@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/steady.hpp"
+#include "tests/oracle/steady.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "simulator/engine/timeline.hpp"
-#include "simulator/solvers/optimum/choices.hpp"
-#include "simulator/solvers/optimum/labels.hpp"
-#include "simulator/solvers/optimum/purpose.hpp"
-#include "simulator/solvers/optimum/remaining.hpp"
+#include "tests/oracle/choices.hpp"
+#include "tests/oracle/labels.hpp"
+#include "tests/oracle/purpose.hpp"
+#include "tests/oracle/remaining.hpp"
 
 namespace tidepool {
 namespace optimum {
@@ -310,7 +310,7 @@ class CycleSearch {
 }  // namespace optimum
 
 SteadyOptimum find_steady_optimum(const OptimumQuery& query) {
-  return optimum::CycleSearch{query, {query.swap, query.remat, query.addresses, true, query.granule}}.run();
+  return optimum::CycleSearch{query, {query.swap, query.remat, query.addresses, true}}.run();
 }
 
 std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, Bytes capacity, const Plan& plan) {

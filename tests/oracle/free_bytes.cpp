@@ -1,4 +1,4 @@
-#include "simulator/solvers/optimum/free_bytes.hpp"
+#include "tests/oracle/free_bytes.hpp"
 
 #include <algorithm>
 
