@@ -76,6 +76,25 @@ TEST_CASE("tidepool fit prints what PyTorch's allocator reserved in a dry run, w
   }
 }
 
+TEST_CASE("a job that sets its share of the device's memory does not fit a device whose share is too small") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const DryJob job{python, "share", {}};  // 384 MiB, of half of the memory: 768 MiB in all
+  const Json less = job.fit(760 * kMiB);
+  CHECK(less.at("fits") == false);
+  CHECK(less.at("margin_bytes") == -4 * kMiB);
+  CHECK(less.at("settings") == "garbage_collection_threshold:0.9");
+  CHECK(job.fit(776 * kMiB).at("fits") == true);
+  const ScratchFolder folder;
+  for (const bool runs : {false, true}) {
+    const ProgramResult dry =
+        run_program({"record", "--dry", "--device", "rtx-3090", "--capacity", runs ? "776MiB" : "760MiB", "-o",
+                     folder.file("run.tide"), "--", python, kScript, "share"});
+    INFO(dry.err);
+    CHECK((dry.code == 0) == runs);
+  }
+}
+
 TEST_CASE("tidepool fit runs a command again with the memory that there is, if its first recording leaves it open") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;

@@ -9,6 +9,7 @@ decode  inference with a cache that grows with each token
 pinned  training with 48 MiB of pinned memory, for which PyTorch pins 64
 graphed training whose forward and backward passes are CUDA graphs
 empty   nothing runs on the device
+share   the job sets its share of the device's memory, and the allocator's settings
 """
 
 import sys
@@ -73,6 +74,10 @@ elif kind == "graphed":
 elif kind == "pinned":
     host = torch.empty(48 << 20, dtype=torch.uint8, pin_memory=True)
     train(layers(1, 256), 256, 256)
+elif kind == "share":
+    torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.9")
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    kept = [torch.zeros(64 << 20, dtype=torch.uint8, device="cuda") for _ in range(6)]
 elif kind == "empty":
     kept = [torch.empty(rows << 20, dtype=torch.uint8, device="cuda") for rows in (64, 91, 3)]
 print(torch.cuda.max_memory_reserved())

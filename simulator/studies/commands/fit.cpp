@@ -172,8 +172,8 @@ std::string verdict(const FitArguments& arguments, const FittedJob& job, const F
       return fmt::format("; not for certain, since {}", fmt::join(fit.doubts, " and "));
     return fmt::format("; not for certain, it may be {}", to_text(other));
   };
-  if (fit.fits) return fmt::format("fits: {}, margin {}{}", sizes, to_text(total - fit.predicted), doubt(fit.high));
-  return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));
+  if (fit.fits) return fmt::format("fits: {}, margin {}{}", sizes, to_text(fit.margin), doubt(fit.high));
+  return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(-fit.margin), doubt(fit.low));
 }
 
 Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit,
@@ -187,7 +187,7 @@ Json to_json(const FitArguments& arguments, const FittedJob& job, const Fit& fit
               {"predicted_bytes", fit.predicted.count()},
               {"low_bytes", fit.low.count()},
               {"high_bytes", fit.high.count()},
-              {"margin_bytes", (fit.device->total - fit.predicted).count()},
+              {"margin_bytes", fit.margin.count()},
               {"reserved_bytes", fit.reserved.count()},
               {"context_bytes", fit.context.expected.count()},
               {"workspace_bytes", fit.workspace.count()},

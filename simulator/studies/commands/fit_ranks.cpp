@@ -95,11 +95,11 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   if (cannot_tell(job, fits))
     fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
   else if (fit.fits)
-    fmt::print("all ranks fit; rank {} takes most: {}, margin {}{}\n", first, sizes, to_text(total - fit.predicted),
+    fmt::print("all ranks fit; rank {} takes most: {}, margin {}{}\n", first, sizes, to_text(fit.margin),
                certain ? "" : "; not for certain");
   else
     fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much{}\n", first,
-               to_text(fits[first].at), sizes, to_text(fit.predicted - total), certain ? "" : "; not for certain");
+               to_text(fits[first].at), sizes, to_text(-fit.margin), certain ? "" : "; not for certain");
   fmt::print("\n{} on {}\n{:>6}  {:<5} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", printable(path), text_of(*fit.device),
              "rank", "fits", "predicted", "low", "high", "reserved", "alive", "peak before");
   for (std::size_t rank = 0; rank < fits.size(); ++rank) {

@@ -20,6 +20,7 @@ namespace tidepool {
 namespace {
 
 constexpr Bytes kSegment{2 << 20};  // the smallest segment that PyTorch's allocator requests from the device
+constexpr const char* kGarbage = "garbage_collection_threshold";
 constexpr std::size_t kManyBuffers = 1'000'000;
 constexpr std::int64_t kShareOfMany = 200;
 constexpr int kSteps = 3;  // repetitions of a trace of one step, until the cache is as in later steps
@@ -63,7 +64,7 @@ class Allocator {
     model_ = free.height;
     load_ = free.load;
     exact_ = model_ == stated.reserved && load_ == stated.allocated && !stated.captured && !stated.gave_back &&
-             !stated.ran_out;
+             !stated.ran_out && !setting.values.contains(kGarbage);
   }
 
   /// Most bytes reserved at once without limit.
@@ -250,12 +251,12 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   if (recorded > Bytes{}) known.reserved = recorded;
   const std::optional<Trace> steps = repeated(trace);
   const Trace& replayed = steps ? *steps : trace;
-  const std::optional<AllocatorOptions> setting = allocator_options(fit.stated.settings);
+  std::optional<AllocatorOptions> setting = allocator_options(fit.stated.settings);
+  // PyTorch collects garbage only in a job that has limited its share of the device's memory, and by that share.
+  if (setting && fit.stated.fraction == 1) setting->values.erase(kGarbage);
   Allocator own{replayed, own_setting && setting ? *setting : AllocatorOptions{pool, {}}, known};
-  const auto available = [&](Bytes context) {
-    const Bytes share{static_cast<std::int64_t>(fit.stated.fraction * static_cast<double>(device.total.count()))};
-    return std::min(device.total - context - fit.workspace, share);
-  };
+  const Bytes share{static_cast<std::int64_t>(fit.stated.fraction * static_cast<double>(device.total.count()))};
+  const auto available = [&](Bytes context) { return std::min(device.total - context - fit.workspace, share); };
   const Bytes more = large_workspace(fit.convolution_workspace) - fit.convolution_workspace;
   const Bytes expected = available(fit.context.expected),
               low = std::max(expected, available(fit.context.low) + fit.convolution_workspace),
@@ -267,12 +268,16 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.unknown_beyond = fit.fits && fit.stated.ran_out;
   const bool ran_out_here = fit.unknown_beyond && device.total <= fit.stated.device_total;
   if (ran_out_here) fit.fits = fit.unknown_beyond = false;
-  if (outlook == Outlook::kUntried) fit.untried = expected + fit.context.low;
+  if (outlook == Outlook::kUntried) {
+    const Bytes with_share{static_cast<std::int64_t>(static_cast<double>(expected.count()) / fit.stated.fraction)};
+    fit.untried = std::max(expected + fit.context.low, with_share);
+  }
   fit.source = own.is_stated()            ? "as PyTorch's allocator stated in the recorded run"
                : known.reserved > Bytes{} ? "at least what was recorded; the rest by a replay"
                                           : "by a replay of the recorded requests";
   fit.reserved = ran_out_here ? expected + kSegment : own.needs(expected);
   fit.predicted = fit.reserved + fit.context.expected + fit.workspace;
+  fit.margin = std::min(device.total - fit.predicted, share - fit.reserved);
   fit.low = std::min(fit.predicted, own.needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
   fit.high = std::max(fit.predicted, own.needs(high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};

@@ -38,10 +38,11 @@ struct Fit {
   bool unknown_beyond = false;  ///< the job ran out of memory, and what it needs beyond that is not known
   Bytes predicted;
   std::optional<Bytes> worst;  ///< predicted if choices that were assumed are all the same
-  Bytes low, high;       ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
-  Bytes reserved;        ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
-  ContextRange context;  ///< includes cuDNN's kernels if the trace has convolutions
-  Bytes workspace;       ///< cuBLAS's workspaces and convolution_workspace
+  Bytes margin;     ///< what is left of the device's memory, or of the job's share of it; negative: what is missing
+  Bytes low, high;  ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
+  Bytes reserved;   ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
+  ContextRange context;              ///< includes cuDNN's kernels if the trace has convolutions
+  Bytes workspace;                   ///< cuBLAS's workspaces and convolution_workspace
   Bytes convolution_workspace;       ///< the largest estimate for a convolution; 0: no convolutions, or recorded
   bool workspaces_recorded = false;  ///< cuBLAS's workspaces are buffers of the trace, and not in `workspace`
   AllocatorFit allocator;            ///< with the job's own setting

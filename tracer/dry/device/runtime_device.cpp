@@ -47,7 +47,10 @@ Status cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version
 
 Status cudaGetDeviceProperties(void* properties, int device) {
   if (!exists(device)) return done(kInvalidDevice);
-  write_properties(DryDevice::get().preset(), runtime_version(), properties);
+  DevicePreset preset = DryDevice::get().preset();
+  // PyTorch lets a job have a share of these bytes. A capacity above those of the device stands for no other device.
+  preset.total_bytes = std::min(preset.total_bytes, DryDevice::get().memory().capacity() + preset.context_bytes);
+  write_properties(preset, runtime_version(), properties);
   return done(kSuccess);
 }
 Status cudaGetDeviceProperties_v2(void* properties, int device) { return cudaGetDeviceProperties(properties, device); }

@@ -116,7 +116,7 @@ def _attach():
             _load("tidepool_torch", "errors")
             packages.append(_load("tidepool_live", "session"))
         if "TIDEPOOL_DRY_DEVICE" in os.environ:
-            packages.append(_load("tidepool_torch", "dry_tuning"))
+            packages += [_load("tidepool_torch", name) for name in ("dry_tuning", "dry_allocator")]
         if "TIDEPOOL_APPLY" in os.environ:
             packages.append(_load("tidepool_torch", "applied_change"))
         for package in packages:

@@ -120,6 +120,27 @@ TEST_CASE("a job has no more than its share of the device's memory") {
   CHECK_FALSE(fit_of(facts, 200).fits);
 }
 
+TEST_CASE("PyTorch's allocator collects garbage only for a job that has limited its share of the memory") {
+  // With the collector, the request of 90 MiB gives back the cached segment of 50 MiB: 180 MiB are reserved in the end.
+  // Without it, 30 MiB take that segment: 200 MiB.
+  const auto fit = [](const Facts& facts) {
+    TraceBuilder build;
+    build.meta() = {{"source", "raw"}, {"setting.alloc_conf", "garbage_collection_threshold:0.1"}};
+    build.meta().insert(facts.begin(), facts.end());
+    build.free(build.alloc({.size = kMiB * 50}));
+    for (const int size : {90, 30, 60}) build.alloc({.size = kMiB * size});
+    DeviceBudget device = device_budget("t4");
+    device.total = kMiB * 185 + device.context.expected;
+    return predict_fit(build.finish(), device, "pytorch");
+  };
+  Facts facts{{"allocated_peak_bytes", mib(180)}, {"reserved_peak_bytes", mib(200)}};
+  const Fit without = fit(facts);
+  CHECK_FALSE(without.fits);
+  CHECK_FALSE(without.untried);
+  facts["setting.memory_fraction"] = "0.9";
+  CHECK(fit(facts).untried);  // by a share of memory that the replay does not know
+}
+
 TEST_CASE("the settings of PyTorch's allocator are those of its model") {
   const auto options = allocator_options("max_split_size_mb:128, expandable_segments:True");
   REQUIRE(options);
