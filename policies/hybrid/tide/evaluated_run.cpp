@@ -11,7 +11,7 @@ constexpr std::int64_t kBytesPerNano = 25;  // a wait of 1 ns for this many byte
 
 }  // namespace
 
-void Evaluator::simulate() {
+void Evaluator::simulate(Nanos longest) {
   const auto slots = static_cast<std::uint32_t>(model_.ops());
   const std::int64_t iterations = model_.spec.iterations > 1 ? 2 : 1;
   outs_.clear();
@@ -35,7 +35,11 @@ void Evaluator::simulate() {
     next_due_ = next_release_ = next_out_ = 0;
     counts_ = iteration + 1 == iterations;
     iteration_began_ = time_;
-    for (std::uint32_t op = 0; op < slots; ++op) run_op(op, iteration);
+    for (std::uint32_t op = 0; op < slots; ++op) {
+      run_op(op, iteration);
+      if (counts_ && time_ - iteration_began_ + (model_.circle.period() - model_.circle.start[op + 1]) > longest)
+        return;
+    }
   }
   while (iterations > 1 && leaving_count_ > 0 && swapping_out()) finish_swap_out();
   result_.start[slots] = result_.period = time_ - iteration_began_;

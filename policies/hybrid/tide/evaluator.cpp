@@ -36,17 +36,18 @@ Evaluator::Evaluator(const StepModel& model)
       first_out_(model.trace.versions().size(), kNone),
       lanes_{model.machine} {}
 
-const Evaluation& Evaluator::evaluate(const Treatments& treatments) {
+const Evaluation& Evaluator::evaluate(const Treatments& treatments, Nanos longest) {
   ++evaluations_;
   result_.period = Evaluation::kImpossible;
   result_.most_over = Bytes{};
   result_.overs = 0;
   result_.copies.clear();
   if (!recomputation_.follow(treatments)) return result_;
+  if (model_.circle.period() + recomputation_.total() > longest) return result_;
   list_copies(treatments);
   find_loads(treatments);
   order_copies();
-  simulate();
+  simulate(longest);
   return result_;
 }
 

@@ -52,8 +52,8 @@ class Evaluator {
   /// @param model  outlives the evaluator
   explicit Evaluator(const StepModel& model);
 
-  /// The result is valid until the next call.
-  const Evaluation& evaluate(const Treatments& treatments);
+  /// The result is valid until the next call. A plan that takes longer than `longest` may be said to be impossible.
+  const Evaluation& evaluate(const Treatments& treatments, Nanos longest = Evaluation::kImpossible);
   const Evaluation& last() const { return result_; }
   /// Plans for less memory than the capacity of the model.
   void set_capacity(Bytes capacity) { capacity_ = capacity; }
@@ -94,7 +94,7 @@ class Evaluator {
   void find_loads(const Treatments& treatments);
   void add_undrained();
   void order_copies();
-  void simulate();
+  void simulate(Nanos longest);
   void run_op(std::uint32_t op, std::int64_t iteration);
   void settle_arrivals(std::uint32_t op);
   void drain();

@@ -72,20 +72,20 @@ void LocalSearch::move(Nanos temperature) {
   } else {
     exchange(pick());
   }
-  const Nanos estimate = evaluator_.evaluate(current_).period;
-  if (is_accepted(estimate, temperature)) {
+  const Nanos longest = estimate_ + random_.exponential(temperature);
+  const Nanos estimate = evaluator_.evaluate(current_, longest).period;
+  if (estimate <= longest && is_confirmed(estimate)) {
     estimate_ = estimate;
     return;
   }
   for (auto each = undo_.rbegin(); each != undo_.rend(); ++each) current_[each->first] = each->second;
 }
 
-/// Whether the current plan stays. A plan that may be the best is confirmed; one that disappoints does not stay.
-bool LocalSearch::is_accepted(Nanos estimate, Nanos temperature) {
+/// Whether the current plan stays, whose time would let it. A plan that may be the best is confirmed; one that
+/// disappoints does not stay.
+bool LocalSearch::is_confirmed(Nanos estimate) {
   constexpr double kGate = 0.3;  // chance to confirm a plan that is a little worse by the estimate
-  if (estimate == Evaluation::kImpossible) return false;
-  const bool stays = estimate < estimate_ || estimate < estimate_ + random_.exponential(temperature);
-  if (!stays || estimate == estimate_) return stays;
+  if (estimate == estimate_) return true;
   const Nanos slack = model_.circle.period() / 2'000, error = std::max(Nanos{}, best_time_ - best_estimate_);
   const bool promises =
       estimate < best_estimate_ + (random_.chance(kGate) ? slack : Nanos{}) || estimate + error < best_time_;

@@ -75,7 +75,7 @@ class LocalSearch {
   How answer_to(std::size_t other, How was, How now);
   bool overlap(const Gap& a, const Gap& b) const;
   std::size_t pick();
-  bool is_accepted(Nanos estimate, Nanos temperature);
+  bool is_confirmed(Nanos estimate);
 
   const StepModel& model_;
   Evaluator& evaluator_;
