@@ -48,7 +48,7 @@ Nanos baseline_time(const Trace& trace, const RunSpec& spec) {
     carry_out(timeline, unhindered_begin(trace, false));
     boundaries.push_back(timeline.boundary());
     int cycle = cycle_of(boundaries, iterations);
-    if (cycle == 0 && static_cast<int>(i) < spec.iterations && IterationWatch::proceed(static_cast<int>(i))) continue;
+    if (cycle == 0 && static_cast<int>(i) < spec.iterations && IterationWatch::proceed(iterations)) continue;
     if (cycle == 0) cycle = static_cast<int>(i + 1) / 2;
     return mean_of_last(iterations, cycle).makespan;
   }

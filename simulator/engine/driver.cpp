@@ -116,7 +116,7 @@ void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};
   for (int iteration = 1;; ++iteration) {
-    if (iteration > 1 && !IterationWatch::proceed(iteration - 1)) throw Stop{Outcome::kError, "interrupted"};
+    if (iteration > 1 && !IterationWatch::proceed(totals_)) throw Stop{Outcome::kError, "interrupted"};
     run_steps();
     finish_iteration();
     count_iteration();

@@ -2,28 +2,40 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <utility>
+
+#include "simulator/result.hpp"
 
 namespace tidepool {
 
-/// While an object lives, the steady runs of this thread (RunSpec::steady) call it before each iteration but the first.
-/// One object per thread.
+/// While an object lives, the steady runs of this thread (RunSpec::steady) call it before each iteration but the first,
+/// and those objects that lived before.
 class IterationWatch {
  public:
-  /// @param proceed  gets the number of iterations done; if it returns false, the run ends with outcome error
-  explicit IterationWatch(std::function<bool(int done)> proceed) { current() = std::move(proceed); }
-  ~IterationWatch() { current() = nullptr; }
+  /// Gets the costs of the iterations done. If it returns false, the run ends with outcome error.
+  using Proceed = std::function<bool(std::span<const Totals> done)>;
+
+  explicit IterationWatch(Proceed proceed) : proceed_{std::move(proceed)}, outer_{std::exchange(current(), this)} {}
+  ~IterationWatch() { current() = outer_; }
   IterationWatch(const IterationWatch&) = delete;
   IterationWatch& operator=(const IterationWatch&) = delete;
 
   /// Whether the run of this thread may begin another iteration.
-  static bool proceed(int done) { return !current() || current()(done); }
+  static bool proceed(std::span<const Totals> done) {
+    for (const IterationWatch* each = current(); each != nullptr; each = each->outer_)
+      if (!each->proceed_(done)) return false;
+    return true;
+  }
 
  private:
-  static std::function<bool(int)>& current() {
-    thread_local std::function<bool(int)> watch;
+  static const IterationWatch*& current() {
+    thread_local const IterationWatch* watch = nullptr;
     return watch;
   }
+
+  Proceed proceed_;
+  const IterationWatch* outer_;
 };
 
 }  // namespace tidepool

@@ -5,6 +5,8 @@
 
 #include "policies/planning/search/plan_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/iteration_watch.hpp"
 
 namespace tidepool {
 
@@ -49,12 +51,28 @@ Nanos PoolRuns::offer(const Result& result, Maker make) {
   return time;
 }
 
+/// Runs a draft in the pool of the run. The run ends early if its later iterations all take much longer than the best
+/// answer; then their mean stands for its time.
 Nanos PoolRuns::run_in_pool(const GapDraft& draft) {
+  constexpr std::size_t kFew = 4;
+  constexpr std::int64_t kMuchPerMille = 1'100;
   ++runs_;
   RunSpec spec = spec_;
   spec.overhead_limit = overhead_limit(best_ ? &best_->result : nullptr);
-  return offer(judge(trace_, spec, follow_draft(draft, on_demand_)),
-               [draft, on_demand = on_demand_] { return follow_draft(draft, on_demand); });
+  std::optional<Nanos> mean;  // of a run that ended early
+  const IterationWatch watch{[&](std::span<const Totals> done) {
+    if (!best_ || done.size() < kFew) return true;
+    const std::size_t later = done.size() / 2;
+    const Nanos much = best_->result.totals.makespan * kMuchPerMille / 1'000;
+    if (std::any_of(done.end() - static_cast<std::ptrdiff_t>(later), done.end(),
+                    [&](const Totals& each) { return each.makespan <= much; }))
+      return true;
+    mean = mean_of_last(done, static_cast<int>(later)).makespan;
+    return false;
+  }};
+  const Result result = judge(trace_, spec, follow_draft(draft, on_demand_));
+  if (mean) return *mean;
+  return offer(result, [draft, on_demand = on_demand_] { return follow_draft(draft, on_demand); });
 }
 
 bool PoolRuns::follow(Counted& counted, const FoundPlaces& places) {

@@ -227,7 +227,9 @@ int run_simulate(const SimulateArguments& arguments) {
   BoundCache bounds;
   const Interruptible interruptible;
   IterationProgress progress;
-  const IterationWatch watch{[&](int done) { return progress.show(done), !Interruptible::asked(); }};
+  const IterationWatch watch{[&](std::span<const Totals> done) {
+    return progress.show(static_cast<int>(done.size())), !Interruptible::asked();
+  }};
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
     Explanations explanations{trace.trace, spec, arguments.json};
