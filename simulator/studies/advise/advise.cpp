@@ -26,6 +26,7 @@ namespace {
 
 constexpr const char* kPlan = "plan";
 constexpr const char* kAllocator = "allocator";
+constexpr const char* kRecomputes = "tide-remat";
 constexpr std::int64_t kLeastSaving = 100;  // a change that does not fit lowers the peak by at least 1/100
 
 struct Kind {
@@ -57,6 +58,13 @@ std::string plan_code(const AdvisedStep& step, const PlanWords& words, const Run
                       trace, shell_word(spec.pool.text), shell_word(spec.policy.text), spec.capacity.count(),
                       shell_word(words.machine), has_operators(step.trace) ? " --first" : "");
   if (has_operators(step.trace)) code += fmt::format("tidepool run --plan run.plan --trace {} -- COMMAND\n", trace);
+  if (compiled_ops(step.trace) == "graphs")
+    code += fmt::format(
+        "# For a job without tidepool: tidepool run --plan run.plan --trace {} --program-out step.json\n"
+        "# and in the script, before it compiles (PyTorch 2.9 or later):\n"
+        "#     from tidepool_torch.partitioner import partitioner\n"
+        "#     torch._inductor.config.custom_partitioner_fn = partitioner(\"step.json\")\n",
+        trace);
   return code;
 }
 
@@ -68,7 +76,7 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
   const Result result = simulate(question.step, spec);
   if (result.outcome != Outcome::kOk) return {};
   Change change{.kind = "plan", .code = plan_code(advised, words, spec), .peak = result.totals.peak};
-  const Mechanism mechanism{.swap = planner != "tide-remat", .remat = true};
+  const Mechanism mechanism{.swap = !planner.starts_with(kRecomputes), .remat = true};
   return judged(std::move(change), {question.step, spec, result.baseline}, result.totals.makespan, mechanism);
 }
 
@@ -110,12 +118,6 @@ class Turns {
   Advice& advice_;
   std::chrono::nanoseconds used_{0};
 };
-
-/// Whether the recorder says that the ops are those of torch.compile.
-bool is_compiled(const Trace& step) {
-  const auto ops = step.data().meta.find("ops");
-  return ops != step.data().meta.end() && ops->second == "compiled";
-}
 
 /// Adds the setting of PyTorch's allocator that reserves the fewest bytes, if a step's tensors fit but the bytes that
 /// the default settings reserve for them do not. Adds none if no setting fits. The time that a setting costs is not
@@ -190,21 +192,28 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   Turns turns{tried, advice};
   for (const Kind& kind : kKinds)
     if (is_tried(kind.name)) turns.take(kind.name, [&] { return kind.propose(question); });
-  const bool plans = is_tried(kPlan) && !is_compiled(step.trace);
-  for (const std::string& planner : plans ? tried.planners : std::vector<std::string>{})
+  const std::string compiled = compiled_ops(step.trace);
+  const bool plans = is_tried(kPlan) && compiled != "compiled";
+  for (const std::string& planner : plans ? tried.planners : std::vector<std::string>{}) {
+    if (compiled == "graphs" && !planner.starts_with(kRecomputes)) continue;
     turns.take(fmt::format("{} ({})", kPlan, planner), [&] {
       std::optional<Change> plan = plan_of(question, step, words, planner);
       return plan ? std::vector{std::move(*plan)} : std::vector<Change>{};
     });
+  }
   const Bytes highest = advice.base_peak - Bytes{advice.base_peak.count() / kLeastSaving};
   std::erase_if(advice.changes, [&](const Change& change) { return !change.fits && change.peak > highest; });
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
   if (Interruptible::asked()) return advice;
-  if (is_compiled(step.trace))
+  if (compiled == "compiled")
     advice.notes.push_back(
         "the step is that of torch.compile: with a change, it may compile to other kernels and another peak; "
-        "plans were not tried, since `tidepool run` does not act in compiled code");
+        "plans were not tried, since the kernels do not say what the compiler saves");
+  if (compiled == "graphs")
+    advice.notes.push_back(
+        "the step is that of torch.compile, operator by operator: compiled, it fuses some, and its peak may be lower; "
+        "of the plans, only those that recompute were tried, since the compiler copies nothing to the host");
   if (is_tried("early-updates"))
     if (const std::string why = no_early_updates(step.trace); !why.empty())
       advice.notes.push_back("early-updates was not tried: " + why);

@@ -108,7 +108,12 @@ class Mover {
  private:
   /// Whether hooks can make the updates: each update reads at most one gradient and changes none. If an update reads
   /// several gradients or changes one, the script clips or scales gradients between backward and the optimizer's step.
+  /// Nor can they if an update waits for what is done with its own buffers outside, as by DeepSpeed's collectives.
   bool each_on_its_own() {
+    for (const std::vector<std::uint32_t>& users : users_)
+      if (!users.empty() && updates(users.front()) && updates(users.back()) &&
+          !std::all_of(users.begin(), users.end(), [&](std::uint32_t op) { return updates(op); }))
+        return false;
     std::map<std::uint32_t, std::size_t> gradients;  // by group
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i)
       if (is_of_step(i) && updates(users_[i].back()) && ++gradients[groups_.of(users_[i].back())] > 1) return false;

@@ -48,6 +48,12 @@ bool has_operators(const Trace& trace) {
                      [&](const Op& op) { return trace.text(op.name).starts_with("aten::"); });
 }
 
+std::string compiled_ops(const Trace& trace) {
+  const auto ops = trace.data().meta.find("ops");
+  const bool known = ops != trace.data().meta.end() && (ops->second == "compiled" || ops->second == "graphs");
+  return known ? ops->second : "";
+}
+
 bool is_better(const Change& a, const Change& b, Bytes capacity) {
   const auto over = [&](const Change& one) { return std::max(one.peak - capacity, Bytes{}); };
   return std::tuple{over(a), a.peak_is_least, a.overhead_ratio} <
@@ -132,7 +138,7 @@ std::vector<Change> budgets(const Question& question) {
     const Result result = simulate(question.step, spec);
     if (result.outcome != Outcome::kOk || result.totals.peak >= question.step.ideal_peak()) return {};
     Change change{.kind = "budget",
-                  .code = budget_code(budget, models_of(question.step)),
+                  .code = budget_code(budget, models_of(question.step), !compiled_ops(question.step).empty()),
                   .peak = result.totals.peak,
                   .peak_is_least = true};
     return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan,

@@ -22,6 +22,10 @@ struct Mechanism {
 /// Whether the ops are PyTorch's operators; otherwise they are kernels, as in a recording with --kernels.
 bool has_operators(const Trace& trace);
 
+/// What the recorder says of the ops of a job that torch.compile has compiled: "compiled" for its kernels, "graphs" for
+/// the operators of its graphs, one by one; empty for another job.
+std::string compiled_ops(const Trace& trace);
+
 /// Order of changes: by the bytes of the peak above the capacity, then changes with a certain peak, then the fastest.
 bool is_better(const Change& a, const Change& b, Bytes capacity);
 

@@ -97,16 +97,17 @@ CONTEXTS = functools.partial(create_selective_checkpoint_contexts, policy)
 )";
 }
 
-std::string budget_code(double budget, const std::vector<std::string>& models) {
+std::string budget_code(double budget, const std::vector<std::string>& models, bool compiles) {
+  const char* compile =
+      models.empty() ? "    model.compile()\n" : "    for model in models:\n        model.compile()\n";
   return fmt::format(R"(import torch._functorch.config
 
 
-def apply({}):
+def apply({}):{}
     torch._functorch.config.activation_memory_budget = {:.2f}
-    {}
-)",
-                     models.empty() ? "model" : "*models", budget,
-                     models.empty() ? "model.compile()" : "for model in models:\n        model.compile()");
+{})",
+                     models.empty() ? "model" : "*models", compiles ? "  # before the script compiles" : "", budget,
+                     compiles ? "" : compile);
 }
 
 std::string fused_code() {

@@ -17,8 +17,8 @@ std::string checkpoint_code(const std::vector<std::string>& modules, const std::
 std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators,
                            const std::vector<std::string>& models);
 
-/// Code that compiles the model with a budget of activation memory, 0 to 1.
-std::string budget_code(double budget, const std::vector<std::string>& models);
+/// Code that compiles the model with a budget of activation memory, 0 to 1. `compiles`: the script does so by itself.
+std::string budget_code(double budget, const std::vector<std::string>& models, bool compiles = false);
 
 /// Code that makes Adam or AdamW update all parameters by one kernel: apply(model, optimizer).
 std::string fused_code();

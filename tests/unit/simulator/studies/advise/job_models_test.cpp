@@ -79,6 +79,9 @@ def without_caches(*models):
         "import torch._functorch.config\n\n\ndef apply(*models):\n"
         "    torch._functorch.config.activation_memory_budget = 0.50\n    for model in models:\n"
         "        model.compile()\n");
+  CHECK(budget_code(0.5, {}, true) ==
+        "import torch._functorch.config\n\n\ndef apply(model):  # before the script compiles\n"
+        "    torch._functorch.config.activation_memory_budget = 0.50\n");
 }
 
 }  // namespace tidepool::job_models_test

@@ -35,6 +35,22 @@ TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
         "    torch._functorch.config.activation_memory_budget = 0.95\n    model.compile()\n");
 }
 
+TEST_CASE("of the graphs of a compiled job, only plans that recompute are tried") {
+  const tests::TwoBlocks blocks{.names = "aten::"};
+  TraceData data = blocks.trace.data();
+  data.meta["ops"] = "graphs";
+  RunSpec spec;
+  spec.capacity = 440_B;
+  const Advice advice =
+      advise({Trace{std::move(data)}}, {"step.tide", "a100-pcie4"}, spec, {{"plan"}, {"tide(least=1B)"}});
+  CHECK(advice.changes.empty());
+  CHECK(advice.notes ==
+        std::vector<std::string>{
+            "the step is that of torch.compile, operator by operator: compiled, it fuses some, and its peak may be "
+            "lower; "
+            "of the plans, only those that recompute were tried, since the compiler copies nothing to the host"});
+}
+
 TEST_CASE("a batch that fits with no number of parts is divided into no more parts than lower the peak") {
   // 108000 B stay whole; 16000 B are divided. 64 parts need 108250 B. 16 parts need 750 B more, which is less than 1 %
   // of the peak; 8 parts need 1750 B more.
