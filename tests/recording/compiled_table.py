@@ -39,14 +39,12 @@ SCRIPTS = {
     "nanoGPT": ("nanoGPT", "train.py config/train_shakespeare_char.py --device=(cpu|cuda) --compile=True --eval_iters=1 "
                 "--eval_interval=5 --log_interval=1 (--block_size=64 --batch_size=4 --n_layer=4 --n_head=4 --n_embd=64 "
                 "--dtype=float32|) --max_iters=8 --out_dir={out}", ""),
-    "torchtitan": ("torchtitan", f"{TITAN} llama3_debugmodel", "its trainer asks for a GPU"),
-    "flex attention": ("torchtitan", f"{TITAN} sft_debugmodel", "its trainer asks for a GPU"),
+    "torchtitan": ("torchtitan", f"{TITAN} llama3_debugmodel", "its trainer asks for a GPU"),  # with flex attention
     "Liger": ("inputs", f"-m {TRL} --use_liger_kernel", "Triton's kernels need a GPU"),
     "ZeRO-3": ("inputs", f"-m torch.distributed.run --nproc-per-node 1 -m {TRL} --deepspeed {{in}}/zero3.json", "nothing is compiled"),
 }
 ENVIRONMENT = {"torchtitan": dict(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="localhost", MASTER_PORT="29511"),
                "ZeRO-3": {"ACCELERATE_USE_DEEPSPEED": "true"}}
-ENVIRONMENT["flex attention"] = ENVIRONMENT["torchtitan"]
 
 
 class Failed(Exception):
