@@ -19,6 +19,7 @@ constexpr Evidence kSchema = Evidence::kSchema;
 struct TwoWeights {
   bool clips = false;       ///< before the updates, each gradient is scaled in place by the norm of all gradients
   bool lists = false;       ///< one op on lists of tensors makes both temporary buffers
+  bool reduces = false;     ///< an op outside of the optimizer changes each temporary buffer, as a collective does
   bool short_list = false;  ///< with `lists`: the op also reads a list of one tensor, where the others have two
 
   Trace trace() const {
@@ -67,6 +68,7 @@ struct TwoWeights {
         build.run(op("scaled", Phase::kOptimizer),
                   {{gradient[i], Access::kRead, kSchema}, {temporary[i], Access::kWrite, kSchema}});
       }
+      if (reduces) build.run(op("reduce", Phase::kUnknown), {{temporary[i], Access::kReadWrite, kSchema}});
       build.run(op("add_", Phase::kOptimizer),
                 {{weight[i], Access::kReadWrite, kSchema}, {temporary[i], Access::kRead, kSchema}});
       build.free(temporary[i]);
@@ -112,6 +114,12 @@ TEST_CASE("updates of a script that clips its gradients do not run in backward")
   CHECK_FALSE(update_early(step.trace()));
   CHECK(no_early_updates(step.trace()) ==
         "the script clips or scales gradients before the optimizer's step, or an update needs several gradients");
+}
+
+TEST_CASE("updates that wait for an op outside of the optimizer do not run in backward") {
+  TwoWeights step;
+  step.reduces = true;
+  CHECK_FALSE(update_early(step.trace()));
 }
 
 TEST_CASE("early updates that are not possible have a reason, others have none") {
