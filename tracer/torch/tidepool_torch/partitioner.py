@@ -53,7 +53,8 @@ class Partitioner(_Base):
     def uuid(self):
         return self._identity
 
-    def _is_saved(self, node):
+    def saves(self, node):
+        """Whether the plan keeps what the node makes."""
         if node.target is operator.getitem:
             return f"{graphs.name_of(node.args[0])}[{node.args[1]}]" in self._saved
         return graphs.name_of(node) in self._saved
@@ -75,7 +76,7 @@ class Partitioner(_Base):
                 continue
             found.add(node)
             if node not in in_backward:
-                saved = self._is_saved(node)
+                saved = self.saves(node)
                 kept = saved or "inductor_seeds" in node.name  # draws numbers
                 node.meta["recompute"] = CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
                 if kept:

@@ -42,6 +42,8 @@ class CompiledSession:
         compiled = compile(graph, inputs, **options)
         if outputs is None or options.get("is_backward") or options.get("is_inference"):
             return compiled
+        # What the job gets counts as well where the plan keeps it.
+        kept = [at >= outputs or makes[at] and self._partition.saves(nodes[at]) for at in range(len(nodes))]
         number = len(self._held)
         self._held[number] = self._copies[number] = 0
 
@@ -49,7 +51,8 @@ class CompiledSession:
             given = {each.untyped_storage()._cdata for each in arguments if isinstance(each, torch.Tensor)}
             results = compiled(arguments)
             saved = [{each.untyped_storage()._cdata: each.untyped_storage().nbytes()
-                      for each, made in list(zip(results, makes))[outputs:] if isinstance(each, torch.Tensor) and made is which}
+                      for each, made, counts in zip(results, makes, kept)
+                      if counts and isinstance(each, torch.Tensor) and made is which}
                      for which in (True, False)]
             self._held[number], self._copies[number] = (
                 sum(size for storage, size in each.items() if storage not in given) for each in saved)
