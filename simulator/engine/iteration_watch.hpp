@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// While an object lives, the steady runs of this thread (RunSpec::steady) call it before each iteration but the first,
-/// and those objects that lived before.
+/// While an object lives, the steady runs of this thread (RunSpec::steady) call it before each iteration but the first.
+/// The youngest object is called first; if it lets the run go on, so are the older ones.
 class IterationWatch {
  public:
   /// Gets the costs of the iterations done. If it returns false, the run ends with outcome error.

@@ -145,11 +145,12 @@ TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.
   for (const auto& [name, each] : shares) each.print(name);
   CHECK(solved > 0);
   for (const auto& [plans, policies] : planners) {
-    const Ratios& wanted = ratios["steady " + policies.front()];
+    const Ratios& wanted = ratios[policies.front()];
     INFO(policies.front());
-    CHECK(wanted.exact() >= 0.5);
-    CHECK(wanted.mean() <= 1.1);
-    CHECK(wanted.most() <= 2);
+    CHECK(wanted.failed == 0);
+    CHECK(wanted.exact() >= 0.9);
+    CHECK(wanted.mean() <= 1.01);
+    CHECK(wanted.most() <= 1.2);
   }
 }
 

@@ -60,7 +60,7 @@ Nanos PoolRuns::run_in_pool(const GapDraft& draft) {
   RunSpec spec = spec_;
   spec.overhead_limit = overhead_limit(best_ ? &best_->result : nullptr);
   std::optional<Nanos> mean;  // of a run that ended early
-  const IterationWatch watch{[&](std::span<const Totals> done) {
+  const auto goes_on = [&](std::span<const Totals> done) {
     if (!best_ || done.size() < kFew) return true;
     const std::size_t later = done.size() / 2;
     const Nanos much = best_->result.totals.makespan * kMuchPerMille / 1'000;
@@ -69,8 +69,11 @@ Nanos PoolRuns::run_in_pool(const GapDraft& draft) {
       return true;
     mean = mean_of_last(done, static_cast<int>(later)).makespan;
     return false;
-  }};
-  const Result result = judge(trace_, spec, follow_draft(draft, on_demand_));
+  };
+  const Result result = [&] {
+    const IterationWatch watch{goes_on};
+    return judge(trace_, spec, follow_draft(draft, on_demand_));
+  }();
   if (mean) return *mean;
   return offer(result, [draft, on_demand = on_demand_] { return follow_draft(draft, on_demand); });
 }

@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 from support import HERE, PROGRAM, tidepool, torch
+from tidepool_live.compiled_session import CompiledSession
 
 JOB = [sys.executable, os.path.join(HERE, "compiled_job.py")]
 
@@ -51,6 +53,18 @@ class CompiledTest(unittest.TestCase):
         losses = [line for line in result.stderr.splitlines() if line.startswith("0x1")]
         self.assertEqual(losses, self.ran(*job).stdout.split())
         self.assertEqual(len(losses), 3)
+
+    def test_what_the_job_gets_counts_as_held_where_the_plan_keeps_it(self):
+        x = torch.ones(64)
+        for kept, held in ((True, 512), (False, 256)):
+            session = CompiledSession.__new__(CompiledSession)  # without changing Inductor
+            session._partition = types.SimpleNamespace(saves=lambda node, kept=kept: kept and node.name == "add")
+            session._held, session._copies = {}, {}
+            graph = torch.fx.symbolic_trace(lambda x: (x + 1, x * 2))
+            graph.meta["tidepool_outputs"] = 1
+            run = session._compile(lambda graph, _inputs: lambda given: graph(*given), graph, [x])
+            run([x])
+            self.assertEqual(session.report()["held_bytes"], held)
 
     def test_a_perceptron_saves_what_its_plan_saves(self):
         self.check("mlp", "0.7x")

@@ -28,6 +28,8 @@ TEST_CASE("a swap-in that does not fit begins when its memory is free, and the o
   CHECK(found.period == 600_ns);
   CHECK(found.overs == 0);
   CHECK(found.start == std::vector<Nanos>{0_ns, 200_ns, 300_ns, 500_ns, 600_ns});
+  CHECK(evaluator.evaluate({How::kCopied}, 600_ns).period == 600_ns);
+  CHECK_FALSE(evaluator.evaluate({How::kCopied}, 599_ns).possible());
 }
 
 }  // namespace tidepool::evaluator_test

@@ -2,7 +2,9 @@
 #include "simulator/studies/advise/advise.hpp"
 #include "simulator/studies/advise/allocated_peak.hpp"
 #include "tests/catch.hpp"
+#include "tests/paths.hpp"
 #include "tests/two_blocks.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool::kinds_test {
 
@@ -36,19 +38,17 @@ TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
 }
 
 TEST_CASE("of the graphs of a compiled job, only plans that recompute are tried") {
-  const tests::TwoBlocks blocks{.names = "aten::"};
-  TraceData data = blocks.trace.data();
+  TraceData data = load_trace(paths::source_folder() + "/traces/samples/unet.tide").data();
   data.meta["ops"] = "graphs";
+  const Trace trace{std::move(data)};
   RunSpec spec;
-  spec.capacity = 440_B;
-  const Advice advice =
-      advise({Trace{std::move(data)}}, {"step.tide", "a100-pcie4"}, spec, {{"plan"}, {"tide(least=1B)"}});
-  CHECK(advice.changes.empty());
-  CHECK(advice.notes ==
-        std::vector<std::string>{
-            "the step is that of torch.compile, operator by operator: compiled, it fuses some, and its peak may be "
-            "lower; "
-            "of the plans, only those that recompute were tried, since the compiler copies nothing to the host"});
+  spec.capacity = trace.ideal_peak() / 10 * 8;
+  const Advice advice = advise({trace}, {"step.tide", "a100-pcie4"}, spec, {{"plan"}, {"tide", "tide-remat"}});
+  REQUIRE(advice.changes.size() == 1);
+  CHECK_THAT(advice.changes[0].code, ContainsSubstring("--policy 'tide-remat'"));
+  CHECK_THAT(advice.changes[0].code, ContainsSubstring("custom_partitioner_fn = partitioner(\"step.json\")"));
+  REQUIRE(advice.notes.size() == 1);
+  CHECK_THAT(advice.notes[0], ContainsSubstring("only those that recompute were tried"));
 }
 
 TEST_CASE("a batch that fits with no number of parts is divided into no more parts than lower the peak") {
