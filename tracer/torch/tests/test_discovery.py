@@ -10,7 +10,7 @@ from support import hide_optimizers, torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tidepool_torch import live
-from tidepool_torch.discovery import Discovery
+from tidepool_torch.discovery import Discovery, outermost_modules
 
 
 def sgd(kind=torch.optim.SGD):
@@ -64,6 +64,16 @@ class Sharded:
             self.optimizer.param_groups[0]["params"] = [shard]
             self.optimizer.step()
         self.optimizer.param_groups[0]["params"] = []
+
+
+class Modules(unittest.TestCase):
+    def test_their_order_is_that_of_the_optimizers_however_the_garbage_collector_holds_them(self):
+        known = untrained, first, second = [torch.nn.Sequential(torch.nn.Linear(2, 2)) for _ in range(3)]
+        optimizers = [torch.optim.SGD(model.parameters(), lr=0.5) for model in (first, second)]
+        for held in (known, known[::-1]):
+            with mock.patch("gc.get_objects", return_value=[part for model in held for part in model.modules()]):
+                found = outermost_modules(optimizers)
+            self.assertTrue(all(each is model for each, model in zip(found, (first, second, untrained), strict=True)))
 
 
 class Steps(unittest.TestCase):

@@ -24,7 +24,7 @@ class AppliedChange:
         self._hook.remove()
         if os.getpid() != self._pid:
             return
-        models = sorted(outermost_modules(None), key=lambda model: all(part is not module for part in model.modules()))
+        models = sorted(outermost_modules(), key=lambda model: all(part is not module for part in model.modules()))
         parameters = inspect.signature(self._apply).parameters
         if any(each.kind is each.VAR_POSITIONAL for each in parameters.values()):
             choices = [models]

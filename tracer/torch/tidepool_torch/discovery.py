@@ -225,11 +225,16 @@ def _of_compiler(module):
     return isinstance(module, torch.fx.GraphModule) and any(str(key).startswith("dynamo") for key in module.meta)
 
 
-def outermost_modules(optimizer):
-    """The modules that are not inside another module; those with parameters of the optimizer, if there is one, first. Hooks on
-    module calls would find them too, but torch.compile would compile such hooks."""
+def outermost_modules(optimizers=()):
+    """The modules that are not inside another module; first those with parameters of optimizers, in the optimizers' order. (The
+    garbage collector, which knows the modules, reorders them.) Hooks on module calls would find them too, but torch.compile would
+    compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
-    trained = _parameters(optimizer)
+    trained = [_parameters(optimizer) for optimizer in optimizers]
     outer = [module for module in modules if id(module) not in inner and not _of_compiler(module)]
-    return sorted(outer, key=lambda module: not any(id(parameter) in trained for parameter in module.parameters()))
+    return sorted(outer, key=lambda module: _first_with({id(each) for each in module.parameters()}, trained))
+
+
+def _first_with(some, sets):
+    return next((at for at, each in enumerate(sets) if some & each), len(sets))

@@ -103,7 +103,7 @@ class FirstCalls:
         if self._recorder is None:
             if torch._C._functorch.peek_interpreter_stack() is not None:
                 return  # a mode may not begin within a transformation of functions
-            models = sorted(outermost_modules(None), key=lambda model: all(part is not module for part in model.modules()))
+            models = sorted(outermost_modules(), key=lambda model: all(part is not module for part in model.modules()))
             self._recorder = self._make(models, self._records)
             self._recorder.__enter__()
         elif self._paused:

@@ -54,7 +54,8 @@ class Capture:
         self._ends = optimizer and weakref.ref(optimizer)
         goes_on = self._discovery.goes_on
         if self._recorder is not None and (goes_on or optimizer is not before):
-            if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizer), self._discovery.optimizers()):
+            optimizers = self._discovery.optimizers()
+            if self._recorder.lost or not self._recorder.follow(outermost_modules(optimizers), optimizers):
                 self._end()
         elif self._recorder is not None:
             if self._compile.compiles() and not self._compiles:
@@ -72,12 +73,13 @@ class Capture:
         elif self._skip > 0 or goes_on:
             self._skip -= not goes_on
         else:
-            self._recorder = self._recorder_for(optimizer)
+            self._recorder = self._recorder_for()
             self._threads.taken()
             self._recorder.__enter__()
 
-    def _recorder_for(self, optimizer):
-        models, optimizers = outermost_modules(optimizer), self._discovery.optimizers()
+    def _recorder_for(self):
+        optimizers = self._discovery.optimizers()
+        models = outermost_modules(optimizers)
         self._compiles = self._compile.compiles()
         if not self._compiles:
             return self._new_recorder(models, optimizers, self._file, self._times, self._threads)

@@ -52,7 +52,7 @@ class Session:
             self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
 
     def _follow(self, optimizers):
-        models = outermost_modules(next(iter(optimizers), None))
+        models = outermost_modules(optimizers)
         parameters = [parameter for model in models for parameter in model.parameters()]
         parameters += [parameter for each in optimizers[:1] for group in each.param_groups for parameter in group["params"]]
         with _disable_current_modes():  # the job's own see no op that a Follower needs to begin
