@@ -191,6 +191,21 @@ class Jobs(Edges):
         self.assertNotIn("do not have one length", said)
         self.assertIn("early-updates", said)
 
+    def test_advice_on_a_large_model(self):
+        if not has("torchvision"):
+            self.skipTest("needs torchvision")
+        measured = {}
+        for kind in ("post", "fused", "foreach"):
+            said = self.dry("vit.py", kind, options=("--torch", "--skip", "1"))
+            measured[kind] = float(re.search(r"PyTorch: ([\d.]+) GB", said)[1]) * 1e9
+        spent = os.times()
+        advised = self.json("advise", self.trace, "--capacity", "0.75x")
+        self.assertLess(sum(os.times()[2:4]) - sum(spent[2:4]), 60)  # s of CPU time
+        promised = {change["kind"]: change["allocated_bytes"] for change in advised["changes"]}
+        promised["none"] = advised["base_allocated_bytes"]
+        for change, kind in (("early-updates", "post"), ("optimizer", "fused"), ("none", "foreach")):
+            self.assertAlmostEqual(promised[change] / measured[kind], 1, delta=0.003)
+
     # On the CPU
 
     def record(self, name, *arguments, options=(), code=0):
