@@ -20,9 +20,8 @@
 #include <vector>
 
 #include "simulator/registry.hpp"
-#include "simulator/studies/sweep/version.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
-#include "simulator/studies/text/still_working.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"

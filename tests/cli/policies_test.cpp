@@ -4,7 +4,7 @@
 
 #include "simulator/machine.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/studies/sweep/version.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/studies/sweep/database.hpp"
-#include "simulator/studies/sweep/version.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"
 #include "tests/program.hpp"

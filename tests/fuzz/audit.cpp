@@ -1,9 +1,10 @@
 // Any events and segments as an allocator's log. The audit reproduces them, reports a difference, or refuses them with
 // InputError.
+#include "simulator/studies/audit/audit.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
-#include "simulator/studies/audit/snapshot_audit.hpp"
 #include "traces/base/error.hpp"
 
 using namespace tidepool;

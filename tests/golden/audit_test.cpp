@@ -1,7 +1,7 @@
 // Addresses that were recorded on real devices, against the models of their allocators. The expected counts are those
 // of the files.
-#include "simulator/studies/audit/cnmem_audit.hpp"
-#include "simulator/studies/audit/snapshot_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
+
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -1,6 +1,6 @@
 // The loops that SmartPool's authors recorded: CnMem's reserved bytes, SmartPool's, and one iteration on a circle.
 #include "simulator/solvers/packing/pack_loop.hpp"
-#include "simulator/studies/audit/cnmem_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -9,7 +9,7 @@
 
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/studies/audit/schedule_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

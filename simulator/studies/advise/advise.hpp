@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,5 +89,12 @@ std::string missing_for_advice(const Trace& step);
 /// @param spec   `policy` is not used: kinds and planners come from `tried`
 /// @throws InputError  missing_for_advice()
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);
+
+/// {"base_peak_bytes": 9, "changes": [{"kind": "checkpoint", ...}], "notes": [...]}, the changes in their order.
+nlohmann::ordered_json to_json(const Advice& advice);
+
+/// Changes as one text, and back.
+std::string text_of(const std::vector<Change>& changes);
+std::vector<Change> changes_of(const std::string& text);
 
 }  // namespace tidepool

@@ -1,4 +1,5 @@
-// Effects of torch.utils.checkpoint (use_reentrant=False) around a module: buffers freed and ops run again.
+// Effects of torch.utils.checkpoint (use_reentrant=False) around a module: buffers freed and ops run again. Operators
+// whose outputs selective checkpointing may keep.
 #pragma once
 
 #include <cstdint>
@@ -52,5 +53,11 @@ std::string_view operator_of(std::string_view op);
 ///          differ
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
                                                   const KeptOperators& kept = {});
+
+/// Sets of operators to keep, each larger than the one before; operators with the most time per byte of output come
+/// first. All random operators are kept or none, since they share a generator. Operators are left out if they have no
+/// new output, if their outputs are changed in place, or if they take less than a hundredth of the forward pass's time.
+/// At most eight sets; none if the ops are kernels.
+std::vector<KeptOperators> operators_to_keep(const Trace& trace);
 
 }  // namespace tidepool

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "simulator/studies/advise/module_families.hpp"
+#include "simulator/studies/advise/step_uses.hpp"
 #include "traces/step/module_calls.hpp"
 
 namespace tidepool {

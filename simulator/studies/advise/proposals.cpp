@@ -8,15 +8,13 @@
 
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/studies/advise/allocated_peak.hpp"
+#include "simulator/studies/advise/checkpoint.hpp"
 #include "simulator/studies/advise/checkpoint_choice.hpp"
-#include "simulator/studies/advise/early_updates.hpp"
-#include "simulator/studies/advise/fused_optimizer.hpp"
-#include "simulator/studies/advise/job_models.hpp"
-#include "simulator/studies/advise/kept_operators.hpp"
 #include "simulator/studies/advise/micro_batches.hpp"
 #include "simulator/studies/advise/offload_choice.hpp"
+#include "simulator/studies/advise/optimizer_changes.hpp"
 #include "simulator/studies/advise/python_code.hpp"
+#include "simulator/studies/advise/step_uses.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,8 +7,16 @@
 #include <vector>
 
 #include "traces/base/quantity.hpp"
+#include "traces/trace.hpp"
 
 namespace tidepool {
+
+/// The name of each model of the recorded job: its class; the second model of class `Net` is `Net2`. Paths of modules
+/// begin with the name of their model, except those of the first model. Empty if the recording names no second model.
+std::vector<std::string> models_of(const Trace& trace);
+
+/// The paths, with the name of the first model before those of its modules; unchanged if `models` is empty.
+std::vector<std::string> with_models(std::vector<std::string> paths, const std::vector<std::string>& models);
 
 /// Code that wraps modules in torch.utils.checkpoint.
 std::string checkpoint_code(const std::vector<std::string>& modules, const std::vector<std::string>& models);

@@ -1,10 +1,18 @@
 #include "simulator/studies/advise/step_uses.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include "simulator/registry.hpp"
+#include "simulator/solvers/packing/pack.hpp"
+#include "simulator/solvers/packing/repeat.hpp"
+
 namespace tidepool {
+
 namespace {
 
 /// Whether an op runs in steps [begin, end).
@@ -12,6 +20,19 @@ bool runs_between(const Trace& trace, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
     if (trace.events()[i].kind == EventKind::kRun) return true;
   return false;
+}
+
+/// A path with its numbers replaced: "transformer.h.*.mlp" for transformer.h.3.mlp.
+std::string without_numbers(const std::string& path) {
+  std::string pattern;
+  for (std::size_t i = 0; i < path.size();) {
+    const std::size_t end = std::min(path.find('.', i), path.size());
+    const std::string part = path.substr(i, end - i);
+    pattern += part.find_first_not_of("0123456789") == std::string::npos ? "*" : part;
+    if (end < path.size()) pattern += '.';
+    i = end + 1;
+  }
+  return pattern;
 }
 
 }  // namespace
@@ -103,6 +124,23 @@ std::size_t StepUses::released(const Trace& trace, BufferId buffer, std::size_t 
     if (dot == 0) break;
   }
   return behind_call(trace, outermost, position) - 1;
+}
+
+Bytes allocated_peak(const Trace& step) {
+  constexpr int kSteps = 2;  // the second step begins with the blocks that the first one left in the cache
+  const PoolInfo& pool = find_pool("pytorch");
+  return pack(repeat_lifetimes(step, kSteps), pool, Options{pool.name, pool.options, {}}, {}).placed;
+}
+
+std::vector<std::vector<std::size_t>> module_families(const std::vector<std::string>& paths) {
+  std::map<std::string, std::vector<std::size_t>> found;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    found[without_numbers(paths[i])].push_back(i);
+    found[fmt::format("depth {}", std::count(paths[i].begin(), paths[i].end(), '.'))].push_back(i);
+  }
+  std::vector<std::vector<std::size_t>> families;
+  for (auto& [pattern, family] : found) families.push_back(std::move(family));
+  return families;
 }
 
 }  // namespace tidepool

@@ -1,8 +1,11 @@
-// The buffers of a step with their uses, and the position at which the program drops its last reference to a buffer.
+// Facts about a step that advice needs: its buffers with their uses and the last references to them, its memory in the
+// allocator's blocks, and its modules that are changed together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "traces/step/module_calls.hpp"
@@ -51,5 +54,14 @@ class StepUses {
 
 /// The position of the first op at or after a position.
 std::size_t next_op(const Trace& trace, std::size_t position);
+
+/// The largest sum of blocks that PyTorch's allocator, with its default settings, gives to the buffers of a repeated
+/// step, as torch.cuda.max_memory_allocated() returns it. A block has a multiple of 512 bytes; a large block is not
+/// divided if at most 1 MiB would be left.
+Bytes allocated_peak(const Trace& step);
+
+/// Families as indices into `paths`: modules whose paths differ in numbers only, and modules of equal depth. No module
+/// lies in another one of its family.
+std::vector<std::vector<std::size_t>> module_families(const std::vector<std::string>& paths);
 
 }  // namespace tidepool

@@ -1,5 +1,3 @@
-#include "simulator/studies/audit/cnmem_audit.hpp"
-
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,6 +5,7 @@
 #include <variant>
 
 #include "simulator/engine/pools/cnmem.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/audit/memory_pieces.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"

@@ -1,7 +1,6 @@
-#include "simulator/studies/audit/schedule_audit.hpp"
-
 #include "simulator/engine/plan_of_runs.hpp"
 #include "simulator/run.hpp"
+#include "simulator/studies/audit/audit.hpp"
 
 namespace tidepool {
 

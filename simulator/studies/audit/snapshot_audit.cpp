@@ -1,11 +1,10 @@
-#include "simulator/studies/audit/snapshot_audit.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/audit/snapshot_script.hpp"
 #include "simulator/studies/audit/start_state.hpp"
 #include "traces/base/error.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "simulator/engine/pools/caching_allocator.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/audit/expandable_ranges.hpp"
-#include "simulator/studies/audit/report.hpp"
 #include "traces/import/torch_snapshot.hpp"
 
 namespace tidepool {

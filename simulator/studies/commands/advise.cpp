@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "simulator/options.hpp"
-#include "simulator/studies/advise/advice_json.hpp"
 #include "simulator/studies/fit/dry_recording.hpp"
 #include "simulator/studies/fit/stated_memory.hpp"
 #include "simulator/studies/sweep/frontier.hpp"

@@ -1,5 +1,7 @@
 // tidepool audit: comparison of an allocator's model with a log from a device, and of the memory model of a paper with
 // the schedules published for it.
+#include "simulator/studies/audit/audit.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,9 +11,6 @@
 
 #include "simulator/engine/pools/caching_pool.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/studies/audit/cnmem_audit.hpp"
-#include "simulator/studies/audit/schedule_audit.hpp"
-#include "simulator/studies/audit/snapshot_audit.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/json_text.hpp"

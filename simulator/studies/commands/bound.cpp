@@ -16,7 +16,6 @@
 #include "simulator/solvers/bounds/free_capacity.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
-#include "simulator/studies/text/at_once.hpp"
 #include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"

@@ -21,7 +21,7 @@
 #include "simulator/studies/sweep/compare.hpp"
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
-#include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/json_text.hpp"

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "simulator/studies/sweep/database.hpp"
-#include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"

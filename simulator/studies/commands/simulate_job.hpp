@@ -1,8 +1,9 @@
-// tidepool simulate of a job file: its options, and the run.
+// Options of runs and of jobs that simulate, sweep and report share, and the run of a job file.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "simulator/studies/ranks/job_run.hpp"
 #include "simulator/studies/sweep/grid.hpp"
@@ -10,6 +11,13 @@
 #include "traces/job/job.hpp"
 
 namespace tidepool {
+
+/// Declares --pool, --policy, --capacity, --machine, --seed, --assume, --overhead-limit, --iterations, --first and
+/// --count-search. `text` must live until the command line is parsed.
+void declare_grid_options(const CommandLine& app, GridText& text);
+
+/// Those of these options and of declare_job_options() that only --help-all lists, and `more`.
+std::vector<std::string> seldom_grid_options(std::vector<std::string> more = {});
 
 /// The options of simulate that only jobs have.
 struct JobText {

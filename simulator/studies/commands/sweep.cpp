@@ -5,16 +5,19 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "simulator/options.hpp"
-#include "simulator/studies/commands/grid_options.hpp"
-#include "simulator/studies/commands/sweep_databases.hpp"
+#include "simulator/studies/commands/simulate_job.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"
-#include "simulator/studies/commands/sweep_validate.hpp"
 #include "simulator/studies/launch/farm.hpp"
 #include "simulator/studies/launch/process.hpp"
 #include "simulator/studies/sweep/least_capacity.hpp"
+#include "simulator/studies/sweep/merge.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/counted.hpp"
@@ -25,7 +28,48 @@
 #include "traces/base/utf8.hpp"
 
 namespace tidepool {
+
 namespace {
+
+SweepOrder order_of(const SweepRequest& request, const std::string& path) {
+  if (request.version != build_version())
+    throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, as runs of two versions differ",
+                                 path, request.version, build_version())};
+  return naming(path, [&] { return parse_order(request.request); });
+}
+
+/// Puts the databases of several workers together; two results of one run are an error. @return  the exit code
+int merge_databases(std::span<const std::string> sources, const std::string& output, bool any_version) {
+  if (output == ":memory:")
+    throw InputError{"-o: ':memory:' ends with the command; expected the name of a file, as in results.sqlite"};
+  for (const std::string& path : sources) Database{path, Database::Open::kExisting};  // refuses wrong files
+  Database into{output};
+  const MergeCount count = merge(sources, into, any_version);
+  say("{} added, {} known; {} in {}\n", counted(count.added, "run"), grouped(count.known), counted(into.runs(), "run"),
+      output);
+  return 0;
+}
+
+/// Does the runs that a database lacks, without their command line. @return  the exit code
+int resume_sweep(const std::string& path, int threads, const SweepShow& show) {
+  Database database{std::filesystem::absolute(path).string(), Database::Open::kExisting};
+  const std::vector<SweepRequest> requests = database.requests();
+  if (requests.empty()) throw InputError{fmt::format("{}: holds no sweep to resume", path)};
+  std::vector<SweepOrder> orders;
+  for (const SweepRequest& request : requests) orders.push_back(order_of(request, path));
+  int code = 0;
+  for (SweepOrder& order : joined(std::move(orders))) {
+    std::error_code none;
+    std::filesystem::current_path(order.folder, none);
+    if (none)
+      throw InputError{
+          fmt::format("{}: the sweep was begun in {}: {}; expected that folder", path, order.folder, none.message())};
+    const std::vector<SweepPart> parts = load_parts(order);
+    code = std::max(code, run_sweep(order, parts, database, threads, show));
+    if (code > 1) break;  // interrupted
+  }
+  return code;
+}
 
 constexpr const char* kFindCapacities = "0.05x..1.5x/146";  // every 1 % of the peak
 
@@ -226,4 +270,5 @@ const RegisterCommand kSweep{
      }}};
 
 }  // namespace
+
 }  // namespace tidepool

@@ -1,5 +1,3 @@
-#include "simulator/studies/commands/sweep_validate.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "simulator/run.hpp"
+#include "simulator/studies/commands/sweep_run.hpp"
 #include "traces/base/error.hpp"
 
 namespace tidepool {

@@ -12,7 +12,7 @@
 
 #include "simulator/studies/launch/process.hpp"
 #include "simulator/studies/sweep/merge.hpp"
-#include "simulator/studies/sweep/version.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "traces/base/folder.hpp"
 #include "traces/base/say.hpp"
 

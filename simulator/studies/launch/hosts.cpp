@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "simulator/studies/launch/launcher.hpp"
+#include "simulator/studies/launch/farm.hpp"
 #include "simulator/studies/launch/process.hpp"
 
 namespace tidepool {

@@ -1,7 +1,10 @@
-// Runs of other programs, for their output.
+// Runs of other programs, for their output, and work in a copy of this process, which ends when its time is over.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +27,13 @@ void require_program(const std::string& name);
 
 /// A text as one word of a shell's command line.
 std::string shell_word(const std::string& text);
+
+/// The text that `work` returns; none if it has not ended after so much time of the processor (or ten times as much on
+/// the clock), or if Interruptible::asked(). The work is done by a copy of this process, so that it can be ended at any
+/// point.
+/// @throws InputError  if `work` throws it; std::runtime_error  if it throws anything else or the copy dies
+/// @param used  grows by the time of the processor that the work took
+std::optional<std::string> in_time(std::chrono::milliseconds limit, const std::function<std::string()>& work,
+                                   std::chrono::nanoseconds& used);
 
 }  // namespace tidepool

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "simulator/studies/launch/launcher.hpp"
+#include "simulator/studies/launch/farm.hpp"
 #include "simulator/studies/launch/process.hpp"
 #include "traces/base/counted.hpp"
 #include "traces/base/say.hpp"

@@ -1,4 +1,3 @@
-#include "simulator/studies/report/address_map.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +6,7 @@
 #include <vector>
 
 #include "simulator/registry.hpp"
-#include "simulator/studies/report/kind_letters.hpp"
+#include "simulator/studies/report/view.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/names.hpp"
 

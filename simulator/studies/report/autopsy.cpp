@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "simulator/studies/sweep/bisection.hpp"
+#include "simulator/studies/sweep/least_capacity.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 
 namespace tidepool {

@@ -30,7 +30,7 @@ foreach(file ${files})
   endif()
 endforeach()
 add_array(kScripts "${scripts}")
-file(WRITE ${OUT} "#include \"simulator/studies/report/assets.hpp\"
+file(WRITE ${OUT} "#include \"simulator/studies/report/page.hpp\"
 
 #include <stdexcept>
 #include <string>

@@ -118,4 +118,9 @@ struct History {
 /// @param trace  PlannedStep::trace() of the plan
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
+/// The last iterations of a history, with times since the first of them began. Copies and places that began earlier
+/// begin at time 0; runs that began earlier are left out. Totals are unchanged. A history of at most `iterations`
+/// iterations is returned unchanged. O(history).
+History last_iterations(History history, int iterations);
+
 }  // namespace tidepool

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/solvers/bounds/bound.hpp"
@@ -47,5 +48,10 @@ struct ReportContent {
 
 /// The page. Equal content gives an equal page.
 std::string report_page(const ReportContent& content);
+
+/// @param name  name of a file in that folder, such as "report.css"; the file must exist
+std::string_view report_asset(std::string_view name);
+/// All scripts, in the order of their names. The page executes them in this order.
+std::string_view report_scripts();
 
 }  // namespace tidepool

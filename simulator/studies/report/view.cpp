@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/studies/report/kind_letters.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 

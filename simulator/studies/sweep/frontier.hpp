@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulator/result.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 
 namespace tidepool {
 
@@ -63,5 +64,18 @@ std::vector<Line> best_pools(const Frontier& frontier);
 
 /// "0.5x", "12.3x" of the peak, or "none"; the size itself if the peak is 0.
 std::string fraction_text(Bytes capacity, Bytes ideal_peak);
+
+/// The point of a run. @param policy, pool  as the user wrote them, with their options
+Point point_of(const Row& row, const std::string& policy, const std::string& pool);
+
+/// A frontier for each trace on each machine (and for each value of assume, overhead_limit, iterations, steady,
+/// count_search and version), in the order of the rows.
+std::vector<Frontier> frontiers_of(std::span<const Row> rows);
+
+/// The pool and the policies of a row with their options, as a user writes them: "pytorch(segments=expandable)".
+struct WrittenNames {
+  std::string pool, policy;
+};
+WrittenNames written_names(const Row& row);
 
 }  // namespace tidepool

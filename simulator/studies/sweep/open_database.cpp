@@ -19,7 +19,6 @@
 
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/schema.hpp"
-#include "simulator/studies/sweep/statement_values.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"

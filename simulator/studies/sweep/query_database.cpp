@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "simulator/studies/sweep/database.hpp"
-#include "simulator/studies/sweep/statement_values.hpp"
+#include "simulator/studies/sweep/schema.hpp"
 #include "traces/base/error.hpp"
 
 namespace tidepool {

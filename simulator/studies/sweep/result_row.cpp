@@ -6,14 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/studies/sweep/or_error.hpp"
-#include "simulator/studies/sweep/version.hpp"
 #include "traces/base/input.hpp"
+#include "traces/base/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -239,5 +239,32 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   return or_error([&] { return simulate(trace, spec, keep_plan); });
 }
+
+nlohmann::ordered_json to_json_value(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
+      },
+      value);
+}
+
+nlohmann::ordered_json to_json_object(const Row& row) {
+  nlohmann::ordered_json object;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(row[i])) continue;
+    const std::string name{result_columns()[i].name};
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos)
+      object[name] = to_json_value(row[i]);
+    else
+      object[name.substr(0, dot)][name.substr(dot + 1)] = to_json_value(row[i]);
+  }
+  return object;
+}
+
+std::string to_json(const Row& row) { return json_text(to_json_object(row)); }
 
 }  // namespace tidepool

@@ -1,7 +1,11 @@
-// One run as a row, with the same names for JSON keys and database columns.
+// One run as a row, with the same names for JSON keys and database columns, and the version of the program that made
+// it.
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <new>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "simulator/result.hpp"
+#include "simulator/run.hpp"
 #include "simulator/run_spec.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
 
@@ -79,5 +84,35 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
 
 /// simulate() for a run whose failure must not end other runs: any exception becomes Outcome::kError with its message.
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
+
+/// The result of run(). Any exception becomes Outcome::kError with its message.
+template <class Run>
+Result or_error(Run run) {
+  Result failed;
+  failed.outcome = Outcome::kError;
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    failed.message = "the run needs more memory than this host has";
+  } catch (const std::exception& error) {
+    failed.message = error.what();
+  } catch (...) {
+    failed.message = "the policy threw an object that is no std::exception";
+  }
+  return failed;
+}
+
+/// One JSON object on one line, without a line end; values without a meaning are absent.
+std::string to_json(const Row& row);
+
+/// The row as a JSON object.
+nlohmann::ordered_json to_json_object(const Row& row);
+
+/// One value; null if it has no meaning.
+nlohmann::ordered_json to_json_value(const Value& value);
+
+/// The release and the first 64 bits of a hash of all C++ sources of traces/, simulator/ and policies/, as in
+/// "0.1.0+3f2a9c417be0d655". Two builds whose results may differ have different versions.
+std::string_view build_version();
 
 }  // namespace tidepool

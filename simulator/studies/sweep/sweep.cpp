@@ -17,7 +17,7 @@
 
 #include "simulator/registry.hpp"
 #include "simulator/solvers/bounds/bound_cache.hpp"
-#include "simulator/studies/sweep/claim_lock.hpp"
+#include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/remaining_time.hpp"
 #include "traces/base/utf8.hpp"
 

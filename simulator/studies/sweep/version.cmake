@@ -12,7 +12,7 @@ foreach(source ${sources})
 endforeach()
 string(SHA256 hash "${hashes}")
 string(SUBSTRING ${hash} 0 16 hash)
-file(CONFIGURE OUTPUT ${OUT} CONTENT "#include \"simulator/studies/sweep/version.hpp\"
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#include \"simulator/studies/sweep/result_row.hpp\"
 
 namespace tidepool {
 

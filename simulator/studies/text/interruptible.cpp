@@ -2,9 +2,20 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "traces/base/say.hpp"
 
 namespace tidepool {
+
 namespace {
 
 std::atomic<bool> interrupted = false;
@@ -49,5 +60,40 @@ Interruptible::~Interruptible() {
 const std::atomic<bool>& Interruptible::asked() { return interrupted; }
 
 int Interruptible::code() { return interrupted ? 128 + signal_number : 0; }
+
+EndsAtOnce::EndsAtOnce(std::function<void()> last)
+    : thread_{[last = std::move(last)](const std::stop_token& stop) {
+        constexpr std::chrono::milliseconds kLook{50}, kPatience{500};
+        std::mutex mutex;
+        std::condition_variable_any changed;
+        std::unique_lock lock{mutex};
+        std::chrono::milliseconds asked{0};
+        while (asked < kPatience) {
+          if (changed.wait_for(lock, stop, kLook, [&] { return stop.stop_requested(); })) return;
+          if (Interruptible::asked()) asked += kLook;
+        }
+        last();
+        std::fflush(nullptr);
+        std::_Exit(Interruptible::code());
+      }} {}
+
+StillWorking::StillWorking(const std::string& command) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the thread that works
+  thread_ = std::jthread{[command](const std::stop_token& stop) {
+    constexpr std::chrono::seconds kFirst{2}, kNext{30};
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    std::unique_lock lock{mutex};
+    for (std::chrono::seconds passed{0}, wait = kFirst;; wait = passed == kFirst ? kNext - kFirst : kNext) {
+      if (changed.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); })) return;
+      passed += wait;
+      say("{}: works for {} s; Ctrl-C ends it\n", command, passed.count());
+    }
+  }};
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 }  // namespace tidepool

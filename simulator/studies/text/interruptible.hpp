@@ -1,9 +1,11 @@
-// Ctrl-C and SIGTERM during work that keeps its results when it is interrupted.
+// Long work: signs of life, and Ctrl-C and SIGTERM, after which it keeps its results or ends at once.
 #pragma once
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <string>
+#include <thread>
 
 namespace tidepool {
 
@@ -28,6 +30,27 @@ class Interruptible {
 
  private:
   struct sigaction before_int_ = {}, before_term_ = {}, before_size_ = {};
+};
+
+/// While an object lives, an interruption (see Interruptible) that lasts for half a second ends the program: it calls
+/// `last`, which says what is known so far, and exits with Interruptible::code(). For work that does not look whether
+/// it is interrupted, such as a search for a plan.
+class EndsAtOnce {
+ public:
+  explicit EndsAtOnce(std::function<void()> last);
+
+ private:
+  std::jthread thread_;
+};
+
+/// While an object lives, says on a terminal after 2 s that the command works, and then every 30 s for how long it has.
+/// On another stderr, it says nothing.
+class StillWorking {
+ public:
+  explicit StillWorking(const std::string& command);
+
+ private:
+  std::jthread thread_;
 };
 
 }  // namespace tidepool

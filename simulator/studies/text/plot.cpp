@@ -1,5 +1,3 @@
-#include "simulator/studies/text/plot.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "simulator/run_spec.hpp"
+#include "simulator/studies/text/terminal.hpp"
 #include "traces/base/digits.hpp"
 
 namespace tidepool {

@@ -1,9 +1,9 @@
-#include "simulator/studies/text/table.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
+
+#include "simulator/studies/text/terminal.hpp"
 
 namespace tidepool {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "simulator/studies/audit/schedule_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "traces/import/importer.hpp"

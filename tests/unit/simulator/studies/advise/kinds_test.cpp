@@ -1,6 +1,6 @@
 // Advice on budgets, on settings of the allocator and on blocks, in closed form.
 #include "simulator/studies/advise/advise.hpp"
-#include "simulator/studies/advise/allocated_peak.hpp"
+#include "simulator/studies/advise/step_uses.hpp"
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"
 #include "tests/two_blocks.hpp"

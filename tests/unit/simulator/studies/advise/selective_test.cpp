@@ -1,6 +1,6 @@
 #include "simulator/run.hpp"
+#include "simulator/studies/advise/checkpoint.hpp"
 #include "simulator/studies/advise/checkpoint_choice.hpp"
-#include "simulator/studies/advise/kept_operators.hpp"
 #include "simulator/studies/advise/python_code.hpp"
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"

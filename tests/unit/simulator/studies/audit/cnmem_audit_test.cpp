@@ -1,5 +1,4 @@
-#include "simulator/studies/audit/cnmem_audit.hpp"
-
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "traces/base/error.hpp"
 #include "traces/builder.hpp"

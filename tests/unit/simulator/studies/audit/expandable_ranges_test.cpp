@@ -1,6 +1,6 @@
 #include "simulator/studies/audit/expandable_ranges.hpp"
 
-#include "simulator/studies/audit/snapshot_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/audit/start_state.hpp"
 #include "tests/catch.hpp"
 

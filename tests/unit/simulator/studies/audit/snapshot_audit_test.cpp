@@ -1,5 +1,4 @@
-#include "simulator/studies/audit/snapshot_audit.hpp"
-
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/recorded_allocator.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
-#include "simulator/studies/audit/snapshot_audit.hpp"
+#include "simulator/studies/audit/audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/importing.hpp"

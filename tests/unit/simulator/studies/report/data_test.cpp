@@ -4,7 +4,7 @@
 
 #include "simulator/studies/report/data_blocks.hpp"
 #include "simulator/studies/report/page.hpp"
-#include "simulator/studies/sweep/frontier_rows.hpp"
+#include "simulator/studies/sweep/frontier.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 

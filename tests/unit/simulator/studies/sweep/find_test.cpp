@@ -1,7 +1,6 @@
 #include <cmath>
 #include <map>
 
-#include "simulator/studies/sweep/bisection.hpp"
 #include "simulator/studies/sweep/least_capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"

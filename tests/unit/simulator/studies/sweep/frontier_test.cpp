@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "simulator/run_spec.hpp"
-#include "simulator/studies/text/plot.hpp"
-#include "simulator/studies/text/table.hpp"
+#include "simulator/studies/text/terminal.hpp"
 #include "tests/catch.hpp"
 
 namespace tidepool::frontier_test {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "simulator/studies/sweep/merge.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/sweep/sweep_request.hpp"
-#include "simulator/studies/sweep/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"

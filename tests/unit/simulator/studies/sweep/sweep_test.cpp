@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "simulator/studies/sweep/result_json.hpp"
+#include "simulator/studies/sweep/result_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"

@@ -1,4 +1,4 @@
-#include "simulator/studies/audit/report.hpp"
+#include "simulator/studies/audit/audit.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "simulator/studies/advise/job_models.hpp"
 
 #include "simulator/studies/advise/python_code.hpp"
+
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
-namespace tidepool::job_models_test {
+namespace tidepool::python_code_test {
 
 namespace {
 
@@ -84,4 +84,4 @@ def without_caches(*models):
         "    torch._functorch.config.activation_memory_budget = 0.50\n");
 }
 
-}  // namespace tidepool::job_models_test
+}  // namespace tidepool::python_code_test

@@ -1,4 +1,5 @@
-// A step whose optimizer updates each parameter in backward, as soon as its gradient is complete.
+// Steps with another optimizer: one that updates each parameter in backward, as soon as its gradient is complete, or
+// one that updates all parameters by one kernel.
 #pragma once
 
 #include <cstddef>
@@ -33,5 +34,11 @@ std::optional<EarlyUpdates> update_early(const Trace& trace);
 /// Why hooks cannot make the updates, as a clause: "the step has several backward passes"; empty if they can, or if no
 /// update moves.
 std::string no_early_updates(const Trace& trace);
+
+/// The step if Adam or AdamW works with fused=True: without the temporary tensors that its ops on lists of tensors
+/// make, and without the ops that use only these. Each other op keeps its time, so the time of the step is an upper
+/// bound.
+/// @return  none if the optimizer is another one, or makes no temporary tensors
+std::optional<Trace> with_fused_optimizer(const Trace& step);
 
 }  // namespace tidepool

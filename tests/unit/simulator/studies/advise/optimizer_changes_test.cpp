@@ -1,4 +1,4 @@
-#include "simulator/studies/advise/early_updates.hpp"
+#include "simulator/studies/advise/optimizer_changes.hpp"
 
 #include <ctime>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "tests/effort.hpp"
 #include "traces/builder.hpp"
 
-namespace tidepool::early_updates_test {
+namespace tidepool::optimizer_changes_test {
 
 namespace {
 
@@ -216,4 +216,4 @@ TEST_CASE("the time to move updates grows with the step, not with its square") {
   CHECK((std::clock() - begin) / CLOCKS_PER_SEC < (tests::kOptimised ? 4 : 30));
 }
 
-}  // namespace tidepool::early_updates_test
+}  // namespace tidepool::optimizer_changes_test
