@@ -52,6 +52,14 @@ class Products(unittest.TestCase):
         stronger = dataclasses.replace(find_device("l4"), watts=300)
         self.assertGreater(operations / product_seconds(stronger, stronger.float32, 4, 1, 8192, 8192, 8192), 20e12)
 
+    def test_one_of_nothing_takes_a_launch_and_what_it_writes(self):
+        def a():
+            weight, kernel = (torch.ones(shape, requires_grad=True) for shape in ((64, 64), (4, 4, 3, 3)))
+            made = (torch.ones(0, 64) @ weight).sum() + torch.conv2d(torch.ones(0, 4, 8, 8), kernel).sum()
+            made.backward()
+
+        self.assertEqual(one("mm", a), moving_ns(4 * 64 * 64))  # the gradient of the weight
+
     def test_the_type_chooses_the_units(self):
         a = lambda: torch.ones(4096, 4096, dtype=torch.bfloat16) @ torch.ones(4096, 4096, dtype=torch.bfloat16)
         b = lambda: torch.ones(4096, 4096) @ torch.ones(4096, 4096)

@@ -45,7 +45,8 @@ _known = {}  # times of ops that depend on the layouts of their tensors alone; a
 
 def _estimate_ns(device, call):
     form = _FORMS.get(call.short_name)
-    seconds = None if form is None else form(device, call)
+    empty = any(0 in tensor.shape and tensor.dtype.is_floating_point for _, tensor in call.tensors())
+    seconds = None if form is None or empty else form(device, call)
     if seconds is None:
         seconds = _counted(device, call)
     if call.short_name in _FILLED and torch.are_deterministic_algorithms_enabled():
