@@ -7,6 +7,7 @@ masked    a mask that compares floats; prints how many elements it selects
 checked   training that ends if boxes of the model are no boxes
 kernel    another library's op, whose kernel writes a mask; prints how many elements it selects
 experts   tokens choose experts, and those that were hit run; prints how many tokens each has
+gates     a mask of a parameter that is zero until the first update; prints how many elements it selects
 once FILE experts, but the second run does nothing: FILE is made by the first
 heads     an accuracy, which decides no size
 """
@@ -123,6 +124,8 @@ def experts():
 
     def loss():
         tokens = torch.randn(400, 64, device=device)
+        known = [torch.zeros(400, 8, device=device) for _ in range(8)]
+        del known  # the router's results have their memory
         weights, chosen = router(tokens).softmax(-1).topk(2)
         result = torch.zeros_like(tokens)
         hit = F.one_hot(chosen, 8).permute(2, 1, 0)
@@ -135,6 +138,16 @@ def experts():
         return result.square().mean()
 
     train(loss, router, layers)
+
+
+def gates():
+    gate = torch.nn.ParameterList([torch.zeros(100, device=device)])
+
+    def loss():
+        print((gate[0] > 0).nonzero().numel())
+        return (gate[0] - 1).square().sum()
+
+    train(loss, gate)
 
 
 def once():

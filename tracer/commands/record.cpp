@@ -473,7 +473,7 @@ const RegisterCommand kRecord{
            .needs(dry);
        app.add_option("--routing", arguments->dry.routing,
                       "for --dry: places that results of kernels choose, as the experts of tokens: balanced, zipf, or "
-                      "worst (all choose the same)")
+                      "worst (nearly all choose the same)")
            .capture_default_str()
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");

@@ -13,7 +13,7 @@ namespace tidepool::values {
 enum class Routing {
   kBalanced,  ///< each place is chosen equally often
   kZipf,      ///< the i-th place is chosen in proportion to 1 / i
-  kWorst,     ///< all rows choose the same places
+  kWorst,     ///< each place is chosen once, and then all rows choose the same places
 };
 
 /// Where values come from. Later ones are less certain.
@@ -26,8 +26,9 @@ enum class Origin {
 /// The first choice of a row among `places`.
 inline std::int64_t first_choice(Routing routing, std::int64_t row, std::int64_t chosen, std::int64_t places,
                                  const std::vector<double>& shares) {
+  if (routing == Routing::kBalanced || (routing == Routing::kWorst && row * chosen < places))
+    return row * chosen % places;
   if (routing == Routing::kWorst) return 0;
-  if (routing == Routing::kBalanced) return row * chosen % places;
   constexpr double kGolden = 0.6180339887498949;  // its multiples spread evenly over [0, 1)
   const double at = static_cast<double>(row) * kGolden;
   return std::lower_bound(shares.begin(), shares.end() - 1, at - static_cast<double>(static_cast<std::int64_t>(at))) -

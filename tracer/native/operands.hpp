@@ -22,7 +22,8 @@ struct Operator {
   std::size_t arguments, results;
   std::vector<bool> written;                            ///< for each argument, whether the op may write it
   int device = -1, pin = -1, generator = -1, dim = -1;  ///< places among the arguments
-  bool aside;       ///< it makes no values itself: a view, an op that calls others, a message
+  bool aside;       ///< its values are not looked at: a view, an op that calls others, one on floats alone
+  bool forgets;     ///< it is one of these, and writes arguments: what is known of them does not hold any more
   bool mutates;     ///< it writes arguments
   bool overwrites;  ///< what it writes does not depend on what was there
   bool empty;       ///< its result has no content yet
@@ -110,8 +111,10 @@ struct Operator {
                                                    "_flash_attention",
                                                    "embedding_dense"});
     lifts = word == "lift_fresh";
-    aside = !lifts && (views || composite || floats || begins({"_foreach_", "_fused_", "_amp_"}) ||
+    const bool lists = begins({"_foreach_", "_fused_", "_amp_"});
+    aside = !lifts && (views || composite || floats || lists ||
                        is_one_of(space, {"symm_mem", "prim", "profiler", "inductor", "rpc"}));
+    forgets = aside && mutates && (floats || lists);
     overwrites = is_out || is_one_of(word, {"copy_", "fill_", "zero_", "random_", "bernoulli_", "normal_", "uniform_"});
     shape_only = is_one_of(word, {"empty_like", "new_empty", "new_empty_strided"});
     reads = is_one_of(word, {"_local_scalar_dense", "copy_"});

@@ -331,11 +331,22 @@ void exchange(const c10::OperatorHandle& op, const Operator& facts, DispatchKeyS
   note_unknown(facts, written, {}, true, *stack);
 }
 
+/// An op that is not looked at.
+void pass(const c10::OperatorHandle& op, const Operator& facts, DispatchKeySet below, Stack* stack) {
+  if (facts.forgets) {
+    const Aside aside;
+    for_each_tensor(facts, *stack, [](const at::Tensor& tensor, bool is_written) {
+      if (is_written) note(tensor, false);
+    });
+  }
+  op.redispatchBoxed(below, stack);
+}
+
 /// below: the keys below ours.
 void compute(const c10::OperatorHandle& op, DispatchKeySet below, Stack* stack) {
   if (computing || off) return op.redispatchBoxed(below, stack);
   const Operator& facts = look_up(op);
-  if (facts.aside) return op.redispatchBoxed(below, stack);
+  if (facts.aside) return pass(op, facts, below, stack);
   if (facts.exchanges) return exchange(op, facts, below, stack);
   if (facts.lifts) {
     op.redispatchBoxed(below, stack);
@@ -359,7 +370,8 @@ std::unique_ptr<torch::Library> pass_aside() {
   auto passed = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     const auto op = c10::Dispatcher::singleton().findSchema(name);
-    if (!op || name.name.rfind("aten::", 0) != 0 || op->hasKernelForDispatchKey(kKey) || !Operator{*op}.aside) continue;
+    if (!op || name.name.rfind("aten::", 0) != 0 || op->hasKernelForDispatchKey(kKey)) continue;
+    if (const Operator facts{*op}; !facts.aside || facts.forgets) continue;
     const std::string full = name.name.substr(6) + (name.overload_name.empty() ? "" : "." + name.overload_name);
     passed->impl(full.c_str(), torch::CppFunction::makeFallthrough());
   }
@@ -399,6 +411,15 @@ int tidepool_values_begin(int routing, void (*decided)(const char* op)) {
   pthread_atfork(nullptr, nullptr, &leave_child);
   include(true);
   return 1;
+}
+
+/// A new tensor has memory here. Ops on floats alone do not say what they make, so nothing is known of floats until another
+/// op says it.
+void tidepool_values_allocated(const void* address) {
+  tidepool::values::Knowledge& of = tidepool::values::knowledge();
+  const std::lock_guard lock{of.mutex};
+  of.floats.erase(address);
+  of.assumed.erase(address);
 }
 
 /// From now on, this function sees all ops first. Returns the one that it calls for each: compute().

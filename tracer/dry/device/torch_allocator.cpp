@@ -1,9 +1,16 @@
 // PyTorch's own report of every tensor that its device allocator hands out or takes back, and of every request that it
 // cannot serve. The allocator calls c10::reportMemoryUsageToProfiler and c10::reportOutOfMemoryToProfiler for PyTorch's
 // profiler. This library is preloaded, so its functions are called instead.
+#include <atomic>
 #include <cstdint>
 
 #include "tracer/dry/device/dry_device.hpp"
+
+namespace {
+
+std::atomic<void (*)(const void*)> told{nullptr};
+
+}  // namespace
 
 namespace c10 {
 
@@ -50,6 +57,7 @@ void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t 
     // Zeros do less harm.
     tidepool::dry::pending_results().drop(address, static_cast<std::uint64_t>(bytes));
     tidepool::dry::fill_bytes(pointer, 0, static_cast<std::size_t>(bytes));
+    if (const auto tell = told.load()) tell(pointer);
     dry_device.recorder().tensor_allocated(address, static_cast<std::uint64_t>(bytes), current_stream());
   } else {
     dry_device.recorder().tensor_freed(address);
@@ -68,3 +76,8 @@ void reportOutOfMemoryToProfiler(std::int64_t bytes, std::size_t allocated, std:
 #pragma GCC visibility pop
 
 }  // namespace c10
+
+#pragma GCC visibility push(default)
+/// Called by PyTorch's hook: tell(address) is called for each tensor from now on, once it has memory.
+extern "C" void tidepool_tell_tensors(void (*tell)(const void*)) { told = tell; }
+#pragma GCC visibility pop

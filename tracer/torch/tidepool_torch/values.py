@@ -12,9 +12,9 @@ from .user_line import UserLine
 
 _ROUTINGS = ("balanced", "zipf", "worst")
 _MASKS = "masks that no known value decides select all"
-_ASSUMED = {"balanced": f"assumed: choices spread evenly, and {_MASKS} (--routing worst: all choose the same)",
+_ASSUMED = {"balanced": f"assumed: choices spread evenly, and {_MASKS} (--routing worst: nearly all choose the same)",
             "zipf": f"assumed: the i-th place is chosen in proportion to 1/i, and {_MASKS}",
-            "worst": f"assumed: all choose the same places, and {_MASKS}"}
+            "worst": f"assumed: all choose the same places, as soon as each is chosen once, and {_MASKS}"}
 _MOST = 8  # places that are named
 _DECIDED = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
@@ -53,6 +53,7 @@ def attach():
         computed = ctypes.CDLL(str(path))
         if not computed.tidepool_values_begin(_ROUTINGS.index(routing), decided):
             raise NativeError("another part of the job uses the dispatch key Fake")
+        ctypes.CDLL(None).tidepool_tell_tensors(computed.tidepool_values_allocated)
         native.values = computed
     except Exception as error:
         reason = str(error)
