@@ -413,8 +413,8 @@ int tidepool_values_begin(int routing, void (*decided)(const char* op)) {
   return 1;
 }
 
-/// A new tensor has memory here. Ops on floats alone do not say what they make, so nothing is known of floats until another
-/// op says it.
+/// A new tensor has memory here. Ops on floats alone do not say what they make, so nothing is known of floats until
+/// another op says it.
 void tidepool_values_allocated(const void* address) {
   tidepool::values::Knowledge& of = tidepool::values::knowledge();
   const std::lock_guard lock{of.mutex};
