@@ -40,7 +40,7 @@ struct JobPlans {
 };
 
 /// Gives the options for the run of a rank's step. plan_job() sets the machine's launch time to 0, because the step
-/// contains the recorded time of the host.
+/// contains the time of the host.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
 /// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may copy

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "traces/base/refuse.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -12,7 +13,8 @@ constexpr Nanos kNotRecorded{-1};
 
 class Recorded {
  public:
-  explicit Recorded(const Trace& trace) : trace_{trace}, stream_end_(trace.data().streams.size()) {
+  explicit Recorded(const Trace& trace)
+      : trace_{trace}, issue_{issue_time(trace)}, stream_end_(trace.data().streams.size()) {
     orders_.resize(trace.ops().size());
     for (const Order& order : trace.data().orders) orders_[order.after.index()].push_back(order.before);
   }
@@ -30,7 +32,7 @@ class Recorded {
     const Op& op = trace_.op(id);
     RankOp own{.stream = op.stream, .duration = op.duration, .host_wait = op.kind == OpKind::kHostWait};
     const Nanos launch = op.launch == kNotRecorded ? host_ : op.launch;
-    own.gap = launch - host_;
+    own.gap = issue_ > Nanos{} ? issue_ : launch - host_;
     Nanos ready = std::max(launch, stream_end_[op.stream.index()]);
     own.first_before = static_cast<std::uint32_t>(program.before.size());
     for (const OpId before : orders_[id.index()]) {
@@ -49,6 +51,7 @@ class Recorded {
   }
 
   const Trace& trace_;
+  const Nanos issue_;                      // not 0: the recorded times of the host are those of a dry run
   std::vector<std::vector<OpId>> orders_;  // by op: the ops that it is ordered after
   std::vector<Nanos> ends_;                // by op
   std::vector<Nanos> stream_end_;
