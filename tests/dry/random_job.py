@@ -69,12 +69,18 @@ class Job:
                 y = self.model(x)
         self.kept.append((graph, x, y))
 
+    def in_pool(self):
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool), torch.no_grad():
+            self.model(self.batch())
+        self.kept.append(pool)  # it keeps what it has reserved
+
     def limit(self):
         torch.cuda.set_per_process_memory_fraction(0.9)
 
     def run(self):
         others = [self.evaluate, self.evaluate_with_graph, self.keep, self.let_go, self.give_back, self.beside, self.capture,
-                  self.limit]
+                  self.in_pool, self.limit]
         before, after = self.draw.choices(others, k=2), self.draw.choices(others, k=2)
         rows, parts = self.draw.choice([None, 1024, 4096]), self.draw.choice([1, 1, 2, 4])
         for each in before:

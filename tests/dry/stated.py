@@ -3,6 +3,7 @@
 graphs  a CUDA graph, and so a private pool, for each input size, largest first
 leak    outputs of a loop without torch.no_grad() are kept after training
 side    the model is built on a stream that is used once
+pool    an evaluation in a MemPool that stays, and one in a pool that is used when memory runs out
 splits  a setting of the allocator decides
 infer   inference only
 decode  inference with a cache that grows with each token
@@ -50,6 +51,13 @@ elif kind == "side":
         flat = [torch.empty(16 << 20, device="cuda") for _ in range(3)]
         del flat
     torch.cuda.current_stream().wait_stream(stream)
+    train(model, 8192, 1024)
+elif kind == "pool":
+    model = layers(4, 1024)
+    pools = torch.cuda.MemPool(), torch.cuda.MemPool(use_on_oom=True)
+    for pool, rows in zip(pools, (8192, 4096)):
+        with torch.cuda.use_mem_pool(pool), torch.no_grad():
+            model(torch.randn(rows, 1024, device="cuda"))
     train(model, 8192, 1024)
 elif kind == "splits":
     keep = [torch.empty(64 << 20, dtype=torch.uint8, device="cuda")]

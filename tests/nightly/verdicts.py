@@ -36,7 +36,8 @@ CUDA = ("--device", "cuda")
 NAMED = {  # script and arguments, setting of the allocator
     "graphs": ([STATED, "graphs"], ""), "graphs, expandable": ([STATED, "graphs"], EXPANDABLE),
     "graphed training": ([STATED, "graphed"], ""), "leak": ([STATED, "leak"], ""), "side stream": ([STATED, "side"], ""),
-    "side stream, expandable": ([STATED, "side"], EXPANDABLE), "splits": ([STATED, "splits"], ""),
+    "side stream, expandable": ([STATED, "side"], EXPANDABLE), "memory pools": ([STATED, "pool"], ""),
+    "splits": ([STATED, "splits"], ""),
     "splits, limited": ([STATED, "splits"], SPLITS), "splits, expandable": ([STATED, "splits"], EXPANDABLE),
     "inference": ([STATED, "infer"], ""), "decoding": ([STATED, "decode"], ""),
     "decoding, expandable": ([STATED, "decode"], EXPANDABLE), "no kernels": ([STATED, "empty"], ""),
