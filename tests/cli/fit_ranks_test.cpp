@@ -51,6 +51,22 @@ TEST_CASE("for ranks that do not fit, fit names the one that runs out first, not
   CHECK(json.at("ranks").at(1).at("at_ns") == 45'000);
 }
 
+TEST_CASE("a rank with a share of the device's memory runs out where its live bytes exceed the share") {
+  // 45 GiB at 10 us are more than half of 80 GB, and less than all of it. The peak is at 40 us.
+  TraceBuilder build;
+  build.meta()["setting.memory_fraction"] = "0.5";
+  for (const auto& [size, at] : {std::pair{45_GiB, 10_us}, std::pair{50_GiB, 40_us}}) {
+    const BufferId buffer = build.alloc({.size = size});
+    build.run({.name = build.text("op"), .start = at, .launch = at, .duration = 1_us}, {{buffer, Access::kWrite}});
+    build.free(buffer);
+  }
+  const ScratchFolder folder;
+  const std::string job = job_of(folder, {rank(1_GiB, 1_us), build.finish()});
+  const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
+  CHECK_THAT(run.out,
+             Catch::Matchers::StartsWith("does not fit: rank 1 runs out first, 15 us after the job's start: "));
+}
+
 TEST_CASE("for ranks that all fit, fit names the one that takes most") {
   const ScratchFolder folder;
   const std::string job = job_of(folder, {rank(1_GiB, 1_us), rank(4_GiB, 1_us), rank(2_GiB, 1_us)});

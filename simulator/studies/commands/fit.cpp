@@ -89,17 +89,10 @@ void tell_apart(FitArguments& arguments) {
   arguments.trace = before[0];
 }
 
-std::string own_pool(const FittedJob& job) {
-  return pool_of(job.conf.empty() ? stated_memory(job.trace).settings : job.conf);
-}
-
-std::string pool_of(const FitArguments& arguments, const FittedJob& job) {
-  return arguments.pool.empty() ? own_pool(job) : arguments.pool;
-}
-
 Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
-  const std::string pool = pool_of(arguments, job);
-  const bool as_recorded = job.recorded && pool == own_pool(job);
+  const std::string own = pool_of(job.conf.empty() ? stated_memory(job.trace).settings : job.conf);
+  const bool as_recorded = job.recorded && (arguments.pool.empty() || arguments.pool == own);
+  const std::string pool = arguments.pool.empty() && !job.conf.empty() ? own : arguments.pool;
   try {
     Fit fit = predict_fit(job.trace, arguments.budget, pool, as_recorded ? job.recorded->most_reserved : Bytes{});
     if (job.worst) widen(fit, predict_fit(*job.worst, arguments.budget, pool));

@@ -58,9 +58,8 @@ std::vector<RankFit> fits_of(const LoadedJob& job, const std::string& path, cons
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
     const Trace& trace = job.traces[rank];
     try {
-      RankFit found{predict_fit(trace, device, pool.empty() ? tidepool::pool_of(stated_memory(trace).settings) : pool),
-                    job.job.ranks[rank].start};
-      OpId at = first_beyond(trace, device.total - found.fit.context.expected - found.fit.workspace);
+      RankFit found{predict_fit(trace, device, pool), job.job.ranks[rank].start};
+      OpId at = first_beyond(trace, found.fit.available);
       if (!at.valid()) at = found.fit.peak.op;
       if (at.valid()) found.at += starts(trace)[at.index()];
       fits.push_back(std::move(found));

@@ -36,8 +36,8 @@ std::string stated_text(const Trace& trace, const Fit& fit) {
   if (const std::string outside = outside_text(trace); !outside.empty())
     text += fmt::format("            {}\n", outside);
   if (fit.worst)
-    text +=
-        fmt::format("            sizes are assumed; if all choose the same, {} are predicted\n", to_text(*fit.worst));
+    text += fmt::format("            sizes are assumed; if nearly all choose the same, {} are predicted\n",
+                        to_text(*fit.worst));
   if (stated.pinned > Bytes{}) text += fmt::format("host        {} pinned at most\n", to_text(stated.pinned));
   return text;
 }

@@ -39,6 +39,11 @@ bool sees_allocator(const Trace& trace) {
 /// Whether cuDNN's requests for memory are recorded, too. A dry run has no cuDNN.
 bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
 
+/// Whether a trace without settings is of a job that had none.
+bool sees_settings(const Trace& trace) {
+  return sees_allocator(trace) && (meta(trace, "source") != "raw" || meta(trace, "mode").starts_with("dry run"));
+}
+
 /// kSteps repetitions of the step if the trace is one step of many, that is, it has ops and buffers from before them;
 /// else none.
 std::optional<Trace> repeated(const Trace& trace) {
@@ -69,6 +74,7 @@ class Allocator {
 
   /// Most bytes reserved at once without limit.
   Bytes unlimited() const { return is_stated() ? stated_.reserved : std::max(model_, stated_.reserved); }
+  Bytes load() const { return load_; }
   bool is_stated() const { return stated_.reserved > Bytes{} && stated_.allocated > Bytes{} && !stated_.ran_out; }
 
   /// Whether the replay gives what was stated, if anything was: else it says nothing about other settings.
@@ -229,7 +235,7 @@ void widen(Fit& fit, const Fit& worst) {
   fit.high = std::max(fit.high, worst.high);
 }
 
-Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
+Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& named_pool, Bytes recorded) {
   require_one_memory(trace, "`fit` judges one");
   Fit fit;
   fit.device = &device;
@@ -246,7 +252,8 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   }
   fit.stated = stated_memory(trace);
   if (!fit.stated.assumed.empty()) fit.doubts.emplace_back("some sizes or choices are assumed");
-  const bool own_setting = pool == pool_of(fit.stated.settings);
+  const std::string own_pool = pool_of(fit.stated.settings), pool = named_pool.empty() ? own_pool : named_pool;
+  const bool own_setting = pool == own_pool;
   StatedMemory known = own_setting ? fit.stated : StatedMemory{};
   if (recorded > Bytes{}) known.reserved = recorded;
   const std::optional<Trace> steps = repeated(trace);
@@ -257,8 +264,9 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   Allocator own{replayed, own_setting && setting ? *setting : AllocatorOptions{pool, {}}, known};
   const Bytes share{static_cast<std::int64_t>(fit.stated.fraction * static_cast<double>(device.total.count()))};
   const auto available = [&](Bytes context) { return std::min(device.total - context - fit.workspace, share); };
+  fit.available = available(fit.context.expected);
   const Bytes more = large_workspace(fit.convolution_workspace) - fit.convolution_workspace;
-  const Bytes expected = available(fit.context.expected),
+  const Bytes expected = fit.available,
               low = std::max(expected, available(fit.context.low) + fit.convolution_workspace),
               high = std::min(expected, available(fit.context.high) - more);
   const Outlook outlook = own.outlook(expected);
@@ -287,6 +295,13 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
     fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
     Allocator other{replayed, {fit.other.pool, {}}, {}};
     compare(fit, own, other, expected);
+    const bool is_known = !named_pool.empty() || !fit.stated.settings.empty() || sees_settings(trace);
+    // Under no setting does a job need less than its live bytes.
+    const bool is_open = fit.fits ? !other.modelled(high) : own.load() <= low;
+    if (!is_known && fit.certain && is_open) {
+      fit.certain = false;
+      fit.doubts.emplace_back("the settings of the allocator are not recorded");
+    }
   }
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);

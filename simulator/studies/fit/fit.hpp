@@ -36,6 +36,7 @@ struct Fit {
   /// dies: the allocator would have to give back memory, in a way that the recording does not show.
   std::optional<Bytes> untried;
   bool unknown_beyond = false;  ///< the job ran out of memory, and what it needs beyond that is not known
+  Bytes available;              ///< what the allocator may reserve: of the device's memory, or of the job's share of it
   Bytes predicted;
   std::optional<Bytes> worst;  ///< predicted if choices that were assumed are all the same
   Bytes margin;     ///< what is left of the device's memory, or of the job's share of it; negative: what is missing
@@ -74,7 +75,8 @@ bool has_training(const Trace& trace);
 /// Bytes that the allocator of the job itself has stated are never replaced by smaller ones. Where the stated bytes do
 /// not fit, the replay decides if it gives exactly the stated bytes of the whole job; else the job counts as one that
 /// does not fit, and `untried` is set.
-/// @param pool      the allocator's setting: pytorch or pytorch-expandable
+/// @param pool      the allocator's setting: pytorch or pytorch-expandable; "": the one that the trace states, or else
+///                  pytorch. Nothing is certain then that another setting could change.
 /// @param recorded  bytes that the allocator is known to have reserved under this setting; 0: those that the trace
 ///                  states
 /// @throws InputError  "the trace is of 2 devices; expected one, as `fit` judges one"

@@ -167,6 +167,24 @@ TEST_CASE("a job with fragmented memory fits with expandable segments") {
   CHECK(predict_fit(trace, t4(), "pytorch-expandable").fits);
 }
 
+TEST_CASE("what another setting of the allocator would change is certain only if the job's own is known") {
+  // As above, 6000 + 11000 MiB are reserved, and 3000 + 11000 with expandable segments. 3000 + 16000 MiB fit with none.
+  const auto fit_of = [](const std::string& mode, const std::string& pool, std::int64_t last) {
+    TraceBuilder build;
+    build.meta() = {{"source", "raw"}, {"capture", "interposer"}, {"mode", mode}};
+    build.free(build.alloc({.size = kMiB * 6000}));
+    build.alloc({.size = kMiB * 3000});
+    build.alloc({.size = kMiB * last});
+    return predict_fit(build.finish(), t4(), pool);
+  };
+  const Fit open = fit_of("", "", 11'000);
+  CHECK((!open.fits && !open.certain));
+  CHECK(open.doubts == std::vector<std::string>{"the settings of the allocator are not recorded"});
+  CHECK((!fit_of("", "pytorch", 11'000).fits && fit_of("", "pytorch", 11'000).certain));
+  CHECK((!fit_of("dry run", "", 11'000).fits && fit_of("dry run", "", 11'000).certain));
+  CHECK((!fit_of("", "", 16'000).fits && fit_of("", "", 16'000).certain));
+}
+
 TEST_CASE("missing bytes are counted from the least capacity that is enough, not from the unlimited memory") {
   // 8000 MiB are cached when 15000 MiB are requested. Once they are released, 15000 MiB are enough; 14810 MiB are left
   // beside the context.
