@@ -20,14 +20,19 @@ import pathlib
 import subprocess
 import sys
 
+import torch
+from op_times_table import calls_of, empty, price as model
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", str(ROOT / "build" / "tidepool"))
 sys.path.insert(0, str(ROOT / "tracer" / "torch"))
 
 from tidepool_torch.devices import find_device  # noqa: E402
-from tidepool_torch.kernel_times import LAUNCH, moving_seconds, product_seconds  # noqa: E402
-from tidepool_torch.op_times import BATCH_NORMALISATION, CONVOLUTION  # noqa: E402
+from tidepool_torch.kernel_times import LAUNCH, moving_seconds  # noqa: E402
+from tidepool_torch.op_times import BATCH_NORMALISATION  # noqa: E402
 
+CONVOLUTION = "aten::cudnn_convolution"
+TF32 = ("tensorop_s1688gemm", "tf32")  # in names of kernels
 MATRIX = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 # The number of tensors, each of the size of the first input, whose bytes an operator moves besides those of its inputs.
 ELEMENTWISE = {"aten::add": 1, "aten::mul": 1, "aten::div": 1, "aten::sub": 1, "aten::relu": 1, "aten::clamp_min": 1,
@@ -43,7 +48,9 @@ def elements(shape):
 
 
 def read(path):
-    """(operator, shapes, element sizes, ns of its kernels) of each operator that launched kernels."""
+    """(operator, shapes, element sizes, ns of its kernels) of each operator that launched kernels. Sets whether products take
+    TF32, as the names of kernels say."""
+    torch.backends.cuda.matmul.allow_tf32 = False
     with gzip.open(path) as file:
         events = json.load(file)["traceEvents"]
     operators = [event for event in events if event.get("cat") in ("cpu_op", "Operator") and "dur" in event]
@@ -59,6 +66,8 @@ def read(path):
     for event in events:
         if event.get("cat", "").lower() != "kernel":
             continue
+        if any(mark in event["name"] for mark in TF32):
+            torch.backends.cuda.matmul.allow_tf32 = True
         launch = launches.get(event["args"]["correlation"])
         thread = launch["tid"] if launch else None
         if thread not in of_thread:
@@ -78,64 +87,70 @@ def read(path):
 
 
 def convolutions(operators):
-    """Shapes of outputs by (shape of the input, number of filters), from backward ops. Forward ops do not record them."""
-    return {(tuple(shapes[2]), shapes[1][1]): shapes[1] for name, shapes, _, _ in operators
-            if name == "aten::cudnn_convolution_backward_weight"}
+    """Shapes of (image, filters, result) of all convolutions. Those of results are in backward ops alone."""
+    results = {(tuple(shapes[2]), shapes[1][1]): shapes[1] for name, shapes, _, _ in operators
+               if name == CONVOLUTION + "_backward_weight"}
+    found = []
+    for name, shapes, _, _ in operators:
+        if name == CONVOLUTION and len(shapes) > 1 and shapes[1] and (tuple(shapes[0]), shapes[1][0]) in results:
+            found.append((shapes[0], shapes[1], results[tuple(shapes[0]), shapes[1][0]]))
+    return found
 
 
-def price(device, name, shapes, sizes, outputs):
+def price_convolution(device, kind, shapes, known):
+    """Nanoseconds of a convolution (kind ""), or of its gradient; None if not all of its shapes are known."""
+    given = {"": lambda image, filters, result: [image, filters] == shapes[:2],
+             "_backward_input": lambda image, filters, result: [result, filters] == shapes[1:3],
+             "_backward_weight": lambda image, filters, result: [result, image] == shapes[1:3]}[kind]
+    matches = [each for each in known if given(*each)]
+    if not matches:
+        return None
+    image, filters, result = max(matches, key=matches.count)  # a profile does not say the stride
+    shape = [[image[2] // result[2]] * 2, [filters[2] // 2] * 2, [1, 1], False, [0, 0], 1]
+    if not kind:
+        return model(device, calls_of(lambda: torch.convolution(empty(*image), empty(*filters), None, *shape)))
+    mask = [kind == "_backward_input", kind == "_backward_weight", False]
+    return model(device, calls_of(lambda: torch.ops.aten.convolution_backward(
+        empty(*result), empty(*image), empty(*filters), None, *shape, mask)))
+
+
+def price(device, name, shapes, sizes, known):
     """(class, seconds) of an operator; None if the table does not cover it."""
     moved = sum(elements(shape) * size for shape, size in zip(shapes, sizes))
 
-    def product(batch, m, n, k):
-        return product_seconds(device, device.float32, sizes[0], batch, m, n, k)
-
     if name in MATRIX:
-        a, b = [shape for shape in shapes if len(shape) >= 2][-2:]
-        return "matrix products", product(math.prod(a[:-2]), a[-2], b[-1], a[-1])
-    if name == "aten::cudnn_convolution":
-        image, filters = shapes[0], shapes[1]
-        output = outputs.get((tuple(image), filters[0]))
-        if output is None:
+        matrices = [shape for shape in shapes if len(shape) >= 2][-2:]
+        if len(matrices) < 2:
             return None
-        places = output[0] * math.prod(output[2:])
-        return "convolutions", CONVOLUTION[False] * product(1, places, filters[0], elements(filters[1:]))
-    if name == "aten::cudnn_convolution_backward_input":
-        gradient, filters = shapes[1], shapes[2]
-        places = gradient[0] * math.prod(gradient[2:])
-        return "convolutions", CONVOLUTION[False] * product(1, places, elements(filters[1:]), filters[0])
-    if name == "aten::cudnn_convolution_backward_weight":
-        gradient, image = shapes[1], shapes[2]
-        taps = _TAPS.get((tuple(image), gradient[1]))
-        places = gradient[0] * math.prod(gradient[2:])
-        return ("convolutions", CONVOLUTION[False] * product(1, gradient[1], taps, places)) if taps else None
+        kind = {2: torch.float16, 8: torch.float64}.get(sizes[0], torch.float32)
+        a, b = (empty(*shape, dtype=kind) for shape in matrices)
+        return "matrix products", model(device, calls_of(lambda: a @ b)) / 1e9
+    if name.startswith(CONVOLUTION):
+        ns = price_convolution(device, name.removeprefix(CONVOLUTION), shapes, known)
+        return None if ns is None else ("convolutions", ns / 1e9)
     if "batch_norm" in name:
-        return "normalisation", BATCH_NORMALISATION * moving_seconds(device, 2 * moved + elements(shapes[0]) * sizes[0])
+        seconds = moving_seconds(device, 2 * moved + elements(shapes[0]) * sizes[0])
+        return "normalisation", LAUNCH + BATCH_NORMALISATION * seconds
     if name in ELEMENTWISE and shapes and elements(shapes[0]):
-        return "element by element", moving_seconds(device, moved + ELEMENTWISE[name] * elements(shapes[0]) * sizes[0])
+        made = 0 if name == "aten::clamp_min" and len(shapes) > 2 else ELEMENTWISE[name]  # its result may be an argument
+        return "element by element", LAUNCH + moving_seconds(device, moved + made * elements(shapes[0]) * sizes[0])
     return None
-
-
-_TAPS = {}  # numbers in one filter, with the keys of convolutions()
 
 
 def table(path, device):
     """Prints the rows of a profile."""
     operators = read(path)
-    outputs = convolutions(operators)
-    for name, shapes, _, _ in operators:
-        if name == "aten::cudnn_convolution":
-            _TAPS[tuple(shapes[0]), shapes[1][0]] = elements(shapes[1][1:])
+    known = convolutions(operators)
     sums = collections.defaultdict(lambda: [0, 0.0, 0])
     everything = sum(duration for *_, duration in operators)
     for name, shapes, sizes, duration in operators:
-        found = price(device, name, shapes, sizes, outputs)
+        found = price(device, name, shapes, sizes, known)
         if found is None:
             continue
         kind, seconds = found
         row = sums[kind]
         row[0] += duration
-        row[1] += (LAUNCH + seconds) * 1e9
+        row[1] += seconds * 1e9
         row[2] += 1
     name = pathlib.Path(path).name
     measured, predicted, count = (sum(row[i] for row in sums.values()) for i in range(3))

@@ -24,7 +24,8 @@ class Units:
     prologue   steps of the reduction that the begin and the end of a tile take
     pieces     bytes moved for each byte of a split reduction's parts
     split      seconds that the kernel takes which adds the parts
-    writes     share of the time to write the result that is not hidden, where the second matrix is transposed
+    outer      share of the traffic's cost that is left where both operands have the reduction as their outer dimension, as
+               for gradients of weights: tiles are loaded as they lie
     memory     share of the memory's rate
     overlap    exponent p of (computing^p + moving^p)^(1/p): how well the two overlap
     """
@@ -35,15 +36,15 @@ class Units:
     prologue: float
     pieces: float
     split: float
-    writes: float
+    outer: float
     memory: float
     overlap: float
 
 
-CORES = Units(share=1.03, traffic=7.3, round_up=0.53, prologue=0.06, pieces=2, split=8e-6, writes=0.8, memory=0.65,
-              overlap=2.7)
+CORES = Units(share=1.03, traffic=9.1, round_up=0.27, prologue=0.06, pieces=0.44, split=1.3e-6, outer=0.87, memory=0.66,
+              overlap=3.0)
 # From the tables of ai-dynamo/aiconfigurator 095f58a for A100, H100, H200, B200 and L40S, bfloat16.
-TENSOR_CORES = Units(share=0.99, traffic=18, round_up=0.29, prologue=182, pieces=0.08, split=3.9e-6, writes=0,
+TENSOR_CORES = Units(share=0.99, traffic=18, round_up=0.29, prologue=182, pieces=0.08, split=3.9e-6, outer=1,
                      memory=0.8, overlap=2.65)
 
 _TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32))
@@ -52,7 +53,11 @@ _TENSOR_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 
 _BATCH_TILES = {"pascal": ((128, 64),), "ampere": ((128, 128),), "ada": ((128, 128),),
                 "volta": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128)),
                 "turing": ((128, 128), (128, 64), (64, 64), (128, 32), (32, 128))}
-_LEAST_PART = 512  # steps of a reduction that is split
+_LEAST_PART, _MOST_PARTS, _MOST_WAVES = 512, 16, 16  # of a reduction that is split: steps of a part, parts, waves of tiles
+
+# Rows that are no multiple of so many bytes are loaded value by value, which takes tensor cores so much longer. From TF32 products
+# of a DLRM on an A100.
+_ALIGNMENT, _UNALIGNED = 16, 1.7
 
 # Joules that the board spends for an operation of its float32 units and of its tensor cores (16 bits), by generation. float32:
 # Pascal and Turing as Volta; later than Ampere: assumed, a little less than half of Ampere's, 4 nm instead of 7 nm. Tensor
@@ -66,8 +71,8 @@ TENSOR_ENERGY = {"pascal": 17e-12, "volta": 2.9e-12, "turing": 2.9e-12, "ampere"
 BUDGET = 1.18
 # From the captures of an H200 in traces/gpu: how much longer a multiprocessor with 128 float32 units takes for a tile that it
 # computes alone, and steps of the reduction that Hopper takes besides, which runs kernels of the generation before.
-_ALONE = 0.35
-_LATE = {"hopper": 30}
+_ALONE = 0.31
+_LATE = {"hopper": 44}
 # Share of the peak rate that fused attention reaches in long rows: with float32 units, with tensor cores; PyTorch's kernels
 # are made for Ampere. A row of so many keys reaches a half of it.
 ATTENTION, TENSOR_ATTENTION, LATE_ATTENTION = 0.5, 0.65, 0.4
@@ -80,16 +85,19 @@ CACHE = {"ampere": 0.7, "hopper": 0.7}  # share of the cache that keeps what a k
 CACHE_RATE = 40e9  # bytes per second of the cache for each multiprocessor
 
 
-def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, transposed=False):
+def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, outer=False):
     """Seconds of `batch` products of m x k by k x n values of `size` bytes, at a peak of `rate` operations per second. The
-    second matrix may be `transposed`."""
+    reduction may be the `outer` dimension of both operands."""
     units = TENSOR_CORES if tensor_cores else CORES
     moving = size * batch * (m * k + k * n + m * n) / (device.bandwidth * units.memory)
     if min(m, n) == 1:
         return moving  # with a vector: no tiles
     of_processor = rate / device.processors * units.share
+    if tensor_cores and (n * size % _ALIGNMENT or k * size % _ALIGNMENT):
+        of_processor /= _UNALIGNED
     lanes = 1.0 if tensor_cores else device.lanes / 64
     alone = _ALONE if lanes > 1 else 0.0
+    traffic = units.traffic * lanes * (units.outer if outer else 1.0)
     tiles = _TENSOR_TILES if tensor_cores else _TILES
     if batch > 1 and not tensor_cores:
         tiles = _BATCH_TILES.get(device.generation, tiles)
@@ -97,12 +105,11 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
     least = None
     for rows, columns in tiles:
         count = batch * ceil(m / rows) * ceil(n / columns)
-        slowness = 2 * rows * columns * (1 + units.traffic * lanes * (1 / rows + 1 / columns)) / of_processor
-        most = min(16, int(k / _LEAST_PART))
-        for parts in {1, *(min(most, waves * device.processors // count) for waves in (1, 2, 4))}:
-            if parts < 1:
-                continue
+        slowness = 2 * rows * columns * (1 + traffic * (1 / rows + 1 / columns)) / of_processor
+        for parts in range(1, max(1, min(_MOST_PARTS, k // _LEAST_PART)) + 1):
             waves = count * parts / device.processors
+            if parts > 1 and waves > _MOST_WAVES:
+                break
             whole = max(waves, 1.0)
             waves = units.round_up * ceil(waves) + (1 - units.round_up) * whole
             seconds = waves * (1 + alone / whole) * slowness * (k / parts + prologue)
@@ -110,8 +117,6 @@ def product_seconds(device, rate, size, batch, m, n, k, tensor_cores=False, tran
                 seconds += units.split + units.pieces * parts * batch * m * n * 8 / device.bandwidth
             if least is None or seconds < least:
                 least = seconds
-    if transposed:
-        least += units.writes * size * batch * m * n / device.bandwidth
     energy = TENSOR_ENERGY[device.generation] * size / 2 if tensor_cores else ENERGY[device.generation]
     least = max(least, 2 * batch * m * n * k * energy / (device.watts * BUDGET))
     return (least**units.overlap + moving**units.overlap) ** (1 / units.overlap)

@@ -18,20 +18,23 @@ _product = functools.lru_cache(maxsize=None)(product_seconds)
 
 def estimate_ns(device: Device, call):
     """Nanoseconds of one op (an OpCall) on a device."""
-    kind = _kinds.get(call.func)
+    func = call.func
+    kind = _kinds.get(func)
     if kind is None:
-        by_values = call.short_name in _BY_VALUES or call.func._overloadpacket in _counted_operators()
-        kind = _kinds[call.func] = by_values, call.short_name in _FILLED, any(each.written for each in call.signature.tensors)
-    by_values, filled, writes = kind
+        name, product = call.short_name, call.short_name in _PRODUCTS
+        by_values = name in _BY_VALUES or (not product and func._overloadpacket in _counted_operators())
+        kind = _kinds[func] = by_values, product, name in _FILLED, any(each.written for each in call.signature.tensors)
+    by_values, product, filled, writes = kind
     if by_values:
         return _estimate_ns(device, call)
-    key = [device, call.func, filled and torch.are_deterministic_algorithms_enabled()]
+    key = [device, func, filled and torch.are_deterministic_algorithms_enabled(),
+           product and _on_tensor_cores(device, call.outputs[0].dtype)]
     for _, tensor in call.tensors():
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        key += tensor.dtype, tensor.shape, tensor.stride()
         if writes:  # all of the storage, or a part
             key.append(tensor.untyped_storage().nbytes())
     for tensor in call.outputs:
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        key += tensor.dtype, tensor.shape, tensor.stride()
     key = tuple(key)
     found = _known.get(key)
     if found is None:
@@ -39,7 +42,7 @@ def estimate_ns(device: Device, call):
     return found
 
 
-_kinds = {}  # op -> whether its time depends on values, whether it fills, whether it writes what it is given
+_kinds = {}  # op -> whether its time depends on values, whether it is a product, fills, and writes what it is given
 _known = {}  # times of ops that depend on the layouts of their tensors alone; a step has few different ones
 
 
@@ -69,16 +72,17 @@ def _products(first, second):
         if len(a.shape) < 2 or len(b.shape) < 2:
             return None
         batch = a.shape[0] if len(a.shape) == 3 else 1
-        return _multiply(device, a.dtype, batch, a.shape[-2], b.shape[-1], a.shape[-1], b.stride()[-1] != 1)
+        return _multiply(device, a.dtype, batch, a.shape[-2], b.shape[-1], a.shape[-1],
+                         a.stride()[-1] != 1 and b.stride()[-1] == 1)
 
     return seconds
 
 
-def _multiply(device, dtype, batch, m, n, k, transposed=False, convolution=False):
+def _multiply(device, dtype, batch, m, n, k, outer=False, convolution=False, slower=1.0):
     """A product by cuBLAS or, of a `convolution` or a recurrent layer, by cuDNN: the two have settings of their own."""
     tensor_cores = _on_tensor_cores(device, dtype, convolution)
     rate = device.tensorfloat32 if tensor_cores and dtype == torch.float32 else device.peak(dtype)
-    return _product(device, rate, dtype.itemsize, batch, m, n, k, tensor_cores, transposed)
+    return _product(device, rate / slower, dtype.itemsize, batch, m, n, k, tensor_cores, outer)
 
 
 def _on_tensor_cores(device, dtype, convolution=False):
@@ -111,8 +115,8 @@ def _convolution(device, call):
 
 
 def _may_be_winograd(device, call, image):
-    """Whether cuDNN, if it tries what is fastest, may compute float32 filters of 3 x 3 in fewer products."""
-    return (torch.backends.cudnn.benchmark and image.dtype == torch.float32 and len(image.shape) == 4
+    """Whether cuDNN may compute float32 filters of 3 x 3 in fewer products."""
+    return (image.dtype == torch.float32 and len(image.shape) == 4
             and call.value("groups", 1) == 1 and list(call.value("weight").shape[2:]) == [3, 3]
             and max(*call.value("stride"), *call.value("dilation")) == 1
             and not _on_tensor_cores(device, torch.float32, convolution=True))
@@ -131,18 +135,19 @@ def _winograd(device, shape, channels, filters):
     return least
 
 
-def _convolve(device, image, groups, m, n, k):
-    slower = CONVOLUTION[_on_tensor_cores(device, image.dtype, convolution=True)]
-    return slower * _multiply(device, image.dtype, groups, m, n, k, convolution=True)
+def _convolve(device, image, groups, m, n, k, of_weight=False):
+    tensor_cores = _on_tensor_cores(device, image.dtype, convolution=True)
+    slower = CONVOLUTION[tensor_cores] * (_WEIGHT_GRADIENT if of_weight and tensor_cores else 1.0)
+    return _multiply(device, image.dtype, groups, m, n, k, convolution=True, slower=slower)
 
 
 def _reordering(device, call, image, *tensors):
     """Convolutions on tensor cores take channels last and copy other tensors there and back; those that are products of
-    the channels alone do not."""
+    the channels alone do not, if the values of a channel are aligned."""
     weight, strides = call.value("weight"), call.value("stride")
     if image.stride()[1] == 1 or not _on_tensor_cores(device, image.dtype, convolution=True):
         return 0.0
-    if prod(weight.shape[2:]) == 1 and max(strides, default=1) == 1:
+    if prod(weight.shape[2:]) == 1 and max(strides, default=1) == 1 and prod(image.shape[2:]) % _ALIGNED == 0:
         return 0.0
     return sum(LAUNCH + moving_seconds(device, 2 * distinct_bytes(tensor)) for tensor in tensors)
 
@@ -166,7 +171,10 @@ def _convolution_backward(device, call):
             products = min(products, _winograd(device, image.shape, weight.shape[0], channels))
         seconds += products
     if of_weight:
-        seconds += LAUNCH + _convolve(device, image, groups, filters, steps, outputs)
+        products = _convolve(device, image, groups, filters, steps, outputs, of_weight=True)
+        if _may_be_winograd(device, call, image):
+            products = min(products, _winograd(device, gradient.shape, weight.shape[1], filters))
+        seconds += LAUNCH + products
     return seconds + _reordering(device, call, image, gradient, *[image] * (of_input + of_weight))
 
 
@@ -249,10 +257,10 @@ def _later(launches, form):
 
 
 def _batch_normalisation(device, call):
-    """One pass for sums, then another one; a multiprocessor has a channel."""
+    """One pass for sums, then another one; a multiprocessor has a channel, which its own rate may limit."""
     channels = call.value("input").shape[1]
-    slower = BATCH_NORMALISATION * (1.4 if call.short_name.endswith("backward") else 1.0)
-    return slower * max(1.0, device.processors / channels) * _moving(device, call, reads=2)
+    of_processor = min(device.bandwidth / device.processors, _CHANNEL_RATES[call.short_name.endswith("backward")])
+    return max(BATCH_NORMALISATION * _moving(device, call, reads=2), moved_bytes(call, 2) / (channels * of_processor))
 
 
 def _sum(device, call):
@@ -281,8 +289,6 @@ def _elements(device, call):
     slower = 0.0
     for _, tensor in call.tensors():
         shape, strides = tensor.shape, tensor.stride()
-        if len(shape) == 0 or prod(shape) == 1:
-            continue
         if prod(shape) != count or 0 in strides:
             slower = max(slower, 1.0 if _repeats(shape, result.shape) else 0.0)
         elif len(shape) > 1:
@@ -316,13 +322,18 @@ _STRIDED = 1.7  # elements that are read in another order than written
 _ONE_BY_ONE = 2.4e9  # such elements a second, or repeated ones, of a multiprocessor
 _FOREACH = 1.1
 _SUM = 1.7
-BATCH_NORMALISATION = 1.25
-CONVOLUTION = {False: 1.05, True: 1.3}  # on tensor cores or not; than a product of matrices of the same sizes
+BATCH_NORMALISATION = 1.2
+_CHANNEL_RATES = {False: 20e9, True: 14e9}  # bytes per second that a multiprocessor moves for one channel; backward
+# On tensor cores or not; how much slower it computes than a product of matrices of the same sizes. Without: from a V100.
+CONVOLUTION = {False: 1.45, True: 1.1}
+_WEIGHT_GRADIENT = 2.0  # the same of the gradient of weights, on tensor cores, than of the others
+_ALIGNED = 8  # values
 _RANDOM = 1.3
 _SUMMED_ROW = 30e-9  # seconds for each row that a look-up's backward sums
 
 # Ops whose time depends on arguments that are no tensors, besides those whose operations PyTorch counts.
 _BY_VALUES = frozenset("cudnn_convolution lstm_layer lstm_layer_backward _cudnn_rnn _cudnn_rnn_backward".split())
+_PRODUCTS = frozenset("mm bmm addmm _addmm_activation baddbmm".split())  # PyTorch counts their operations; shapes decide
 _FILLED = frozenset("native_dropout native_layer_norm native_layer_norm_backward clone embedding_dense_backward".split())
 
 _FORMS = {
