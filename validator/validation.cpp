@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "simulator/engine/boundary.hpp"
-#include "simulator/engine/plan_costs.hpp"
+#include "simulator/engine/confirmation.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/plan_executor.hpp"
 #include "traces/base/error.hpp"

@@ -10,7 +10,7 @@
 #include "notebooks/native/parts.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/sweep/sweep_request.hpp"
 #include "traces/base/error.hpp"

@@ -4,7 +4,6 @@
 #include "simulator/registry.hpp"
 #include "simulator/solvers/packing/greedy.hpp"
 #include "simulator/solvers/packing/heuristic.hpp"
-#include "simulator/solvers/packing/orders.hpp"
 
 namespace tidepool {
 namespace {

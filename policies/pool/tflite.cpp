@@ -1,6 +1,5 @@
 #include "simulator/engine/planned_pool.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/solvers/packing/breadth.hpp"
 #include "simulator/solvers/packing/greedy.hpp"
 #include "simulator/solvers/packing/heuristic.hpp"
 

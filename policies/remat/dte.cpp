@@ -6,7 +6,7 @@
 
 #include "policies/planning/eviction/evicted_classes.hpp"
 #include "policies/planning/eviction/places_by_address.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

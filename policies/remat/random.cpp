@@ -2,7 +2,7 @@
 #include <random>
 #include <vector>
 
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

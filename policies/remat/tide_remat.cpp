@@ -12,7 +12,7 @@
 #include "policies/planning/search/remat_search.hpp"
 #include "policies/planning/search/rerun_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
-#include "simulator/engine/rerun_rules.hpp"
+#include "simulator/engine/checker.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"

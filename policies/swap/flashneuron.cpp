@@ -8,7 +8,7 @@
 #include "policies/planning/remat/saved.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/solvers/bounds/working_set.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,7 +1,7 @@
 // The assumptions of published simulators, by the name given to --assume.
 #include <algorithm>
 
-#include "simulator/engine/rerun_rules.hpp"
+#include "simulator/engine/checker.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/base/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "simulator/engine/completion_time.hpp"
+#include "simulator/engine/links.hpp"
 
 namespace tidepool {
 

@@ -2,18 +2,29 @@
 // (driver.hpp), and is simpler than the driver.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "simulator/engine/memory_map.hpp"
 #include "simulator/engine/places_in_use.hpp"
-#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/plan.hpp"
+#include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
+
+/// A stage begins after the first run of an op of the program, and ends with the first run of the next op.
+struct RerunRules {
+  bool in_order = false;       ///< in a stage ops run again at most once each, and in the order of the program
+  std::int32_t most_runs = 0;  ///< of one op in an iteration; 0: any number
+  bool operator==(const RerunRules&) const = default;
+};
+
+/// The limits that replay() enforces under these assumptions.
+RerunRules rerun_rules(const Assumptions& assume);
 
 /// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError, among
 /// others, for: overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs

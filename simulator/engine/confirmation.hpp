@@ -1,4 +1,4 @@
-// The second execution of a run's plan: a run is `ok` only if both executions agree.
+// The second execution of a run's plan, and what it costs: a run is `ok` only if both executions agree.
 #pragma once
 
 #include <algorithm>
@@ -81,5 +81,13 @@ class Confirmation {
   std::optional<std::size_t> held_from_;  // the first action that may be dropped
   std::optional<Replay> replay_;
 };
+
+/// Totals of every iteration of a plan, checked and executed as in replay(), which returns the mean of the last ones.
+/// Peaks and `actions` are those of all iterations so far.
+/// @throws PlanError  as replay() does
+std::vector<Totals> costs_of_iterations(const Trace& trace, const RunSpec& spec, const Plan& plan);
+
+/// The same, all iterations together: times, copied bytes and counts are sums.
+Totals whole_cost(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

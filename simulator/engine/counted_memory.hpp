@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "simulator/engine/completion_time.hpp"
+#include "simulator/engine/links.hpp"
 
 namespace tidepool {
 

@@ -12,7 +12,6 @@
 #include "simulator/engine/confirmation.hpp"
 #include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/loss_tracking.hpp"
-#include "simulator/engine/oom_diagnosis.hpp"
 #include "simulator/engine/place_users.hpp"
 #include "simulator/engine/policy_calls.hpp"
 #include "simulator/engine/timeline.hpp"

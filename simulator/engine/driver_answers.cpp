@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/engine/driver.hpp"
 
 namespace tidepool {

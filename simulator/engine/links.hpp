@@ -1,16 +1,36 @@
-// The host link in simulated time: one queue each way, and both directions slow each other down.
+// The host link in simulated time: one queue each way, and both directions slow each other down. Times that depend on
+// copies under way.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <utility>
 #include <vector>
 
-#include "simulator/engine/completion_time.hpp"
 #include "simulator/machine.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
+
+/// Copies, by their number in each direction of the link; numbers count from 1, and 0 is no copy. A direction ends its
+/// copies in order, so the largest number stands for all before it.
+struct Copies {
+  std::uint32_t out = 0;  ///< device to host
+  std::uint32_t in = 0;   ///< host to device
+  bool none() const { return (out | in) == 0; }
+  bool operator==(const Copies&) const = default;
+};
+
+/// The later of `time` and the ends of some copies.
+struct Moment {
+  Nanos time = {};
+  Copies after = {};
+};
+
+inline Copies latest(Copies a, Copies b) { return {std::max(a.out, b.out), std::max(a.in, b.in)}; }
+inline Moment latest(Moment a, Moment b) { return {std::max(a.time, b.time), latest(a.after, b.after)}; }
 
 /// The full rate, in the unit of Link::duplex_ppm: millionths of the rate of a direction while the other one is idle.
 inline constexpr std::int64_t kFullRate = 1'000'000;

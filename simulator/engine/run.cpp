@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "simulator/engine/decisions/explained_run.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/driver.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/registry.hpp"

@@ -10,7 +10,6 @@
 #include "simulator/engine/host_pool.hpp"
 #include "simulator/engine/links.hpp"
 #include "simulator/engine/memory_map.hpp"
-#include "simulator/engine/storage_tier.hpp"
 #include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/result.hpp"

@@ -2,8 +2,7 @@
 // that of the step's model.
 #include <benchmark/benchmark.h>
 
-#include "simulator/solvers/bounds/knapsack.hpp"
-#include "simulator/solvers/bounds/min_cut.hpp"
+#include "simulator/solvers/bounds/recompute_bounds.hpp"
 #include "simulator/solvers/bounds/window.hpp"
 #include "tests/bench/training_trace.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "simulator/solvers/packing/greedy.hpp"
 #include "simulator/solvers/packing/minimise.hpp"
-#include "simulator/solvers/packing/orders.hpp"
 #include "tests/dense_instance.hpp"
 
 using namespace tidepool;

@@ -9,7 +9,6 @@
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "simulator/engine/decisions/explained_run.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"

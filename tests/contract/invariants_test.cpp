@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "simulator/engine/boundary.hpp"
-#include "simulator/engine/plan_costs.hpp"
+#include "simulator/engine/confirmation.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"

@@ -1,6 +1,6 @@
 // Any bytes as a table of lifetimes: read or refused, nothing else. Tables that check() accepts can be planned.
 #include "simulator/registry.hpp"
-#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "traces/base/error.hpp"
 #include "traces/import/readers.hpp"
 

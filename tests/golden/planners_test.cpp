@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"

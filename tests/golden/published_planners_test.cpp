@@ -1,7 +1,7 @@
 // The results of published planners for two bundled samples.
 #include <fmt/format.h>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/paths.hpp"

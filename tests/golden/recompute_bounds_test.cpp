@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/run_spec.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
 #include "tests/catch.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"

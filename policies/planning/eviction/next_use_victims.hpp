@@ -12,7 +12,7 @@
 #include "policies/planning/eviction/keep_plan.hpp"
 #include "policies/planning/eviction/next_uses.hpp"
 #include "policies/planning/eviction/tournament.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "policies/planning/eviction/evicted_regions.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {

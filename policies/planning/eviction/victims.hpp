@@ -3,7 +3,7 @@
 
 #include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/tournament.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {

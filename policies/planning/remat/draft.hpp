@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/state.hpp"

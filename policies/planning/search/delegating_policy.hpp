@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policies/planning/search/counted_pool.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 

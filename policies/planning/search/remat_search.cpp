@@ -8,7 +8,7 @@
 #include "policies/planning/search/pooled_policy.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/min_cut.hpp"
+#include "simulator/solvers/bounds/recompute_bounds.hpp"
 #include "simulator/solvers/packing/search/random_numbers.hpp"
 
 namespace tidepool {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "policies/planning/search/rerun_schedule.hpp"
+#include "simulator/engine/checker.hpp"
 #include "simulator/engine/plan_of_runs.hpp"
-#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/solvers/bounds/bound.hpp"

@@ -6,7 +6,6 @@
 #include "simulator/registry.hpp"
 #include "simulator/solvers/packing/greedy.hpp"
 #include "simulator/solvers/packing/minimise.hpp"
-#include "simulator/solvers/packing/orders.hpp"
 #include "simulator/solvers/packing/sections.hpp"
 
 namespace tidepool {

@@ -8,7 +8,7 @@
 #include "policies/planning/eviction/evicted_classes.hpp"
 #include "policies/planning/eviction/places_by_address.hpp"
 #include "policies/remat/coop/contiguous_window.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

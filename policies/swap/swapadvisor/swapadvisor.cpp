@@ -15,7 +15,7 @@
 #include "policies/planning/gaps/schedule_early.hpp"
 #include "policies/swap/swapadvisor/slot_demand.hpp"
 #include "policies/swap/swapadvisor/slot_pool.hpp"
-#include "simulator/engine/decisions/explainer.hpp"
+#include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/registry.hpp"

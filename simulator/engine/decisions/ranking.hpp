@@ -1,4 +1,5 @@
-// Ranking of the candidates for eviction that a policy chose among on a shortage.
+// Ranking of the candidates for eviction that a policy chose among on a shortage, and the interface of policies that
+// explain their decisions so.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/policy.hpp"
 #include "traces/ids.hpp"
 
 namespace tidepool {
@@ -37,6 +39,32 @@ Ranking rank(std::string score, std::vector<std::pair<Key, RankedVersions>> rank
                     [&](const auto& a, const auto& b) { return before(a.first, b.first); });
   for (auto one = ranked.begin(); one != named; ++one) ranking.first.push_back(std::move(one->second));
   return ranking;
+}
+
+/// A second base class of a Policy that explains its decisions. It is called only if the run is explained (simulate
+/// --explain), and no call changes a later answer of the policy.
+class Explainer {
+ public:
+  virtual ~Explainer() = default;
+
+  /// The candidates of the latest answer of make_room(), the chosen ones first. Called before the answer is carried
+  /// out.
+  virtual Ranking ranking(const View&, const Request&) { return {}; }
+
+  /// Whether before_run() and before_place() carry out a plan that was made before the run.
+  virtual bool follows_plan() const { return false; }
+};
+
+/// The ranking of a policy's latest answer; empty if it does not explain itself.
+inline Ranking ranking_of(Policy& policy, const View& view, const Request& request) {
+  auto* const explainer = dynamic_cast<Explainer*>(&policy);
+  return explainer != nullptr ? explainer->ranking(view, request) : Ranking{};
+}
+
+/// Whether the policy follows a plan; false if it does not explain itself.
+inline bool follows_plan(const Policy& policy) {
+  const auto* const explainer = dynamic_cast<const Explainer*>(&policy);
+  return explainer != nullptr && explainer->follows_plan();
 }
 
 }  // namespace tidepool

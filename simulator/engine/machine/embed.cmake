@@ -11,7 +11,7 @@ foreach(index RANGE ${last})
     set(past_separator ON)
   endif()
 endforeach()
-file(WRITE ${OUT} "#include \"simulator/engine/machine/known_machines.hpp\"
+file(WRITE ${OUT} "#include \"simulator/engine/machine/machine_file.hpp\"
 
 namespace tidepool {
 

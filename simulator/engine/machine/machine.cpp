@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "simulator/engine/machine/known_machines.hpp"
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/options.hpp"
 #include "traces/base/error.hpp"

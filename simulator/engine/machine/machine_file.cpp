@@ -12,13 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/engine/machine/capacity.hpp"
 #include "simulator/options.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/lines.hpp"
 #include "traces/content.hpp"
 
 namespace tidepool {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -54,7 +55,7 @@ std::optional<double> parse_percent(std::string_view text) {
   return std::round(percent * 10'000);
 }
 
-std::int64_t parse_share(std::string_view text) {
+std::int64_t parse_duplex(std::string_view text) {
   const std::optional<double> ppm = parse_percent(text);
   if (!ppm || !(*ppm >= 1) || *ppm > 1e6)
     throw InputError{
@@ -139,7 +140,7 @@ class Fields {
   Link link(const std::string& key) const {
     const Fields fields{at(key), file_, prefix_ + key + ".", {"rate", "latency", "times", "duplex", "slowdown"}};
     Link link = fields.alone();
-    if (fields.has("duplex")) link.duplex_ppm = fields.read("duplex", parse_share);
+    if (fields.has("duplex")) link.duplex_ppm = fields.read("duplex", parse_duplex);
     if (fields.has("slowdown")) link.slowdown_ppm = fields.read("slowdown", parse_slowdown);
     return link;
   }
@@ -298,6 +299,32 @@ std::string machine_file(const Machine& machine) {
   if (machine.chunk != Bytes{}) json["chunk"] = exact_text(machine.chunk);
   json["source"] = machine.source;
   return json.dump(2) + "\n";
+}
+
+std::optional<double> parse_share(std::string_view text) {
+  if (!text.ends_with('x') && !text.ends_with('%')) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, number);
+  const double share = text.ends_with('%') ? number / 100 : number;
+  if (error == std::errc{} && end == text.data() + text.size() - 1 && share > 0 && share < 1e6) return share;
+  throw InputError{fmt::format(
+      "'{}' is not a share of the peak; expected a number and x or %, above 0x and below 1000000x, as in 0.5x", text)};
+}
+
+Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {
+  if (text == "none") return kNoLimit;
+  if (const std::optional<double> share = parse_share(text)) {
+    const Bytes capacity{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * *share)};
+    if (capacity == Bytes{} && ideal_peak > Bytes{})
+      throw InputError{
+          fmt::format("'{}' is less than one byte of the peak of {}; expected more", text, to_text(ideal_peak))};
+    return capacity;
+  }
+  try {
+    return parse_bytes(text);
+  } catch (const InputError& error) {
+    throw InputError{fmt::format("{}; or a share of the peak, as in 0.5x; or none", error.what())};
+  }
 }
 
 }  // namespace tidepool

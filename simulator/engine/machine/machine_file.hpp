@@ -1,10 +1,14 @@
-// Machine files: one JSON object whose values carry their units. MACHINES.md describes them.
+// Machines and capacities as text. A machine file is one JSON object whose values carry their units; MACHINES.md
+// describes it. Capacities are in the notation of the command line.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "simulator/machine.hpp"
+#include "traces/base/quantity.hpp"
 
 namespace tidepool {
 
@@ -15,5 +19,17 @@ Machine parse_machine(std::string_view text, const std::string& file);
 
 /// A machine as a file that parse_machine reads back to the same numbers.
 std::string machine_file(const Machine& machine);
+
+/// Text of every file in simulator/engine/machine/known/, sorted by name.
+std::span<const std::string_view> known_machine_files();
+
+/// Reads "0.5x" or "50%", a share of the peak; none if the text has neither unit.
+/// @throws InputError  "'-1x' is not a share of the peak; expected a number and x or %, above 0x and below 1000000x, as
+///                     in 0.5x"
+std::optional<double> parse_share(std::string_view text);
+
+/// Reads "16GiB", "0.5x" or "50%" (of `ideal_peak`), or "none" (kNoLimit).
+/// @throws InputError  for any other text
+Bytes parse_capacity(std::string_view text, Bytes ideal_peak);
 
 }  // namespace tidepool

@@ -12,8 +12,7 @@
 #include <algorithm>
 
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/critical_path.hpp"
-#include "simulator/solvers/bounds/working_set.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 #include "simulator/solvers/order/alive.hpp"
 
 namespace tidepool {

@@ -1,9 +1,14 @@
-// Bounds: times that no plan can beat. This header defines what a bound answers, and the registry of all bounds.
+// Bounds: times that no plan can beat. This header defines what a bound answers, the registry of all bounds, and a
+// cache of those of runs.
 #pragma once
 
 #include <functional>
+#include <future>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/machine.hpp"
@@ -88,5 +93,31 @@ std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = Bo
 
 /// The allowed actions as text, such as "swap,remat", with "order" in front if plans may change the order.
 std::string with_text(bool swap, bool remat, bool order = false);
+
+/// The actions of a chain of policies, as with_text() writes them. If a policy has the option "with", this option names
+/// its actions; otherwise they are all actions of its kind.
+/// @throws InputError  for an unknown policy, or an unknown option of a policy that has the option "with"
+std::string allowed_by(const PolicyChain& policy);
+
+/// The query for the bound of a run: it allows the actions of the run's policies, as given by allowed_by().
+/// @return  refers to `trace` and to the machine in `spec`
+/// @throws InputError  as allowed_by()
+BoundQuery query_of(const Trace& trace, const RunSpec& spec);
+
+/// A cache of quick bounds. Several threads may ask; one of them computes, the others wait for it.
+class BoundCache {
+ public:
+  /// The best quick bound for a run; none if there is none.
+  std::optional<Bound> find(const Trace& trace, const RunSpec& spec);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_future<std::optional<Bound>>> known_;
+};
+
+/// A capacity below which the quick bounds prove that no plan of the query runs without overhead. The query's own
+/// capacity does not matter. Found by bisection, to a millionth of the peak. A plan for less memory also runs in more,
+/// so one bound just below the answer proves it for all smaller capacities.
+Bytes least_free_capacity(BoundQuery query);
 
 }  // namespace tidepool

@@ -1,7 +1,7 @@
 // The bounds "swap-fluid" and "hybrid-fluid": a linear program over the whole step (see fluid.hpp).
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/critical_path.hpp"
 #include "simulator/solvers/bounds/fluid.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 #include "simulator/solvers/bounds/window.hpp"
 
 namespace tidepool {

@@ -14,9 +14,9 @@
 #include <numeric>
 
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/critical_path.hpp"
-#include "simulator/solvers/bounds/knapsack.hpp"
 #include "simulator/solvers/bounds/linear_program.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
+#include "simulator/solvers/bounds/recompute_bounds.hpp"
 #include "traces/base/counted.hpp"
 
 namespace tidepool {

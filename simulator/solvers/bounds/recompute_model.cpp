@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "simulator/solvers/bounds/working_set.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 
 namespace tidepool {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "simulator/solvers/bounds/working_set.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 
 namespace tidepool {
 namespace {

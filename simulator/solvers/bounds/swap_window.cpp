@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/critical_path.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 #include "simulator/solvers/bounds/recompute_model.hpp"
 #include "simulator/solvers/bounds/window.hpp"
 

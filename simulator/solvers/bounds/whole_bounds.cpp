@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/critical_path.hpp"
+#include "simulator/solvers/bounds/op_bounds.hpp"
 #include "simulator/solvers/bounds/whole_program.hpp"
 
 namespace tidepool {

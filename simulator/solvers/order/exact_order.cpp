@@ -1,10 +1,10 @@
-#include "simulator/solvers/order/exact_order.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <queue>
 #include <unordered_map>
 #include <utility>
+
+#include "simulator/solvers/order/search.hpp"
 
 namespace tidepool {
 namespace {

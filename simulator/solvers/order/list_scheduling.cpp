@@ -1,8 +1,8 @@
-#include "simulator/solvers/order/list_scheduling.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "simulator/solvers/order/search.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,7 +1,7 @@
-#include "simulator/solvers/order/moves.hpp"
-
 #include <algorithm>
 #include <utility>
+
+#include "simulator/solvers/order/search.hpp"
 
 namespace tidepool {
 namespace {

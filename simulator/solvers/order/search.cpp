@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulator/solvers/order/exact_order.hpp"
-#include "simulator/solvers/order/list_scheduling.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/nearest.hpp"
 

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulator/solvers/packing/bounds/bounds.hpp"
 #include "simulator/solvers/packing/greedy.hpp"
 #include "simulator/solvers/packing/minimiser.hpp"
-#include "simulator/solvers/packing/orders.hpp"
+#include "simulator/solvers/packing/search/problem.hpp"
 
 namespace tidepool {
 Minimiser::Minimiser(const Instance& instance, const PackingLimits& limits, double effort)

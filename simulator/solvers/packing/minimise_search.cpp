@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "simulator/solvers/packing/minimiser.hpp"
-#include "simulator/solvers/packing/search/guide.hpp"
 #include "simulator/solvers/packing/search/search_rules.hpp"
 
 namespace tidepool {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack.hpp"
-#include "simulator/solvers/packing/repeat.hpp"
 
 namespace tidepool {
 

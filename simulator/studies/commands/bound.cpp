@@ -10,10 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "simulator/engine/rerun_rules.hpp"
+#include "simulator/engine/checker.hpp"
 #include "simulator/options.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/free_capacity.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "simulator/studies/text/interruptible.hpp"

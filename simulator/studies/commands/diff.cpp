@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/result.hpp"
 #include "simulator/studies/diff/compared.hpp"

@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/planner.hpp"
-#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack_loop.hpp"
-#include "simulator/solvers/packing/repeat.hpp"
 #include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "simulator/studies/text/interruptible.hpp"

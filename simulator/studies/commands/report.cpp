@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 
-#include "simulator/engine/decisions/explained_run.hpp"
-#include "simulator/engine/machine/capacity.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/engine/decisions/decision.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/advise/advise.hpp"
 #include "simulator/studies/commands/simulate_job.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"

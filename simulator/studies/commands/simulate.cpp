@@ -11,13 +11,12 @@
 #include <string_view>
 #include <utility>
 
-#include "simulator/engine/decisions/decision_text.hpp"
-#include "simulator/engine/decisions/explained_run.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/iteration_watch.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/solvers/robustness.hpp"
 #include "simulator/studies/commands/simulate_job.hpp"
 #include "simulator/studies/report/history.hpp"

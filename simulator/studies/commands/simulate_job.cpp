@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "simulator/options.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"
 #include "simulator/studies/ranks/job_plans.hpp"
 #include "simulator/studies/ranks/job_run.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/base/command.hpp"
 #include "traces/base/error.hpp"

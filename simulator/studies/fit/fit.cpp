@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "simulator/registry.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack.hpp"
-#include "simulator/solvers/packing/repeat.hpp"
 #include "simulator/studies/fit/convolution_workspaces.hpp"
 #include "traces/base/numbers.hpp"
 

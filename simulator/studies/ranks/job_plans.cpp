@@ -10,7 +10,7 @@
 #include "simulator/engine/machine/sharing.hpp"
 #include "simulator/engine/op_ends.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "traces/base/refuse.hpp"
 
 namespace tidepool {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/engine/oom_diagnosis.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
 #include "simulator/studies/report/history.hpp"

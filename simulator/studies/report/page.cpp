@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simulator/engine/decisions/decision_text.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/studies/advise/advise.hpp"
 #include "simulator/studies/report/difference.hpp"

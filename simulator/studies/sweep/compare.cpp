@@ -10,7 +10,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/options.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/base/error.hpp"

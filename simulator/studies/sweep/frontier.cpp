@@ -13,7 +13,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "traces/base/digits.hpp"
 #include "traces/base/error.hpp"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "simulator/engine/machine/capacity.hpp"
+#include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
 #include "traces/base/error.hpp"

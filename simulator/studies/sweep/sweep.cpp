@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "simulator/registry.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/remaining_time.hpp"
 #include "traces/base/utf8.hpp"

@@ -7,7 +7,7 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/known_uses.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "simulator/solvers/packing/search/spread.hpp"
+#include "simulator/solvers/packing/search/random_numbers.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,8 +1,10 @@
-// An instance reduced to the facts that decide heights: sections instead of positions, units instead of bytes.
+// An instance reduced to the facts that decide heights: sections instead of positions, units instead of bytes. Heights
+// below which no layout exists.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "simulator/solvers/packing/sections.hpp"
@@ -44,5 +46,22 @@ PackingProblem reduce(const Instance& instance, const Sections& sections);
 /// A problem of the chosen pieces. A section is dropped if all chosen pieces in it also live in one other section; the
 /// other sections keep their order. The kinds are numbered anew.
 PackingProblem part_of(const PackingProblem& problem, std::span<const std::uint32_t> chosen);
+
+/// A lower bound on the height of every layout, in units of the problem.
+struct HeightBound {
+  std::int64_t height = 0;
+  std::string proof;
+};
+
+/// The largest sum of sizes in a section: pieces that live in one section lie one above the other in every layout.
+HeightBound load_bound(const PackingProblem& problem);
+
+/// A bound for sections with fixed pieces. Below the highest fixed piece, the other pieces have only those holes
+/// that are large enough for the smallest of these pieces. What exceeds these holes lies above the highest fixed
+/// piece; the top of that piece is itself a bound.
+HeightBound fixed_bound(const PackingProblem& problem);
+
+/// The highest of all bounds.
+HeightBound height_bound(const PackingProblem& problem);
 
 }  // namespace tidepool

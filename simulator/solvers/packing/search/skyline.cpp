@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "simulator/solvers/packing/search/spread.hpp"
+#include "simulator/solvers/packing/search/random_numbers.hpp"
 
 namespace tidepool {
 namespace {

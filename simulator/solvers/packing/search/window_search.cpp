@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "simulator/solvers/packing/search/guide.hpp"
 #include "simulator/solvers/packing/search/search_rules.hpp"
 
 namespace tidepool {

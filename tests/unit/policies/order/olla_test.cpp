@@ -1,6 +1,6 @@
 // OLLA's integer program for the order of ops: compared with the best of all orders, and steps that it does not solve.
 #include "simulator/run.hpp"
-#include "simulator/solvers/order/exact_order.hpp"
+#include "simulator/solvers/order/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph_trace.hpp"
 #include "tests/known_uses.hpp"

@@ -1,6 +1,6 @@
 #include "traces/import/lifetimes.hpp"
 
-#include "simulator/solvers/packing/lifetime_instance.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "tests/catch.hpp"
 #include "traces/base/error.hpp"
 #include "traces/import/importer.hpp"

@@ -8,7 +8,7 @@
 #include "policies/planning/search/answering_planner.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/paths.hpp"

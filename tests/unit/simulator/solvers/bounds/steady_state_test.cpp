@@ -8,10 +8,9 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
-#include "simulator/engine/plan_costs.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/run.hpp"
-#include "simulator/solvers/bounds/bound_cache.hpp"
+#include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"

@@ -5,7 +5,6 @@
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/absences.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/free_capacity.hpp"
 #include "simulator/solvers/bounds/window.hpp"
 #include "tests/catch.hpp"
 #include "tests/scripted_policy.hpp"

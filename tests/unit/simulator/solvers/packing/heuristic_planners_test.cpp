@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "simulator/registry.hpp"
-#include "simulator/solvers/packing/breadth.hpp"
+#include "simulator/solvers/packing/greedy.hpp"
 #include "tests/catch.hpp"
 
 namespace tidepool::heuristic_planners_test {

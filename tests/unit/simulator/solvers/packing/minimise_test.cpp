@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "simulator/solvers/packing/greedy.hpp"
-#include "simulator/solvers/packing/orders.hpp"
 #include "tests/catch.hpp"
 #include "tests/cut_rectangle.hpp"
 #include "tests/dense_instance.hpp"

@@ -1,8 +1,8 @@
 #include "simulator/solvers/packing/periodic.hpp"
 
 #include "simulator/planner.hpp"
+#include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack_loop.hpp"
-#include "simulator/solvers/packing/repeat.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 #include "tests/refusal.hpp"

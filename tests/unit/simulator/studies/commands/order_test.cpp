@@ -5,8 +5,6 @@
 #include <optional>
 
 #include "simulator/solvers/order/alive.hpp"
-#include "simulator/solvers/order/list_scheduling.hpp"
-#include "simulator/solvers/order/moves.hpp"
 #include "simulator/solvers/order/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/known_uses.hpp"

@@ -1,7 +1,6 @@
 #include "simulator/solvers/packing/search/ejection_search.hpp"
 
 #include "simulator/solvers/packing/greedy.hpp"
-#include "simulator/solvers/packing/orders.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 

@@ -1,4 +1,4 @@
-#include "simulator/solvers/bounds/min_cut.hpp"
+#include "simulator/solvers/bounds/recompute_bounds.hpp"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/bounds/knapsack.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 
-namespace tidepool::min_cut_test {
+namespace tidepool::recompute_bounds_test {
 
 namespace {
 
@@ -259,4 +258,4 @@ TEST_CASE("reruns for separate instants add up, but not in the knapsack") {
     }
 }
 
-}  // namespace tidepool::min_cut_test
+}  // namespace tidepool::recompute_bounds_test

@@ -1,4 +1,4 @@
-#include "simulator/engine/decisions/decision_text.hpp"
+#include "simulator/engine/decisions/decision.hpp"
 
 #include <fmt/format.h>
 

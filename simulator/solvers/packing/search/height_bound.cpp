@@ -2,9 +2,21 @@
 #include <limits>
 #include <utility>
 
-#include "simulator/solvers/packing/bounds/bounds.hpp"
+#include "simulator/solvers/packing/search/problem.hpp"
 
 namespace tidepool {
+
+HeightBound load_bound(const PackingProblem& problem) {
+  HeightBound bound{0, "load"};
+  for (const std::int64_t load : problem.loads()) bound.height = std::max(bound.height, load);
+  return bound;
+}
+
+HeightBound height_bound(const PackingProblem& problem) {
+  HeightBound best = load_bound(problem);
+  if (HeightBound other = fixed_bound(problem); other.height > best.height) best = std::move(other);
+  return best;
+}
 
 HeightBound fixed_bound(const PackingProblem& problem) {
   HeightBound bound{0, "fixed"};
