@@ -32,6 +32,7 @@ struct Operator {
   bool sizes;       ///< the sizes of its results depend on values
   bool counts;      ///< the size of its result is the number of true or different elements
   bool adds_up;     ///< it makes integers of booleans, or tells whether all are true
+  bool compares;    ///< it compares elements
   bool chooses;     ///< its integers are places along a dimension that it takes by values
   bool reads;       ///< it may give values to the host
   bool foreign;     ///< it is another library's, whose kernels write what no op shows
@@ -124,6 +125,7 @@ struct Operator {
     counts = begins({"nonzero", "unique", "_unique"});
     sizes = counts || begins({"bincount", "repeat_interleave", "masked_select"});
     adds_up = is_one_of(word, {"sum", "count_nonzero", "cumsum", "copy_", "all"});
+    compares = is_one_of(word, {"eq", "ne", "lt", "le", "gt", "ge"});
     chooses = is_one_of(word, {"topk", "sort", "argsort", "argmax", "argmin", "max", "min", "kthvalue", "median",
                                "nanmedian", "mode", "multinomial"});
     foreign = space != "aten";

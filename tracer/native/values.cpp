@@ -155,14 +155,15 @@ struct HostRun {
   std::vector<at::Tensor> written;  ///< for each argument that the op writes
 };
 
-/// Runs the host kernel of an op on the values of its arguments, which stay as they are. Unknown ones are replaced.
-/// None if it fails: then the op itself says what is wrong, or it has no such kernel.
-std::optional<HostRun> run_on_host(const c10::OperatorHandle& op, const Operator& facts, const Stack& stack) {
+/// Runs the host kernel of an op on the values of its arguments, which stay as they are. Unknown ones are replaced, or
+/// count as they are in memory. None if it fails: then the op itself says what is wrong, or it has no such kernel.
+std::optional<HostRun> run_on_host(const c10::OperatorHandle& op, const Operator& facts, const Stack& stack,
+                                   bool replaces) {
   HostRun run;
   run.results.assign(stack.end() - static_cast<std::ptrdiff_t>(facts.arguments), stack.end());
   const auto host_of = [&](const at::Tensor& tensor) {
     if (!tensor.is_cuda()) return tensor;
-    if (!knowledge_of(tensor).is_known) return all_different(tensor);
+    if (replaces && !knowledge_of(tensor).is_known) return all_different(tensor);
     return host_view(tensor);
   };
   try {
@@ -234,14 +235,14 @@ void note_unknown(const Operator& facts, const std::vector<at::Tensor>& written,
   });
 }
 
-/// Notes the results of an op whose values are known, and writes the values.
-void note_known(const Operator& facts, const std::vector<at::Tensor>& written, const HostRun& run, Origin origin,
-                Stack& stack) {
+/// Writes the values of an op's results, and notes whether they are known.
+void note_values(const Operator& facts, const std::vector<at::Tensor>& written, const HostRun& run, bool is_known,
+                 Origin origin, Stack& stack) {
   const auto take = [&](const at::Tensor& device, const at::Tensor& host) {
     if (!is_plain(device) || !device.is_cuda() || !host.defined()) return;
     take_over(facts, device, host);
     const bool booleans = device.scalar_type() == at::kBool;
-    note(device, stays(facts) && (is_whole(device) || device.numel() <= kMostFloats),
+    note(device, is_known && stays(facts) && (is_whole(device) || device.numel() <= kMostFloats),
          booleans ? std::min(origin, Origin::kCompared) : origin);
   };
   for (std::size_t i = 0; i < written.size(); ++i) take(written[i], run.written[i]);
@@ -272,8 +273,9 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
   std::vector<at::Tensor> written;
   Stack arguments;
   std::optional<HostRun> run;
-  bool adds_up = false;
-  const bool interesting = operands.known || facts.counts || facts.adds_up || facts.mutates || facts.chooses;
+  bool adds_up = false, weighs = false;
+  const bool interesting =
+      operands.known || facts.counts || facts.adds_up || facts.mutates || facts.chooses || facts.compares;
   if (interesting) {
     const Aside aside;
     for_each_tensor(facts, *stack, [&](const at::Tensor& tensor, bool is_written) {
@@ -281,6 +283,9 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
     });
     adds_up = facts.adds_up && !operands.known && !operands.exchanged && operands.whole && operands.booleans_only &&
               (written.empty() || (is_whole(written[0]) && written[0].scalar_type() != at::kBool));
+    // A number of unknown value is in memory what the host would get, and comparisons of it fit that.
+    weighs = facts.compares && !operands.known && !operands.exchanged && operands.whole && operands.elements <= 2 &&
+             stack->back().isScalar() == (operands.elements == 1);
     if (facts.name == "aten::zero_" && operands.known) {
       // The dry device fills memory itself, without making pages of zeros.
       op.redispatchBoxed(below, stack);
@@ -290,12 +295,12 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
       }
       return;
     }
-    if (facts.can_run && (operands.known || counts || adds_up) && is_small(operands, facts, *stack))
-      run = run_on_host(op, facts, *stack);
+    if (facts.can_run && (operands.known || counts || adds_up || weighs) && is_small(operands, facts, *stack))
+      run = run_on_host(op, facts, *stack, !weighs);
     if (!run && facts.chooses)
       arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(facts.arguments), stack->end());
     const bool assumed = counts || operands.origin != Origin::kReal;
-    if (facts.sizes && assumed) decide(facts);
+    if ((facts.sizes && assumed) || weighs) decide(facts);
     if (facts.reads && !facts.mutates && operands.whole && operands.origin == Origin::kAssumed) decide(facts);
   } else if (facts.reads && operands.whole && !operands.booleans_only && !operands.exchanged) {
     decide(facts);
@@ -312,7 +317,11 @@ void see_on_device(const c10::OperatorHandle& op, const Operator& facts, const O
       if (is_plain(each)) note(each, is_whole(each) && stays(facts));
     });
   else if (run)
-    note_known(facts, written, *run, counts ? Origin::kAssumed : adds_up ? Origin::kCompared : operands.origin, *stack);
+    note_values(facts, written, *run, !weighs,
+                counts    ? Origin::kAssumed
+                : adds_up ? Origin::kCompared
+                          : operands.origin,
+                *stack);
   else
     note_unknown(facts, written, arguments, operands.exchanged && facts.follows, *stack);
 }
