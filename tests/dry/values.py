@@ -9,7 +9,7 @@ kernel    another library's op, whose kernel writes a mask; prints how many elem
 experts   tokens choose experts, and those that were hit run; prints how many tokens each has
 gates     a mask of a parameter that is zero until the first update; prints how many elements it selects
 once FILE experts, but the second run does nothing: FILE is made by the first
-heads     an accuracy, which decides no size
+heads     an accuracy, and a gradient scaler's state, which decide no size
 """
 
 import os
@@ -161,8 +161,13 @@ def once():
 
 def heads():
     layer = torch.nn.Linear(64, 10).to(device)
+    scaler, counted = torch.amp.GradScaler(device), torch.optim.SGD(layer.parameters())
 
     def loss():
+        scaler.scale(layer(torch.randn(32, 64, device=device)).sum()).backward()
+        scaler.step(counted)
+        scaler.update()
+        assert scaler.state_dict()["_growth_tracker"] >= 0
         labels = torch.randint(0, 10, (32,)).to(device)
         scores = layer(torch.randn(32, 64, device=device))
         print((scores.argmax(1) == labels).sum().item() <= 32)

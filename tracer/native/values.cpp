@@ -340,12 +340,12 @@ void exchange(const c10::OperatorHandle& op, const Operator& facts, DispatchKeyS
   note_unknown(facts, written, {}, true, *stack);
 }
 
-/// An op that is not looked at.
+/// An op that is not looked at. Integers that it writes, as a gradient scaler's count of steps, decide no sizes.
 void pass(const c10::OperatorHandle& op, const Operator& facts, DispatchKeySet below, Stack* stack) {
   if (facts.forgets) {
     const Aside aside;
     for_each_tensor(facts, *stack, [](const at::Tensor& tensor, bool is_written) {
-      if (is_written) note(tensor, false);
+      if (is_written && !is_whole(tensor)) note(tensor, false);
     });
   }
   op.redispatchBoxed(below, stack);
