@@ -36,7 +36,7 @@ class NotesBegins final : public DelegatingPolicy {
 /// The cycle between the starts of two iterations. None unless each buffer has one place at both, or at neither.
 std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog& log, const PlaceLog::Begin& first,
                                              const PlaceLog::Begin& last) {
-  PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever)};
+  PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever), {}};
   std::vector<std::uint32_t> at_first(trace.buffers().size(), PlaceLog::kNever), at_last = at_first;
   std::uint32_t life = 0;
   for (const PlaceLog::Answer& each : log.answers) {
@@ -56,6 +56,7 @@ std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog&
       return std::nullopt;
     cycle.twin[now] = old;
   }
+  cycle.at_start = std::move(at_first);
   return cycle;
 }
 
@@ -98,7 +99,7 @@ FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
 Placer::Placed Placer::follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places) {
   Placed placed{{draft, on_demand_, {}}, {}};
   placed.draft.places = std::make_shared<const RepeatedPool::Answers>(
-      RepeatedPool::answers_of(log, places.offsets, trace_.versions().size()));
+      RepeatedPool::answers_of(log, places.offsets, trace_, draft.copies));
   placed.result = judge(trace_, spec_, placed.draft.answer());
   return placed;
 }

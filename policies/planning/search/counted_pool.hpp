@@ -43,8 +43,10 @@ struct PlaceLog {
     /// By life in memory at the end of the cycle: the life of the same buffer at the start of the cycle, which must
     /// have the same place. kNever for all other lives, and if both are one life.
     std::vector<std::uint32_t> twin;
+    std::vector<std::uint32_t> at_start;  ///< by buffer: the life in memory at the start of the cycle, or kNever
   };
   std::optional<Cycle> cycle;
+  bool ends_before_cycle(std::size_t life) const { return cycle && lives[life].end <= cycle->first.lives; }
 };
 
 /// A pool that limits the sum of rounded bytes and has no addresses. Records all lifetimes.
@@ -122,11 +124,16 @@ class FollowedPool final : public Pool {
 
 /// Repeats the answers of a CountedPool, version by version, with planned places. A run that decides as the recorded
 /// run did makes the same requests. Refuses unknown requests, and places that are not free.
+///
+/// If the log has a cycle, the run begins as the cycle does: content that steps hand on begins in the place that it has
+/// at the start of the cycle, or on the host. Until copies take the times that they have in the cycle, a place may be
+/// free too early, so no place is given before the op at which the cycle gives it.
 class RepeatedPool final : public Pool {
  public:
   struct Answer {
     bool given = false;
     Bytes offset, size;
+    OpId from = OpId{0};  // the first op before which it is given; none: after the last op
   };
   struct Version {
     std::vector<Answer> answers;       // in order
@@ -135,18 +142,22 @@ class RepeatedPool final : public Pool {
   using Answers = std::vector<Version>;
 
   /// @param offsets  by life of the log; if the log has a cycle, its answers repeat
-  static Answers answers_of(const PlaceLog& log, const std::vector<Bytes>& offsets, std::size_t versions) {
-    Answers answers(versions);
-    std::size_t life = 0;
+  /// @param draft    of the run; swap-outs before the first op say what begins on the host, without a request
+  static Answers answers_of(const PlaceLog& log, const std::vector<Bytes>& offsets, const Trace& trace,
+                            const std::vector<Action>& draft) {
+    Answers answers(trace.versions().size());
+    const PlaceLog::Begin first = log.cycle ? log.cycle->first : PlaceLog::Begin{};
+    std::size_t life = first.lives;
     const std::size_t count = log.cycle ? log.cycle->last.answers : log.answers.size();
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = first.answers; i < count; ++i) {
       const PlaceLog::Answer& each = log.answers[i];
-      Answer answer{each.given, {}, {}};
-      if (each.given) answer.offset = offsets[life], answer.size = log.lives[life].size, ++life;
+      Answer answer;
+      if (each.given) answer = {true, offsets[life], log.lives[life].size, log.lives[life].before}, ++life;
       Version& version = answers[each.version.index()];
-      if (log.cycle && i >= log.cycle->first.answers && !version.again) version.again = version.answers.size();
+      if (log.cycle) version.again = 0;
       version.answers.push_back(answer);
     }
+    if (log.cycle) add_start(log, offsets, trace, draft, answers);
     return answers;
   }
 
@@ -162,7 +173,7 @@ class RepeatedPool final : public Pool {
     if (next >= version.answers.size() && version.again) next = *version.again;
     if (next >= version.answers.size()) return {};
     const Answer& answer = version.answers[next];
-    if (answer.given && !holes_->place_at(answer.offset, answer.size)) return {};
+    if (answer.given && (request.before < answer.from || !holes_->place_at(answer.offset, answer.size))) return {};
     ++next;
     if (!answer.given) return {};
     return Block{answer.offset, answer.size};
@@ -171,6 +182,29 @@ class RepeatedPool final : public Pool {
   Bytes largest_hole() const override { return holes_->largest(); }
 
  private:
+  /// Adds the answers about content that steps hand on, when the first of them begins. Content that the cycle does not
+  /// ask for keeps its place: if it has to leave and return, the answer is the same.
+  static void add_start(const PlaceLog& log, const std::vector<Bytes>& offsets, const Trace& trace,
+                        const std::vector<Action>& draft, Answers& answers) {
+    std::vector<bool> begins_on_host(answers.size());
+    for (const Action& action : draft) {
+      if (action.before.valid() && action.before > OpId{0}) break;
+      if (action.verb == Verb::kSwapOut) begins_on_host[action.subject] = true;
+    }
+    for (std::size_t b = 0; b < trace.buffers().size(); ++b) {
+      const Buffer& buffer = trace.buffers()[b];
+      if (!buffer.born_before || !buffer.outlives) continue;
+      const VersionId v = trace.first_version(BufferId{b});
+      const std::uint32_t life = log.cycle->at_start[b];
+      if (life == PlaceLog::kNever && begins_on_host[v.index()]) continue;
+      Version& version = answers[v.index()];
+      Answer answer;
+      if (life != PlaceLog::kNever) answer = {true, offsets[life], log.lives[life].size};
+      version.again = version.answers.empty() ? 0 : 1;
+      version.answers.insert(version.answers.begin(), answer);
+    }
+  }
+
   std::shared_ptr<const Answers> answers_;
   std::vector<std::size_t> next_;  // by version
   std::optional<HoleMap> holes_;

@@ -18,10 +18,11 @@ std::optional<Bytes> granule_of(const Spec& pool) {
 
 namespace {
 
-/// Lives as items, with sizes in granules. Two lives that must have the same place are one item.
+/// Lives as items, with sizes in granules. Two lives that must have the same place are one item. If there is a cycle,
+/// lives that end before it or begin after it have no item.
 struct LifeItems {
   Instance instance;
-  std::vector<std::uint32_t> item;  ///< by life; lives after the cycle have none
+  std::vector<std::uint32_t> item;  ///< by life; kNever: none
 };
 
 LifeItems items_of(const PlaceLog& log, Bytes granule) {
@@ -36,7 +37,7 @@ LifeItems items_of(const PlaceLog& log, Bytes granule) {
   for (std::size_t i = 0; log.cycle && i < count; ++i)
     if (log.cycle->twin[i] != PlaceLog::kNever) is_twin[log.cycle->twin[i]] = true;
   for (std::size_t i = 0; i < count; ++i) {
-    if (is_twin[i]) continue;
+    if (is_twin[i] || log.ends_before_cycle(i)) continue;
     const Bytes size{log.lives[i].size / granule};
     const std::uint32_t twin = log.cycle ? log.cycle->twin[i] : PlaceLog::kNever;
     found.item[i] = static_cast<std::uint32_t>(found.instance.items.size());
@@ -56,7 +57,8 @@ LifeItems items_of(const PlaceLog& log, Bytes granule) {
 /// Offsets of items in granules as offsets of lives in bytes.
 FoundPlaces in_bytes(const PlaceLog& log, const LifeItems& items, const std::vector<Bytes>& offsets, Bytes granule) {
   FoundPlaces found{std::vector<Bytes>(log.lives.size()), height_of(items.instance, offsets) * granule.count()};
-  for (std::size_t i = 0; i < items.item.size(); ++i) found.offsets[i] = offsets[items.item[i]] * granule.count();
+  for (std::size_t i = 0; i < items.item.size(); ++i)
+    if (items.item[i] != PlaceLog::kNever) found.offsets[i] = offsets[items.item[i]] * granule.count();
   return found;
 }
 
@@ -93,19 +95,21 @@ FoundPlaces find_like_places(const PlaceLog& log, const PlaceLog& earlier, const
   for (const PlaceLog::Answer& each : earlier.answers) {
     if (!each.given) continue;
     known.resize(std::max(known.size(), each.version.index() + 1));
-    known[each.version.index()].push_back(offsets[life++]);
+    if (!earlier.ends_before_cycle(life)) known[each.version.index()].push_back(offsets[life]);
+    ++life;
   }
   std::vector<std::size_t> asked(known.size());  // by version
   std::vector<Bytes> before;                     // by life
   for (const PlaceLog::Answer& each : log.answers) {
     if (!each.given) continue;
     const std::size_t v = each.version.index();
-    before.push_back(v < known.size() && !known[v].empty() ? known[v][std::min(asked[v]++, known[v].size() - 1)]
-                                                           : kNoLimit);
+    const bool is_known = !log.ends_before_cycle(before.size()) && v < known.size() && !known[v].empty();
+    before.push_back(is_known ? known[v][std::min(asked[v]++, known[v].size() - 1)] : kNoLimit);
   }
   const LifeItems items = items_of(log, granule);
   std::vector<Bytes> item_before(items.instance.items.size());
-  for (std::size_t i = 0; i < items.item.size(); ++i) item_before[items.item[i]] = before[i];
+  for (std::size_t i = 0; i < items.item.size(); ++i)
+    if (items.item[i] != PlaceLog::kNever) item_before[items.item[i]] = before[i];
   std::vector<std::uint32_t> order = in_order(items.instance, PackingOrder::kSize);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return item_before[a] < item_before[b]; });

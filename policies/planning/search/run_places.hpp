@@ -13,7 +13,8 @@ namespace tidepool {
 /// The granule of a pool that is one arena and may be replaced by planned places; none for other pools.
 std::optional<Bytes> granule_of(const Spec& pool);
 
-/// Offsets by request, with their height. They are multiples of the granule; lives at the same time do not overlap.
+/// Offsets by request, with their height. They are multiples of the granule; lives at the same time do not overlap. If
+/// the log has a cycle, lives that end before it have no offset.
 struct FoundPlaces {
   std::vector<Bytes> offsets;
   Bytes height;

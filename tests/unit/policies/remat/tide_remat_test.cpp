@@ -6,6 +6,7 @@
 
 #include "policies/planning/search/early_drops.hpp"
 #include "policies/planning/search/run_places.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
@@ -111,7 +112,7 @@ TEST_CASE("a cycle ends with the places with which it began") {
   const VersionId a{0}, b{1}, c{2}, d{3};
   for (const VersionId v : {a, b, c, d, a, c}) log.answers.push_back({v, true});
   const PlaceLog::Begin first{2, 2}, last{5, 5};
-  log.cycle = PlaceLog::Cycle{first, last, std::vector<std::uint32_t>(6, PlaceLog::kNever)};
+  log.cycle = PlaceLog::Cycle{first, last, std::vector<std::uint32_t>(6, PlaceLog::kNever), {0, 1}};
   log.cycle->twin[4] = 0;
   const FoundPlaces places = find_places(log, 512_B, 1'536_B, 1);
   CHECK(places.height == 1'536_B);
@@ -119,14 +120,50 @@ TEST_CASE("a cycle ends with the places with which it began") {
   CHECK(places.offsets[3] == places.offsets[0]);
   CHECK(std::set<Bytes>{places.offsets[0], places.offsets[1], places.offsets[2]}.size() == 3);
 
-  // The cycle repeats. Requests before and after the cycle are not repeated.
-  const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, 4);
+  // The run begins with a and b in these places, and then repeats the cycle.
+  TraceBuilder builder;
+  for (int i = 0; i < 2; ++i) builder.content(builder.existing({.size = 512_B}));
+  for (int i = 0; i < 2; ++i) builder.content(builder.alloc({.size = 512_B}));
+  for (int i = 2; i < 4; ++i) builder.free(BufferId{static_cast<std::size_t>(i)});
+  const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, builder.finish(), {});
   CHECK(answers[a.index()].answers.size() == 2);
   CHECK(answers[a.index()].again == 1);
   CHECK(answers[b.index()].answers.size() == 1);
-  CHECK_FALSE(answers[b.index()].again);
+  CHECK(answers[b.index()].again == 0);
   CHECK(answers[c.index()].answers.size() == 1);
   CHECK(answers[c.index()].again == 0);
+}
+
+TEST_CASE("lifetimes that end before the cycle have no place") {
+  // The cycle has requests 2 and 3. Lifetime 0 is at the same time as 1, which outlasts the cycle; 2 and 3 have only one
+  // place beside it.
+  PlaceLog log;
+  log.lives = {{.size = 1'024_B, .end = 1}, {.size = 512_B}, {.size = 512_B, .end = 3}, {.size = 512_B, .end = 4}};
+  for (std::size_t v = 0; v < 4; ++v) log.answers.push_back({VersionId{v}, true});
+  log.cycle = PlaceLog::Cycle{{2, 2}, {4, 4}, std::vector<std::uint32_t>(4, PlaceLog::kNever), {}};
+  CHECK(find_places(log, 512_B, 1'024_B, 1).height == 1'024_B);
+}
+
+TEST_CASE("a place that is free early is given no earlier than in the cycle") {
+  PlaceLog log;
+  log.lives = {{.size = 512_B, .end = 1, .before = OpId{1}}, {.size = 512_B, .before = OpId{3}}};
+  log.answers = {{VersionId{0}, true}, {VersionId{1}, true}};
+  log.cycle = PlaceLog::Cycle{{0, 0}, {2, 2}, std::vector<std::uint32_t>(2, PlaceLog::kNever), {}};
+  TraceBuilder builder;
+  for (int i = 0; i < 2; ++i) builder.content(builder.alloc({.size = 512_B}));
+  const Trace trace = builder.finish();
+  RepeatedPool pool{std::make_shared<RepeatedPool::Answers>(RepeatedPool::answers_of(log, {0_B, 0_B}, trace, {}))};
+  SegmentDevice device{512_B};
+  pool.start(trace, 512_B, device);
+  const auto asks = [&](std::size_t version, std::size_t op) {
+    return pool.place({.size = 512_B, .version = VersionId{version}, .before = OpId{op}});
+  };
+  CHECK_FALSE(asks(1, 2));
+  const std::optional<Block> first = asks(0, 2);
+  REQUIRE(first);
+  CHECK_FALSE(asks(1, 3));  // it is taken
+  pool.release(*first);
+  CHECK(asks(1, 3));
 }
 
 TEST_CASE("lifetimes that had places keep their order, and new ones are placed above them") {
