@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "simulator/run.hpp"
@@ -19,6 +21,48 @@ constexpr int kNoisy = 4;                  // scenarios with random durations an
 constexpr std::int64_t kFull = 1'000'000;  // ppm
 
 std::int64_t millionths(double share) { return std::llround(share * kFull); }
+
+double ratio_of(Nanos time, Nanos unlimited) {
+  return static_cast<double>(time.count()) / static_cast<double>(std::max<std::int64_t>(unlimited.count(), 1));
+}
+
+RatioBetween least_and_largest(const std::vector<double>& ratios) {
+  if (ratios.empty()) return {};
+  const auto [least, largest] = std::minmax_element(ratios.begin(), ratios.end());
+  return std::pair{*least, *largest};
+}
+
+/// Other times that the ops of a step may have, if a model estimated their times.
+class WithinError {
+ public:
+  explicit WithinError(const Trace& step) : by_{std::strtod(error_of_times(step).c_str(), nullptr) / 100} {
+    RandomNumbers numbers{1};
+    for (auto& factors : by_name_)
+      for (const Op& op : step.ops())
+        if (const auto [found, is_new] = factors.try_emplace(std::string{step.text(op.name)}, 1); is_new)
+          found->second += by_ * (2 * numbers.next() - 1);
+  }
+  std::size_t count() const { return by_ > 0 && by_ < 1 ? 3 + by_name_.size() : 0; }
+
+  /// The step, or a changed one, as it is (0), with faster (1) and slower (2) ops, or with a share for each name.
+  Trace other(const Trace& trace, std::size_t i) const {
+    TraceData data = trace.data();
+    for (Op& op : data.ops)
+      if (op.kind != OpKind::kCopy)
+        op.duration = Nanos{std::llround(static_cast<double>(op.duration.count()) * factor(trace.text(op.name), i))};
+    return Trace{std::move(data)};
+  }
+
+ private:
+  double factor(std::string_view name, std::size_t i) const {
+    if (i < 3) return 1 + by_ * (i == 0 ? 0 : i == 1 ? -1 : 1);
+    const auto found = by_name_[i - 3].find(name);
+    return found == by_name_[i - 3].end() ? 1 : found->second;
+  }
+
+  double by_;
+  std::array<std::map<std::string, double, std::less<>>, kNoisy> by_name_;
+};
 
 }  // namespace
 
@@ -65,37 +109,34 @@ std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const
   std::vector<ScenarioCost> costs;
   for (const auto& [name, trace, spec, unlimited] : scenarios) {
     const Nanos makespan = replay(trace, spec, plan).makespan;
-    const auto least = static_cast<double>(std::max<std::int64_t>(unlimited.count(), 1));
-    costs.push_back({makespan, static_cast<double>(makespan.count()) / least});
+    costs.push_back({makespan, ratio_of(makespan, unlimited)});
   }
   return costs;
 }
 
-std::optional<std::pair<double, double>> ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan) {
-  const double by = std::strtod(error_of_times(trace).c_str(), nullptr) / 100;
-  if (!(by > 0 && by < 1)) return {};
-  std::vector<Scenario> scenarios;
-  const auto add = [&](const auto& factor_of) {
-    TraceData data = trace.data();
-    for (Op& op : data.ops) op.duration = Nanos{std::llround(static_cast<double>(op.duration.count()) * factor_of(op))};
-    Trace changed{std::move(data)};
-    const Nanos unlimited = baseline_time(changed, spec);
-    scenarios.push_back({{}, std::move(changed), spec, unlimited});
-  };
-  for (const double factor : {1.0, 1 - by, 1 + by}) add([&](const Op&) { return factor; });
-  RandomNumbers numbers{1};
-  for (int noisy = 1; noisy <= kNoisy; ++noisy) {
-    std::map<StringId, double> factors;
-    add([&](const Op& op) {
-      const auto [found, is_new] = factors.try_emplace(op.name, 0);
-      if (is_new) found->second = 1 + by * (2 * numbers.next() - 1);
-      return found->second;
-    });
+RatioBetween ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  const WithinError within{trace};
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < within.count(); ++i) {
+    const Trace other = within.other(trace, i);
+    const Nanos unlimited = baseline_time(other, spec);
+    ratios.push_back(ratio_of(replay(other, spec, plan).makespan, unlimited));
   }
-  const std::vector<ScenarioCost> costs = costs_in(scenarios, plan);
-  const auto less = [](const ScenarioCost& a, const ScenarioCost& b) { return a.ratio < b.ratio; };
-  const auto [least, largest] = std::minmax_element(costs.begin(), costs.end(), less);
-  return std::pair{least->ratio, largest->ratio};
+  return least_and_largest(ratios);
+}
+
+RatioBetween ratios_of_times(const Trace& step, const Trace& changed, Nanos launch) {
+  const WithinError within{step};
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < within.count(); ++i)
+    ratios.push_back(ratio_of(baseline_time(within.other(changed, i), launch),  //
+                              baseline_time(within.other(step, i), launch)));
+  return least_and_largest(ratios);
+}
+
+std::string to_text(const RatioBetween& between, int digits) {
+  if (!between) return "";
+  return fmt::format(" ({:.{}f} to {:.{}f})", (between->first - 1) * 100, digits, (between->second - 1) * 100, digits);
 }
 
 std::size_t worst_of(const std::vector<ScenarioCost>& costs) {

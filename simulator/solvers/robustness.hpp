@@ -41,11 +41,20 @@ struct ScenarioCost {
 /// One cost for each scenario. @throws PlanError  if `plan` was not made for this trace and these settings
 std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const Plan& plan);
 
-/// The least and the largest ratio of a plan if the op times, which a model estimated, are off by as much as it is in
-/// the mean (see error_of_times): all in one direction, or the ops of each name by a share of their own. Links, and the
-/// time in which the host issues ops, stay. None if no model gave the times.
-/// @throws PlanError  as costs_in()
-std::optional<std::pair<double, double>> ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan);
+/// The least and the largest ratio of two times if the op times, which a model estimated, are off by as much as it is
+/// in the mean (see error_of_times): all in one direction, or the ops of each name by a share of their own. Copies,
+/// links and the time in which the host issues ops stay. None if no model gave the times.
+using RatioBetween = std::optional<std::pair<double, double>>;
+
+/// Between which ratios that of a plan lies. @throws PlanError  as costs_in()
+RatioBetween ratios_of_times(const Trace& trace, const RunSpec& spec, const Plan& plan);
+
+/// The same of a changed step, without plan and limit, over the step as it is.
+/// @param launch  as for baseline_time()
+RatioBetween ratios_of_times(const Trace& step, const Trace& changed, Nanos launch);
+
+/// " (2.10 to 3.40)": overheads in %; "" if there is no range.
+std::string to_text(const RatioBetween& between, int digits = 2);
 
 /// The index of the first scenario with the largest ratio; `costs` is not empty.
 std::size_t worst_of(const std::vector<ScenarioCost>& costs);

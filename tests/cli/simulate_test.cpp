@@ -433,7 +433,12 @@ TEST_CASE("simulate and sweep say how far estimated op times are off, and info w
   const std::string trace = tests::write_trace(scratch, "estimated", build.finish());
   const std::string caveat = trace + ": op times are estimates for h200: a step is off by 10 % in the mean\n";
   CHECK_THAT(run_program({"simulate", trace}).err, StartsWith(caveat));
-  CHECK_THAT(run_program({"sweep", trace, "--policy", "none", "--capacity", "1x"}).err, StartsWith(caveat));
+  const auto swept = run_program({"sweep", trace, "--policy", "none", "--capacity", "1x", "--pool", "ideal"});
+  CHECK_THAT(swept.err, StartsWith(caveat));
+  CHECK(swept.out.find("0.0 (0.0 to 0.0)\n") != std::string::npos);
+  const Json run = Json::parse(run_program({"simulate", trace, "--json"}).out);
+  CHECK(run["time_low_ratio"] == 1.0);
+  CHECK(run["time_high_ratio"] == 1.0);
   CHECK(run_program({"info", trace}).out.find("\nduration      2 us of ops; a host issues them in about 80 us\n") !=
         std::string::npos);
   // The second op starts when the host has issued it, after 80 us. No plan is faster.

@@ -74,9 +74,12 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
   RunSpec spec = question.spec;
   spec.policy = planner;
   if (has_operators(advised.trace)) spec.steady = false, spec.iterations = 1;  // as with --first
-  const Result result = simulate(question.step, spec);
+  const Result result = simulate(question.step, spec, true);
   if (result.outcome != Outcome::kOk) return {};
-  Change change{.kind = "plan", .code = plan_code(advised, words, spec), .peak = result.totals.peak};
+  Change change{.kind = "plan",
+                .code = plan_code(advised, words, spec),
+                .peak = result.totals.peak,
+                .between = ratios_of_times(question.step, spec, result.realised)};
   const Mechanism mechanism{.swap = !planner.starts_with(kRecomputes), .remat = true};
   return judged(std::move(change), {question.step, spec, result.baseline}, result.totals.makespan, mechanism);
 }
@@ -145,6 +148,7 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Change& change) {
   Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
            {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
+  if (change.between) one["time_low_ratio"] = change.between->first, one["time_high_ratio"] = change.between->second;
   if (change.peak_is_least) one["peak_is_least"] = true;
   if (change.allocated) one["allocated_bytes"] = change.allocated->count();
   if (!change.operators.empty()) one["operators"] = change.operators;
@@ -263,6 +267,7 @@ std::vector<Change> changes_of(const std::string& text) {
     change.fits = one["fits"];
     change.peak = Bytes{one["peak_bytes"].get<std::int64_t>()};
     change.overhead_ratio = one["overhead_ratio"];
+    if (one.contains("time_low_ratio")) change.between.emplace(one["time_low_ratio"], one["time_high_ratio"]);
     change.peak_is_least = one.contains("peak_is_least");
     if (one.contains("operators")) change.operators = one["operators"];
     if (const auto bytes = whole_at(one, "allocated_bytes")) change.allocated = Bytes{*bytes};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/run_spec.hpp"
+#include "simulator/solvers/robustness.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -23,6 +24,7 @@ struct Change {
   bool peak_is_least = false;               ///< `peak` is a lower bound: a compiler orders the ops that run again
   std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for allocator, budget, plan
   double overhead_ratio = 1;  ///< time of the step over its time without change and limit; 1 for a setting: not counted
+  RatioBetween between = {};  ///< between which ratios the time lies, where a model estimated the op times
   Bytes copied = {};          ///< for an offload: bytes copied out in a step, and as many back
   int parts = 0;              ///< for a smaller batch: number of micro-batches
   std::optional<Bytes> reserved = {};  ///< for a setting of the allocator: most bytes that it reserves

@@ -58,6 +58,12 @@ bool is_better(const Change& a, const Change& b, Bytes capacity) {
          std::tuple{over(b), b.peak_is_least, b.overhead_ratio};
 }
 
+Change judged(Change change, const Question& question, const Trace& changed, Mechanism mechanism) {
+  const Nanos launch = question.spec.machine.launch;
+  change.between = ratios_of_times(question.step, changed, launch);
+  return judged(std::move(change), question, baseline_time(changed, launch), mechanism);
+}
+
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism) {
   const RunSpec& spec = question.spec;
   change.overhead_ratio = ratio(time, question.base);
@@ -88,8 +94,7 @@ std::vector<Change> checkpoints(const Question& question) {
                   .code = checkpoint_code(choice.modules, models_of(question.step)),
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed)};
-    const Nanos time = baseline_time(changed, question.spec.machine.launch);
-    changes.push_back(judged(std::move(change), question, time, {.remat = true}));
+    changes.push_back(judged(std::move(change), question, changed, {.remat = true}));
   }
   return changes;
 }
@@ -113,8 +118,7 @@ std::vector<Change> selective_checkpoints(const Question& question) {
                   .code = selective_code(choice->modules, operators, models_of(question.step)),
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed)};
-    const Nanos time = baseline_time(changed, question.spec.machine.launch);
-    changes.push_back(judged(std::move(change), question, time, {.remat = true}));
+    changes.push_back(judged(std::move(change), question, changed, {.remat = true}));
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, question.spec.capacity); });
@@ -133,12 +137,13 @@ std::vector<Change> budgets(const Question& question) {
     RunSpec spec = question.spec;
     spec.capacity = kNoLimit;
     spec.policy = fmt::format("min-cut(budget={:.2f})", budget);
-    const Result result = simulate(question.step, spec);
+    const Result result = simulate(question.step, spec, true);
     if (result.outcome != Outcome::kOk || result.totals.peak >= question.step.ideal_peak()) return {};
     Change change{.kind = "budget",
                   .code = budget_code(budget, models_of(question.step), !compiled_ops(question.step).empty()),
                   .peak = result.totals.peak,
-                  .peak_is_least = true};
+                  .peak_is_least = true,
+                  .between = ratios_of_times(question.step, spec, result.realised)};
     return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan,
                   {.remat = true});
   };
@@ -163,8 +168,7 @@ std::vector<Change> offloads(const Question& question) {
                   .peak = changed.ideal_peak(),
                   .allocated = allocated_peak(changed),
                   .copied = step.copied()};
-    const Nanos time = baseline_time(changed, question.spec.machine.launch);
-    changes.push_back(judged(std::move(change), question, time, {.swap = true}));
+    changes.push_back(judged(std::move(change), question, changed, {.swap = true}));
   }
   return changes;
 }
@@ -182,6 +186,7 @@ std::vector<Change> batches(const Question& question) {
                      .peak = peak,
                      .allocated = allocated_peak(*changed),
                      .overhead_ratio = ratio(time, question.base),
+                     .between = ratios_of_times(question.step, *changed, question.spec.machine.launch),
                      .parts = parts,
                      .fits = peak <= question.spec.capacity});
   }
@@ -200,6 +205,7 @@ std::vector<Change> fused_optimizers(const Question& question) {
            .peak = changed->ideal_peak(),
            .allocated = allocated_peak(*changed),
            .overhead_ratio = ratio(time, question.base),
+           .between = ratios_of_times(question.step, *changed, question.spec.machine.launch),
            .fits = changed->ideal_peak() <= question.spec.capacity}};
 }
 
@@ -210,8 +216,7 @@ std::vector<Change> early_updates(const Question& question) {
                 .code = early_update_code(),
                 .peak = changed->trace.ideal_peak(),
                 .allocated = allocated_peak(changed->trace)};
-  const Nanos time = baseline_time(changed->trace, question.spec.machine.launch);
-  return {judged(std::move(change), question, time, {.order = true})};
+  return {judged(std::move(change), question, changed->trace, {.order = true})};
 }
 
 }  // namespace tidepool

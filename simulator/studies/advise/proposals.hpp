@@ -32,6 +32,9 @@ bool is_better(const Change& a, const Change& b, Bytes capacity);
 /// The change with its time, its bound and whether it fits.
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism);
 
+/// The same for a change that gives the step `changed`, which is executed without a limit.
+Change judged(Change change, const Question& question, const Trace& changed, Mechanism mechanism);
+
 /// The best choices of modules to checkpoint, at most three.
 std::vector<Change> checkpoints(const Question& question);
 /// Checkpoints that keep the outputs of some operators, at most two. Only for a step whose ops are operators; else

@@ -101,14 +101,14 @@ void print_text(const RunSpec& spec, const Advice& advice, const std::string& be
     const Change& change = advice.changes[i];
     const char* const least = change.peak_is_least ? "at least " : "";
     fmt::print(
-        "\n{}. {}{}{}{}\n   peak {}{} ({}), time {}{:+.2f} %", i + 1, change.kind,
+        "\n{}. {}{}{}{}\n   peak {}{} ({}), time {}{:+.2f} %{}", i + 1, change.kind,
         change.modules.empty()
             ? ""
             : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
         change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "",
         change.fits ? "" : fmt::format(", does not fit: {}{} too much", least, to_text(change.peak - spec.capacity)),
         least, to_text(change.peak), fraction_text(change.peak, advice.base_peak), change.parts > 0 ? "at least " : "",
-        (change.overhead_ratio - 1) * 100);
+        (change.overhead_ratio - 1) * 100, to_text(change.between));
     if (change.allocated) fmt::print(", {} in blocks of PyTorch's allocator", to_text(*change.allocated));
     if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));

@@ -71,10 +71,11 @@ std::string text_of(const FitAdvice& advice) {
   if (!advice.missing.empty()) text += fmt::format("  no advice yet: {}\n", advice.missing);
   for (const Change& change : advice.changes) {
     const std::size_t modules = change.modules.size();
-    text += fmt::format("  {:<21}{}{}{} alive at the peak, time {:+.1f} %{}\n", change.kind,
-                        modules == 0 ? "" : fmt::format("{} module{}: ", modules, modules == 1 ? "" : "s"),
-                        change.peak_is_least ? "at least " : "", to_text(change.peak),
-                        (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
+    text +=
+        fmt::format("  {:<21}{}{}{} alive at the peak, time {:+.1f} %{}{}\n", change.kind,
+                    modules == 0 ? "" : fmt::format("{} module{}: ", modules, modules == 1 ? "" : "s"),
+                    change.peak_is_least ? "at least " : "", to_text(change.peak), (change.overhead_ratio - 1) * 100,
+                    to_text(change.between, 1), change.fits ? "" : "; not enough");
   }
   if (!advice.complete)
     text += fmt::format("  not all kinds of changes were tried within {} s; with --time-limit, `advise` takes longer\n",
@@ -89,12 +90,15 @@ nlohmann::ordered_json to_json(const FitAdvice& advice) {
   nlohmann::ordered_json object{{"capacity_bytes", advice.capacity.count()},
                                 {"changes", nlohmann::ordered_json::array()},
                                 {"commands", advice.commands}};
-  for (const Change& change : advice.changes)
-    object["changes"].push_back({{"kind", change.kind},
-                                 {"modules", change.modules},
-                                 {"fits", change.fits},
-                                 {"peak_bytes", change.peak.count()},
-                                 {"overhead_ratio", change.overhead_ratio}});
+  for (const Change& change : advice.changes) {
+    nlohmann::ordered_json& one =
+        object["changes"].emplace_back(nlohmann::ordered_json{{"kind", change.kind},
+                                                              {"modules", change.modules},
+                                                              {"fits", change.fits},
+                                                              {"peak_bytes", change.peak.count()},
+                                                              {"overhead_ratio", change.overhead_ratio}});
+    if (change.between) one["time_low_ratio"] = change.between->first, one["time_high_ratio"] = change.between->second;
+  }
   if (!advice.missing.empty()) object["missing"] = advice.missing;
   if (!advice.complete) object["complete"] = false;
   return object;

@@ -17,7 +17,6 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "simulator/solvers/robustness.hpp"
 #include "simulator/studies/commands/simulate_job.hpp"
 #include "simulator/studies/report/history.hpp"
 #include "simulator/studies/report/view.hpp"
@@ -148,18 +147,14 @@ void print_iterations(const Row& row, const Cycle& cycle) {
              to_text(cycle.first_iteration), began);
 }
 
-/// The ratios between which the overhead lies, as far as a model of op times knows.
-using Between = std::optional<std::pair<double, double>>;
-
-void print_costs(const Row& row, const Result& result, const Between& between) {
+void print_costs(const Row& row, const Result& result) {
   const Totals& totals = result.totals;
   const auto* overhead = std::get_if<double>(&at(row, "overhead_ratio"));
   const Nanos search = result.search.value_or(Nanos{});
   fmt::print("time        {}{}, {} without policy and limit", result.outcome == Outcome::kOk ? "" : "ended after ",
              to_text(totals.makespan + search), to_text(result.baseline));
   if (overhead && result.outcome == Outcome::kOk) {
-    fmt::print(": {:+.2f} %", (*overhead - 1) * 100);
-    if (between) fmt::print(" ({:.2f} to {:.2f})", (between->first - 1) * 100, (between->second - 1) * 100);
+    fmt::print(": {:+.2f} %{}", (*overhead - 1) * 100, to_text(between_of(row)));
   }
   if (result.search) fmt::print("; {} of it the policies' own, measured", to_text(search));
   fmt::print("\n");
@@ -192,7 +187,7 @@ void print_bound(const Row& row, const Bound& bound) {
 }
 
 void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result,
-               const std::optional<Bound>& bound, const Between& between) {
+               const std::optional<Bound>& bound) {
   const std::string& options = text_at(row, "options");
   fmt::print("{}: {} on {}{}{}, {}, {}\n", printable(text_at(row, "trace")), text_at(row, "policy"),
              text_at(row, "pool"), options.empty() ? "" : ", ", options, spec.machine.name,
@@ -201,7 +196,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
   if (result.outcome == Outcome::kError) return;
   if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
   print_memory(row, spec, ideal_peak, result);
-  print_costs(row, result, between);
+  print_costs(row, result);
   if (bound && !std::holds_alternative<std::monostate>(at(row, "bound_kind"))) print_bound(row, *bound);
   const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
   fmt::print("{} in {}{}\n", counted(result.totals.actions, "action"), to_text(result.plan_time),
@@ -282,7 +277,7 @@ int run_simulate(const SimulateArguments& arguments) {
   if (const std::string caveat = caveat_of_times(trace.trace); !caveat.empty())
     say("{}: {}\n", arguments.trace, caveat);
   const Grid grid{with_defaults(arguments.grid), trace.trace};
-  const bool keep_plan = !arguments.plan_out.empty(), estimated = !error_of_times(trace.trace).empty();
+  const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)
     throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
   bool failed = false;
@@ -299,26 +294,22 @@ int run_simulate(const SimulateArguments& arguments) {
     if (arguments.decisions) tell = [&](const Decision& decision) { explanations.tell(decision); };
     Result result = or_error([&] {
       const EndsAtOnce ends{[&] { say("{}: interrupted before the run had a result\n", spec.policy.text); }};
-      return simulate_explained(trace.trace, spec, keep_plan || estimated, tell);
+      return simulate_explained(trace.trace, spec, keep_plan || needs_plan(trace.trace), tell);
     });
     const int done = progress.clear();
     if (Interruptible::asked()) {
       say("{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
       return Interruptible::code();
     }
-    Between between;
-    if (estimated && result.outcome == Outcome::kOk && !result.search)
-      between = ratios_of_times(trace.trace, spec, result.realised);
     const auto show = [&](const std::optional<Bound>& bound) {
       const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
       if (arguments.json) {
         nlohmann::ordered_json object = to_json_object(row);
-        if (between) object["overhead_ratio_between"] = {between->first, between->second};
         if (arguments.decisions) object["decisions"] = explanations.take();
         fmt::print("{}\n", json_text(object));
       } else {
         if (i > 0) fmt::print("\n");
-        print_run(row, spec, grid.ideal_peak(), result, bound, between);
+        print_run(row, spec, grid.ideal_peak(), result, bound);
       }
     };
     std::optional<Bound> bound;

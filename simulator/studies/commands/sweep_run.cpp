@@ -49,6 +49,8 @@ std::string percent(const Value& value, double less) {
   return number ? fmt::format("{:.2f} %", (*number - less) * 100) : "-";
 }
 
+std::string overhead_text(const Row& row) { return percent(at(row, "overhead_ratio"), 1) + to_text(between_of(row)); }
+
 std::string with_options(const Row& row) {
   const std::string& options = text_at(row, "options");
   return text_at(row, "policy") + (options.empty() ? "" : " (" + options + ")");
@@ -63,11 +65,11 @@ void print_line(const Answer& answer, const SweepPart& part, const Row& row, std
   fmt::print("{:<{}}  {:<{}}  {:>4}  {:>12}  {:>7}  {:>9}  {:>9}  {} of {}", with_options(row), policy_width,
              text_at(row, "pool"), pool_width, value_text(at(row, "seed")),
              answer.found ? (capacity == kNoLimit ? "none" : to_text(capacity)) : "-",
-             answer.found ? share(capacity) : "-", answer.found && ok ? percent(at(row, "overhead_ratio"), 1) : "-",
+             answer.found ? share(capacity) : "-", answer.found && ok ? overhead_text(row) : "-",
              answer.found ? percent(at(row, "gap"), 0) : "-", answer.runs, answer.points);
   if (!answer.found)
     fmt::print("  not even with {}: {}{}", share(capacity), text_at(row, "outcome"),
-               ok ? ", overhead " + percent(at(row, "overhead_ratio"), 1) : "");
+               ok ? ", overhead " + overhead_text(row) : "");
   if (!answer.fails_above.empty()) {
     fmt::print("  but not with");
     for (const Bytes above : answer.fails_above) fmt::print(" {}", share(above));

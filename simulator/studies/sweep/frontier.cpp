@@ -133,7 +133,7 @@ void arrange(std::span<const Point> points, Frontier& frontier) {
     }
     const auto capacity = std::lower_bound(capacities.begin(), capacities.end(), point.capacity) - capacities.begin();
     seeds[found->second][static_cast<std::size_t>(capacity)].push_back(
-        {true, point.outcome, point.overhead, point.pool});
+        {true, point.outcome, point.overhead, point.pool, point.between});
   }
   for (std::size_t i = 0; i < frontier.lines.size(); ++i)
     for (std::vector<Cell>& cells : seeds[i]) frontier.lines[i].cells.push_back(median(std::move(cells)));
@@ -175,7 +175,8 @@ Point point_of(const Row& row, const std::string& policy, const std::string& poo
           .outcome = find_outcome(text_at(row, "outcome")),
           .overhead = ratio ? std::optional{*ratio - 1} : std::nullopt,
           .may = allowed_or_nothing(policy),
-          .bound = bound_of(row)};
+          .bound = bound_of(row),
+          .between = between_of(row)};
 }
 
 WrittenNames written_names(const Row& row) {

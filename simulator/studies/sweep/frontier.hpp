@@ -23,6 +23,7 @@ struct Point {
   std::string may = {};  ///< actions that the policies may take: "swap", "remat", "swap,remat" or "" for neither
   /// bound / baseline - 1; infinite if no plan exists; none: no bound is known.
   std::optional<double> bound = {};
+  RatioBetween between = {};  ///< between which ratios the time lies, where a model estimated the op times
 };
 
 /// One pool and policy at one capacity: the median over seeds. Of an even number of seeds, it is the worse of the two
@@ -32,6 +33,7 @@ struct Cell {
   Outcome outcome = Outcome::kOk;
   std::optional<double> overhead = 0.0;  ///< as Point::overhead
   std::string pool = {};                 ///< that the runs had; "" for a bound
+  RatioBetween between = {};             ///< as Point::between
   /// Whether this cell has less overhead than `other`, or a better outcome.
   bool better_than(const Cell& other) const;
 };

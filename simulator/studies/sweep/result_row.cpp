@@ -14,6 +14,7 @@
 #include "simulator/run.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/json_text.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -46,6 +47,8 @@ constexpr std::array kColumns{
     Column{"baseline_ns"},
     Column{"makespan_ns"},
     Column{"overhead_ratio", ColumnType::kReal},
+    Column{"time_low_ratio", ColumnType::kReal},
+    Column{"time_high_ratio", ColumnType::kReal},
     Column{"cycle_iterations"},
     Column{"lead_in_iterations"},
     Column{"settled", ColumnType::kFlag},
@@ -133,6 +136,12 @@ std::string value_text(const Value& value) {
 
 const Value& at(const Row& row, std::string_view column) { return row.at(index_of(column)); }
 
+RatioBetween between_of(const Row& row) {
+  const auto *low = std::get_if<double>(&at(row, "time_low_ratio")),
+             *high = std::get_if<double>(&at(row, "time_high_ratio"));
+  return low && high ? RatioBetween{{*low, *high}} : RatioBetween{};
+}
+
 const std::string& text_at(const Row& row, std::string_view column) { return std::get<std::string>(at(row, column)); }
 
 std::string content_key(std::string_view text) {
@@ -200,6 +209,11 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   const Nanos makespan = totals.makespan + result.search.value_or(Nanos{});
   set("makespan_ns", makespan.count());
   set("overhead_ratio", ratio(makespan.count(), result.baseline.count()));
+  if (result.outcome == Outcome::kOk && !result.search && !result.realised.actions.empty())
+    if (const RatioBetween between = ratios_of_times(trace.trace, spec, result.realised)) {
+      set("time_low_ratio", between->first);
+      set("time_high_ratio", between->second);
+    }
   if (spec.steady && result.outcome == Outcome::kOk) {
     set("cycle_iterations", std::int64_t{result.cycle.iterations});
     set("lead_in_iterations", std::int64_t{result.cycle.lead_in});
@@ -235,6 +249,8 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   if (result.outcome == Outcome::kOk) set("gap", ratio(makespan.count(), bound->makespan.count(), 1));
   return row;
 }
+
+bool needs_plan(const Trace& trace) { return !error_of_times(trace).empty(); }
 
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   return or_error([&] { return simulate(trace, spec, keep_plan); });

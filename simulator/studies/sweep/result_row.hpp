@@ -17,6 +17,7 @@
 #include "simulator/run.hpp"
 #include "simulator/run_spec.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
+#include "simulator/solvers/robustness.hpp"
 
 namespace tidepool {
 
@@ -51,6 +52,9 @@ using Row = std::vector<Value>;
 const Value& at(const Row& row, std::string_view column);
 const std::string& text_at(const Row& row, std::string_view column);
 
+/// Between which ratios the run's overhead_ratio lies, where a model estimated the op times.
+RatioBetween between_of(const Row& row);
+
 /// The columns of role result in which two rows differ, in the order of a row. Two rows of one key must not differ in
 /// any. With count_search, times contain wall time and are left out.
 std::vector<std::string_view> moved_results(const Row& a, const Row& b);
@@ -79,8 +83,12 @@ std::string run_key(const Trace& trace, const RunSpec& spec);
 /// The row of a run. If the run ended early, times and counts are those up to its end; if it failed, there are none.
 /// @param bound  a bound on the run, if one is known; a bound that proves that no plan exists gives a kind and no time.
 ///               Left out if it is above the time of a run that did not settle
+/// @param result  needs its plan where needs_plan()
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
              const std::optional<Bound>& bound);
+
+/// Whether a row needs the plan of its run, since a model estimated the trace's op times: see ratios_of_times().
+bool needs_plan(const Trace& trace);
 
 /// simulate() for a run whose failure must not end other runs: any exception becomes Outcome::kError with its message.
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);

@@ -11,7 +11,7 @@ struct sqlite3_stmt;
 namespace tidepool::schema {
 
 inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
-inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
+inline constexpr int kVersion = 6;               ///< the user_version of the files that this program writes
 
 /// The table of claims: runs in progress, each with the sweep that does it. The first sweep creates it; it is not part
 /// of the results.

@@ -151,7 +151,7 @@ class Worker {
   KeyedRow row_of(const SweepTask& task) {
     const SweepPart& part = parts_[task.part];
     const RunSpec spec = part.grid.at(task.index);
-    const Result result = try_simulate(part.trace.trace, spec);
+    const Result result = try_simulate(part.trace.trace, spec, needs_plan(part.trace.trace));
     std::optional<Bound> bound;
     if (result.outcome != Outcome::kError) bound = bounds_.find(part.trace.trace, spec);
     return {run_key(part.trace.trace, spec), make_row(part.trace, part.grid.ideal_peak(), spec, result, bound)};

@@ -25,7 +25,7 @@ std::string percent(double overhead) {
 
 std::string cell_text(const Cell& cell, std::set<Outcome>& seen) {
   if (!cell.tried) return "-";
-  if (cell.outcome == Outcome::kOk) return cell.overhead ? percent(*cell.overhead) : "ok";
+  if (cell.outcome == Outcome::kOk) return cell.overhead ? percent(*cell.overhead) + to_text(cell.between, 1) : "ok";
   seen.insert(cell.outcome);
   for (const Word& word : kWords)
     if (word.outcome == cell.outcome) return word.text;

@@ -169,4 +169,23 @@ TEST_CASE("the cost of a plan lies between those of slower and faster ops where 
   CHECK(between->first < between->second);  // ops are off, the copies of 1 ms are not
 }
 
+TEST_CASE("a changed step that takes twice as long does so whatever the error of the model, but for the host's time") {
+  TraceBuilder build, twice;
+  for (int i = 0; i < 4; ++i) {
+    build.run({.duration = 1_ms}, {});
+    for (int again = 0; again < 2; ++again) twice.run({.duration = 1_ms}, {});
+  }
+  TraceData data = build.finish().data();
+  const Trace changed = twice.finish();
+  CHECK_FALSE(ratios_of_times(Trace{data}, changed, {}));
+  data.meta["times_error"] = "20 %";
+  const Trace step{data};
+  CHECK(ratios_of_times(step, changed, {}) == RatioBetween{{2, 2}});
+  const auto issued = ratios_of_times(step, changed, 100_us);  // the first op begins after 0.1 ms
+  REQUIRE(issued);
+  CHECK(issued->first == (100e3 + 8 * 0.8e6) / (100e3 + 4 * 0.8e6));
+  CHECK(issued->second == (100e3 + 8 * 1.2e6) / (100e3 + 4 * 1.2e6));
+  CHECK(to_text(RatioBetween{{1.021, 1.034}}, 1) == " (2.1 to 3.4)");
+}
+
 }  // namespace tidepool::robustness_test

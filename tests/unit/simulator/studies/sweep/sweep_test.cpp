@@ -200,9 +200,9 @@ TEST_CASE("a file with other content is refused and not changed") {
   CHECK(refusal(foreign) == foreign + ": not a database of sweep results; expected a new file or one that sweep wrote");
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
-  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 5");
+  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 6");
   run_sql(later, "PRAGMA user_version = 4");  // version 4 has times of first steps, not of steady states
-  CHECK(refusal(later) == later + ": schema version 4; this tidepool reads and writes version 5");
+  CHECK(refusal(later) == later + ": schema version 4; this tidepool reads and writes version 6");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }
