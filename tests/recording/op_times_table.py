@@ -25,13 +25,14 @@ import pathlib
 import random
 import statistics
 import sys
+import time
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tracer" / "torch"))
 
-from tidepool_torch import kernel_times  # noqa: E402
+from tidepool_torch import kernel_times, op_times  # noqa: E402
 from tidepool_torch.devices import find_device  # noqa: E402
 from tidepool_torch.op_times import estimate_ns  # noqa: E402
 from tidepool_torch.schema import OpCall, signature_of  # noqa: E402
@@ -126,7 +127,7 @@ def kind_of(name):
 
 def operator_table(data, most):
     """Prints the mean error of each class of operators on each device, for at most so many rows of each, at random."""
-    kernel_times.BUDGET = 1.0  # these measurements repeat one operator
+    set_budget(1.0)  # these measurements repeat one operator
     issue = {}
     for folder in ("ops_train", "ops_test"):
         errors = collections.defaultdict(list)
@@ -154,6 +155,15 @@ def operator_table(data, most):
 
 
 BUDGET = kernel_times.BUDGET
+
+
+def set_budget(share):
+    """Sets the share of a board's power that products have, and forgets the times of other shares."""
+    kernel_times.BUDGET = share
+    op_times._product.cache_clear()
+    op_times._known.clear()
+
+
 KINDS = ("BMM", "FC", "EW", "Softmax", "LN", "Conv")
 
 
@@ -289,20 +299,25 @@ def layer_of(names):
 
 
 def step_times(data, name, model, device):
-    """ms of the forward and of the backward pass, and the sum of the measured times of the forward pass's operators."""
+    """ms of the forward and of the backward pass, the sum of the measured times of the forward pass's operators, and the CPU time
+    in us in which an operator is priced whose shapes were priced before."""
     rows = rows_of(data / "steps" / f"{name}.csv.xz")
     config = json.loads((data / "configs" / f"{model}.json").read_text())
     _ROWS_OF.update(word_embeddings=config["vocab_size"], wte=config["vocab_size"], embed_tokens=config["vocab_size"])
     begin, end = layer_of([row["Name"] for row in rows])
     layers = json.loads((data / "steps" / f"{name}.json").read_text())["num_layer"]
     forward = backward = one_by_one = 0
+    calls = []
     for at, row in enumerate(rows):
         times = layers if begin <= at < end else 1
         ahead, back = node(row, config)
         forward += times * price(device, ahead)
         backward += times * price(device, back)
         one_by_one += times * float(row["fw_latency"] or 0)
-    return forward / 1e6, backward / 1e6, one_by_one
+        calls += ahead + back
+    begin = time.process_time()
+    price(device, calls)
+    return forward / 1e6, backward / 1e6, one_by_one, (time.process_time() - begin) / len(calls) * 1e6
 
 
 def neusight(data):
@@ -328,8 +343,8 @@ def neusight(data):
 
 
 def step_table(data):
-    kernel_times.BUDGET = BUDGET
-    own, found = neusight(data), []
+    set_budget(BUDGET)
+    own, found, costs = neusight(data), [], []
     print("\n| device | step | measured, ms | predicted | error, % | NeuSight's, % | forward | predicted | backward | predicted |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for path in sorted((data / "steps").glob("*-train-*.csv.xz")):
@@ -340,11 +355,12 @@ def step_table(data):
             continue
         model, _, rest = step.partition("-train-")
         measured = json.loads((data / "steps" / f"{name}.json").read_text())
-        forward, backward, one_by_one = step_times(data, name, model, BOARDS[board_name])
+        forward, backward, one_by_one, cost = step_times(data, name, model, BOARDS[board_name])
         error = 100 * ((forward + backward) / measured["e2e_latency"] - 1)
         of_others = own.get((folder, model, rest.split("-")[1]))
         found.append((abs(error), of_others, abs(100 * (backward / measured["bwall_latency"] - 1)),
                       measured["fw_latency"] > 1.1 * one_by_one))
+        costs.append(cost)
         print(f"| {board_name} | {step} | {measured['e2e_latency']:.1f} | {forward + backward:.1f} | {error:+.1f} | "
               f"{'' if of_others is None else of_others} | {measured['fw_latency']:.1f} | {forward:.1f} | "
               f"{measured['bwall_latency']:.1f} | {backward:.1f} |")
@@ -352,6 +368,7 @@ def step_table(data):
     # Each of these steps began without any memory of PyTorch's allocator (NeuSight's measure_e2e empties its cache).
     print(f"mean error where the forward pass takes less than 1.1 of its operators, measured one by one: "
           f"{sum_up([step for step in found if not step[3]])}")
+    print(f"an operator whose shapes are known is priced in {statistics.median(costs):.1f} us of CPU time")
 
 
 def sum_up(steps):

@@ -143,8 +143,8 @@ class LogReader:
         tensor.itemsize = description >> 24 & 0xff
         tensor.layout = _LAYOUTS[min(description >> 40, len(_LAYOUTS) - 1)]
         dimensions, at = description >> 32 & 0xff, at + 4
-        tensor.shape = words[at:at + dimensions]
-        tensor.strides = words[at + dimensions:at + 2 * dimensions]
+        tensor.shape = tuple(words[at:at + dimensions])
+        tensor.strides = tuple(words[at + dimensions:at + 2 * dimensions])
         return tensor, at + 2 * dimensions
 
 

@@ -30,11 +30,11 @@ def estimate_ns(device: Device, call):
     key = [device, func, filled and torch.are_deterministic_algorithms_enabled(),
            product and _on_tensor_cores(device, call.outputs[0].dtype)]
     for _, tensor in call.tensors():
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        key += tensor.dtype, tensor.shape, tensor.stride()
         if writes:  # all of the storage, or a part
             key.append(tensor.untyped_storage().nbytes())
     for tensor in call.outputs:
-        key += tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
+        key += tensor.dtype, tensor.shape, tensor.stride()
     key = tuple(key)
     found = _known.get(key)
     if found is None:
