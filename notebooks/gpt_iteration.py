@@ -18,9 +18,10 @@ it, whichever is longer.
          softmax. The fused softmax needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and
          softmax are separate kernels. The GPU's time of a backward pass has a further constant: checkpointing saves random
          states, and the host waits
-  GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
-         share is near 1, since real kernels waste less of the last wave than this model
-  other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer)
+  GEMM   Tidepool's model of op times (tracer/torch/README.md) for an A100 with 40 GB, whose constants are from other tables, over a
+         constant share
+  other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer); it is above 1, since fused
+         kernels and the cache move less
   links  all-reduces as measured, two in a layer's forward pass and four in its backward pass (which runs the forward
          pass again); between stages the bytes at 150 GB/s
   ends   logits and loss on the last stage, gradients over the data-parallel group, the tied embedding between first and
@@ -33,20 +34,28 @@ import argparse
 import bisect
 import collections
 import csv
+import functools
 import gzip
 import math
+import pathlib
 import random
+import sys
+
+# Not as a package, which needs PyTorch.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tracer" / "torch" / "tidepool_torch"))
+
+import devices  # noqa: E402
+import kernel_times  # noqa: E402
+
+A100 = devices.find_device("a100-40gb")
 
 VOCABULARY = 50257
-PEAK_FLOPS = 312e12
 PEAK_BYTES = 1555e9
 LINK_BYTES = 150e9
-MULTIPROCESSORS = 108
-TILE = 128
 
 # Initial constants of the search. Times in seconds.
 START = {
-    "gemm_share": 0.7,        # of the peak rate, in full waves
+    "gemm_share": 1.0,        # of the rate that the model of op times predicts
     "memory_share": 0.7,      # of the memory's peak rate
     "host_forward": 0.8e-3,   # to launch the forward pass of a layer
     "host_backward": 2.0e-3,  # to launch its backward pass, with the forward pass that is run again
@@ -90,16 +99,10 @@ class AllReduce:
         return times[at - 1] + share * (times[at] - times[at - 1])
 
 
-def gemm_waves(rows, columns, inner, count=1):
-    """Seconds at the full peak rate: whole waves of tiles.
-
-    >>> one = gemm_waves(128, 128, 1024)
-    >>> gemm_waves(108 * 128, 128, 1024) == one, gemm_waves(109 * 128, 128, 1024) == 2 * one
-    (True, True)
-    """
-    tiles = math.ceil(rows / TILE) * math.ceil(columns / TILE) * count
-    tile = 2 * TILE * TILE * inner / (PEAK_FLOPS / MULTIPROCESSORS)
-    return math.ceil(tiles / MULTIPROCESSORS) * tile
+@functools.cache
+def gemm(rows, columns, inner, count=1):
+    """Seconds of so many products of 16-bit matrices."""
+    return kernel_times.LAUNCH + kernel_times.product_seconds(A100, A100.float16, 2, count, rows, columns, inner, tensor_cores=True)
 
 
 class Shape:
@@ -112,10 +115,10 @@ class Shape:
         self.stages = row["pp"]
         self.layers = row["layers"] // row["pp"]
         self.micro_batches = row["global_batch"] // (row["dp"] * b)
-        self.gemm_forward = (gemm_waves(tokens, 3 * h // t, h) + gemm_waves(tokens, h, h // t)
-                             + gemm_waves(tokens, 4 * h // t, h) + gemm_waves(tokens, h, 4 * h // t)
-                             + gemm_waves(s, s, h // row["heads"], b * heads)
-                             + gemm_waves(s, h // row["heads"], s, b * heads))
+        self.gemm_forward = (gemm(tokens, 3 * h // t, h) + gemm(tokens, h, h // t)
+                             + gemm(tokens, 4 * h // t, h) + gemm(tokens, h, 4 * h // t)
+                             + gemm(s, s, h // row["heads"], b * heads)
+                             + gemm(s, h // row["heads"], s, b * heads))
         self.gemm_backward = 2 * self.gemm_forward
         self.fused = b * heads % 4 == 0
         scores = b * heads * s * s
@@ -125,7 +128,7 @@ class Shape:
         message = tokens * h * 2
         self.tensor = 2 * all_reduce(t, message)
         self.partners = t - 1
-        self.logits_gemm = 3 * gemm_waves(tokens, VOCABULARY // t, h)
+        self.logits_gemm = 3 * gemm(tokens, VOCABULARY // t, h)
         self.logits_bytes = tokens * (VOCABULARY // t) * (2 + 6 + 8 + 8 + 6)
         self.link = message / LINK_BYTES
         parameters = self.layers * 12 * h * h // t + VOCABULARY * h // t
