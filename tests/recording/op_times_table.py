@@ -128,7 +128,7 @@ def kind_of(name):
 def operator_table(data, most):
     """Prints the mean error of each class of operators on each device, for at most so many rows of each, at random."""
     set_budget(1.0)  # these measurements repeat one operator
-    issue = {}
+    issue, fitted = {}, set()
     for folder in ("ops_train", "ops_test"):
         errors = collections.defaultdict(list)
         for path in sorted((data / folder).glob("*.csv.xz")):
@@ -141,6 +141,7 @@ def operator_table(data, most):
                 if name not in BOARDS:
                     continue
                 if folder == "ops_train":
+                    fitted |= {name} if op in ("linear", "bmm") else set()
                     issue[name, op] = 1e6 * statistics.quantiles((float(row["Latency"]) for row in rows), n=100)[0]
                 issued = issue.get((name, op), ISSUE_NS.get(op, ISSUE_OTHERS_NS))
                 for row in random.Random(1).sample(rows, min(most, len(rows))):
@@ -152,6 +153,12 @@ def operator_table(data, most):
         for name in BOARDS:
             if any((kind, name) in errors for kind in KINDS):
                 print(f"| {name} | " + " | ".join(mean_and_median(errors[kind, name]) for kind in KINDS) + " |")
+    for title, names in (("devices with fitted products", fitted), ("other devices", set(BOARDS) - fitted)):
+        pooled = [sum((errors[kind, name] for name in sorted(names)), []) for kind in KINDS[:-1]]
+        print(f"| {title} | " + " | ".join(map(mean_and_median, pooled)) + " | |")
+    own = list(csv.reader((data / "neusight_perop.csv").read_text().splitlines()))[-1][1:]
+    for title, found in (("NeuSight, in distribution", own[:5]), ("NeuSight, out of distribution", own[5:10])):
+        print(f"| {title} | " + " | ".join(f"{float(each):.1f}" for each in found) + " | |")
 
 
 BUDGET = kernel_times.BUDGET

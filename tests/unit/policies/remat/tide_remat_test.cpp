@@ -135,8 +135,8 @@ TEST_CASE("a cycle ends with the places with which it began") {
 }
 
 TEST_CASE("lifetimes that end before the cycle have no place") {
-  // The cycle has requests 2 and 3. Lifetime 0 is at the same time as 1, which outlasts the cycle; 2 and 3 have only one
-  // place beside it.
+  // The cycle has requests 2 and 3. Lifetime 0 is at the same time as 1, which outlasts the cycle; 2 and 3 have only
+  // one place beside it.
   PlaceLog log;
   log.lives = {{.size = 1'024_B, .end = 1}, {.size = 512_B}, {.size = 512_B, .end = 3}, {.size = 512_B, .end = 4}};
   for (std::size_t v = 0; v < 4; ++v) log.answers.push_back({VersionId{v}, true});
