@@ -98,8 +98,8 @@ FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
 
 Placer::Placed Placer::follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places) {
   Placed placed{{draft, on_demand_, {}}, {}};
-  placed.draft.places = std::make_shared<const RepeatedPool::Answers>(
-      RepeatedPool::answers_of(log, places.offsets, trace_, draft.copies));
+  placed.draft.places =
+      std::make_shared<const RepeatedPool::Places>(RepeatedPool::places_of(log, places.offsets, trace_, draft.copies));
   placed.result = judge(trace_, spec_, placed.draft.answer());
   return placed;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "policies/planning/gaps/gap_draft.hpp"
-#include "policies/planning/search/counted_pool.hpp"
+#include "policies/planning/search/repeated_pool.hpp"
 #include "policies/planning/search/run_places.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
@@ -18,7 +18,7 @@ namespace tidepool {
 struct PlacedDraft {
   GapDraft draft;
   OnDemand on_demand = OnDemand::kCopy;
-  std::shared_ptr<const RepeatedPool::Answers> places;
+  std::shared_ptr<const RepeatedPool::Places> places;
 
   /// The policy that follows the draft and the places.
   std::unique_ptr<Policy> answer() const;

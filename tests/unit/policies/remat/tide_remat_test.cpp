@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policies/planning/search/early_drops.hpp"
+#include "policies/planning/search/repeated_pool.hpp"
 #include "policies/planning/search/run_places.hpp"
 #include "simulator/engine/segment_device.hpp"
 #include "simulator/run.hpp"
@@ -125,13 +126,11 @@ TEST_CASE("a cycle ends with the places with which it began") {
   for (int i = 0; i < 2; ++i) builder.content(builder.existing({.size = 512_B}));
   for (int i = 0; i < 2; ++i) builder.content(builder.alloc({.size = 512_B}));
   for (int i = 2; i < 4; ++i) builder.free(BufferId{static_cast<std::size_t>(i)});
-  const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, builder.finish(), {});
-  CHECK(answers[a.index()].answers.size() == 2);
-  CHECK(answers[a.index()].again == 1);
-  CHECK(answers[b.index()].answers.size() == 1);
-  CHECK(answers[b.index()].again == 0);
-  CHECK(answers[c.index()].answers.size() == 1);
-  CHECK(answers[c.index()].again == 0);
+  const RepeatedPool::Places repeated = RepeatedPool::places_of(log, places.offsets, builder.finish(), {});
+  CHECK(repeated.stays[a.index()].size() == 2);
+  CHECK(repeated.stays[b.index()].size() == 1);
+  CHECK(repeated.stays[c.index()].size() == 1);
+  CHECK(repeated.stays[a.index()][0].offset == places.offsets[0]);
 }
 
 TEST_CASE("lifetimes that end before the cycle have no place") {
@@ -144,26 +143,33 @@ TEST_CASE("lifetimes that end before the cycle have no place") {
   CHECK(find_places(log, 512_B, 1'024_B, 1).height == 1'024_B);
 }
 
-TEST_CASE("a place that is free early is given no earlier than in the cycle") {
+TEST_CASE("a version gets the place that it has at this moment of the recorded run") {
+  // Version 0 is in the place before op 1 to op 3, version 1 from then on, and version 0 again before op 5.
   PlaceLog log;
-  log.lives = {{.size = 512_B, .end = 1, .before = OpId{1}}, {.size = 512_B, .before = OpId{3}}};
-  log.answers = {{VersionId{0}, true}, {VersionId{1}, true}};
-  log.cycle = PlaceLog::Cycle{{0, 0}, {2, 2}, std::vector<std::uint32_t>(2, PlaceLog::kNever), {}};
+  log.lives = {{.size = 512_B, .end = 1, .before = OpId{1}},
+               {.size = 512_B, .end = 2, .before = OpId{3}},
+               {.size = 512_B, .before = OpId{5}}};
+  log.answers = {{VersionId{0}, true}, {VersionId{1}, true}, {VersionId{0}, true}};
+  log.cycle = PlaceLog::Cycle{{0, 0}, {3, 3}, std::vector<std::uint32_t>(3, PlaceLog::kNever), {}};
   TraceBuilder builder;
   for (int i = 0; i < 2; ++i) builder.content(builder.alloc({.size = 512_B}));
+  for (int i = 0; i < 6; ++i) builder.run({.duration = 1_us}, {});
   const Trace trace = builder.finish();
-  RepeatedPool pool{std::make_shared<RepeatedPool::Answers>(RepeatedPool::answers_of(log, {0_B, 0_B}, trace, {}))};
+  RepeatedPool pool{std::make_shared<RepeatedPool::Places>(RepeatedPool::places_of(log, {0_B, 0_B, 0_B}, trace, {}))};
   SegmentDevice device{512_B};
   pool.start(trace, 512_B, device);
   const auto asks = [&](std::size_t version, std::size_t op) {
     return pool.place({.size = 512_B, .version = VersionId{version}, .before = OpId{op}});
   };
-  CHECK_FALSE(asks(1, 2));
-  const std::optional<Block> first = asks(0, 2);
+  CHECK_FALSE(asks(1, 1));  // too early
+  const std::optional<Block> first = asks(0, 1);
   REQUIRE(first);
-  CHECK_FALSE(asks(1, 3));  // it is taken
+  pool.release(*first);  // it is evicted, and returns
+  REQUIRE(asks(0, 2));
+  CHECK_FALSE(asks(1, 3));  // the place is taken
   pool.release(*first);
-  CHECK(asks(1, 3));
+  CHECK_FALSE(asks(0, 4));
+  CHECK(asks(1, 4));
 }
 
 TEST_CASE("lifetimes that had places keep their order, and new ones are placed above them") {
