@@ -35,12 +35,12 @@ class Capture:
         self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
         self._first = None
+        self._new_recorder = _recorder_class()
         if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
             self._history = History(lambda: self._file)
         else:
-            self._first = FirstCalls(lambda models, records: LiveRecorder(models, [], records, times), _say)
+            self._first = FirstCalls(lambda models, records: self._new_recorder(models, [], records, times), _say)
         self._threads = OtherThreads(lambda: self._recorder)
-        self._new_recorder = _recorder_class()
         self._discovery = Discovery(self._stepped, self._failed)
         self._compile, self._compiles = CompileWatch(self._compiled), False
         os.register_at_fork(after_in_child=self._forked)

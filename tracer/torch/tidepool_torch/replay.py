@@ -264,6 +264,12 @@ class NativeRecorder(LiveRecorder):
         self._scope.enter_context(watched_launches(self.launched))
         self._core.include(True)
 
+    def pause(self):
+        self._core.include(False)
+
+    def resume(self):
+        self._core.include(True)
+
     def _leave_mode(self, *error):
         self._core.include(False)
         if not self.lost:
