@@ -7,7 +7,6 @@
 
 #include "traces/base/error.hpp"
 #include "traces/step/dependencies.hpp"
-#include "traces/step/foreach.hpp"
 #include "traces/step/lifetimes.hpp"
 #include "traces/summary.hpp"
 

@@ -17,7 +17,7 @@
 
 #include "simulator/ordered_step.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/content.hpp"
 #include "traces/jsonl/json_lines.hpp"
 #include "traces/names.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tracer/raw/json_lines.hpp"
+#include "tracer/raw/reader.hpp"
 
 namespace tidepool::tests {
 

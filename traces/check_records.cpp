@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "traces/base/refuse.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/trace.hpp"
 #include "traces/trace_check.hpp"
 

@@ -8,16 +8,49 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
+#include "simulator/options.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/plan_executor.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/base/error.hpp"
-#include "validator/alignment.hpp"
-#include "validator/cuda/backend.hpp"
+#include "traces/base/quantity.hpp"
+#include "validator/cuda/run_program.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 #include "validator/host/host_timing.hpp"
 
 namespace tidepool {
+
+namespace {
+
+/// Alignment of the operands of kernels (CUDA C++ Programming Guide, "Device Memory Accesses": memory from the runtime
+/// is aligned to at least 256 bytes).
+inline constexpr Bytes kDeviceAlignment{256};
+
+/// The granule of the plan's pool: every offset of the pool is a multiple of it. It is the pool's option "alignment" if
+/// the pool has one, else PoolInfo::granule; kDeviceAlignment if that is 0 or more than kDeviceAlignment.
+Bytes granule_of(const RunSpec& spec) {
+  const PoolInfo& info = find_pool(spec.pool.name);
+  const bool chosen = std::any_of(info.options.begin(), info.options.end(),
+                                  [](const OptionInfo& option) { return option.name == "alignment"; });
+  const Bytes own = chosen ? Options{info.name, info.options, spec.pool.options}.bytes("alignment") : info.granule;
+  return own == Bytes{} ? kDeviceAlignment : std::min(own, kDeviceAlignment);
+}
+
+/// Checks that every place of the plan that has an address begins at a multiple of `granule`.
+/// @throws PlanError  "alloc 7 before op 12: it begins at 513 B; expected a multiple of 256 B"
+void check_alignment(const PlanFile& file, Bytes granule) {
+  for (const Action& action : file.plan.actions) {
+    const bool placed = action.verb == Verb::kAlloc || action.verb == Verb::kScratch || action.verb == Verb::kSwapIn;
+    if (!placed || action.offset == kNoAddress || action.offset.count() % granule.count() == 0) continue;
+    throw PlanError{fmt::format("{}: it begins at {} B; expected a multiple of {} B", to_text(action),
+                                action.offset.count(), granule.count())};
+  }
+}
+
+}  // namespace
 
 class Validator::Backend {
  public:

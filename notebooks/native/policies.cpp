@@ -15,8 +15,8 @@
 #include "simulator/engine/chain_cost.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
-#include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool::python {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/planning/gaps/feature_maps.hpp"
 #include "policies/planning/gaps/gap_draft.hpp"
 #include "policies/planning/gaps/schedule_early.hpp"

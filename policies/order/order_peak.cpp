@@ -8,7 +8,7 @@
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "simulator/solvers/order/search.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 
 namespace tidepool {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "policies/planning/remat/chain.hpp"
 #include "policies/planning/remat/chain_policy.hpp"
-#include "policies/planning/remat/revolve.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/remat/blocks.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/layers.hpp"
 #include "simulator/registry.hpp"

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "policies/planning/eviction/exact_division.hpp"
-#include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/region_victims.hpp"
 #include "policies/planning/eviction/tournament.hpp"
 #include "simulator/registry.hpp"

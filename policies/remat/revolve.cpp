@@ -1,7 +1,6 @@
-#include "policies/planning/remat/revolve.hpp"
-
 #include <memory>
 
+#include "policies/planning/remat/chain.hpp"
 #include "policies/planning/remat/chain_policy.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"

@@ -2,7 +2,7 @@
 
 #include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/rotor.hpp"
-#include "policies/planning/remat/stage_options.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 

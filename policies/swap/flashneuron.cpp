@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/planning/gaps/feature_maps.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/remat/saved.hpp"

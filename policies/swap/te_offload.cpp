@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/remat/blocks.hpp"
+#include "policies/planning/remat/layers.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 

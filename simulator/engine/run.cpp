@@ -9,8 +9,8 @@
 #include "simulator/engine/driver.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/registry.hpp"
-#include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

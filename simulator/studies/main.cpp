@@ -22,12 +22,11 @@
 #include "simulator/registry.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/counted.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/nearest.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 
 namespace {
 

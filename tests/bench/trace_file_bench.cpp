@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "tests/random_trace.hpp"
-#include "traces/file/reader.hpp"
+#include "traces/file/decode.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/jsonl/jsonl.hpp"
 #include "traces/summary.hpp"

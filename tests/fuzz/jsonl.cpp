@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/mutations/mutations.hpp"
 #include "traces/base/error.hpp"
-#include "traces/file/reader.hpp"
+#include "traces/file/decode.hpp"
 #include "traces/file/writer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

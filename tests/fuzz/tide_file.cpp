@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "traces/base/error.hpp"
+#include "traces/file/decode.hpp"
 #include "traces/file/format.hpp"
 #include "traces/file/frame.hpp"
-#include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/jsonl/jsonl.hpp"
 

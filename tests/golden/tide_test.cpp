@@ -12,7 +12,7 @@
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
-#include "traces/synthetic/gpt.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool::tide_test {
 

@@ -5,9 +5,9 @@
 #include "tests/random_trace.hpp"
 #include "traces/base/error.hpp"
 #include "traces/file/columns.hpp"
+#include "traces/file/decode.hpp"
 #include "traces/file/format.hpp"
 #include "traces/file/frame.hpp"
-#include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 
 namespace tidepool::trace_file_messages_test {

@@ -3,7 +3,7 @@
 // sample alone: build/tidepool_nightly -c resnet50.
 #include "tests/fake_cuda.hpp"
 #include "tests/sample_runs.hpp"
-#include "validator/cuda/backend.hpp"
+#include "validator/cuda/run_program.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 

@@ -1,10 +1,10 @@
-#include "tracer/inject/copies.hpp"
-
 #include <cupti.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "tracer/inject/callbacks.hpp"
 
 namespace tidepool::inject {
 namespace {

@@ -3,7 +3,6 @@
 // calls for copy nodes and memset nodes are not seen. Nodes of executable graphs are clones of the nodes that the
 // program created.
 #include "tracer/inject/callbacks.hpp"
-#include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"
 
 namespace tidepool::inject {

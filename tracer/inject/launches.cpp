@@ -3,7 +3,6 @@
 
 #include "tracer/cupti/raw_use.hpp"
 #include "tracer/inject/callbacks.hpp"
-#include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"
 
 namespace tidepool::inject {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/lower/captures.hpp"
 #include "tracer/lower/lower.hpp"
 #include "tracer/lower/rank_files.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/folder.hpp"
+#include "traces/base/input.hpp"
 #include "traces/base/refuse.hpp"
 
 namespace tidepool {

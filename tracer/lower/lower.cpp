@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -13,10 +14,8 @@
 #include <vector>
 
 #include "tracer/lower/framework_calls.hpp"
-#include "tracer/lower/kernel_name.hpp"
 #include "tracer/lower/memory_events.hpp"
 #include "tracer/lower/process_log.hpp"
-#include "tracer/lower/ranges.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/buffer_kinds.hpp"
 #include "traces/iteration.hpp"
@@ -24,6 +23,7 @@
 #include "traces/op_names.hpp"
 
 namespace tidepool {
+
 namespace {
 
 /// When the host launched an op or, if that was not recorded, when the op started.
@@ -326,6 +326,31 @@ LoweredRank iterations(LoweredRank rank, std::size_t first, std::size_t count) {
       cut.collectives.push_back(std::move(each));
     }
   return cut;
+}
+
+std::string kernel_name(std::string_view mangled) {
+  if (!mangled.starts_with("_Z")) return std::string{mangled};
+  std::string_view rest = mangled.substr(2);
+  const bool nested = rest.starts_with("N");
+  if (nested) rest.remove_prefix(1);
+  if (nested && rest.starts_with("St")) rest.remove_prefix(2);  // std
+  std::string name = nested && mangled.substr(3).starts_with("St") ? "std" : "";
+  const auto has_part = [&] {
+    if (rest.starts_with("L")) rest.remove_prefix(1);  // the part is local to one file
+    return !rest.empty() && rest.front() >= '0' && rest.front() <= '9';
+  };
+  while (has_part()) {
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (error != std::errc{} || length > rest.size()) return std::string{mangled};
+    const std::string_view part = rest.substr(0, length);
+    if (!name.empty()) name += "::";
+    name += part.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : part;
+    rest.remove_prefix(length);
+    if (!nested) break;
+  }
+  return name.empty() ? std::string{mangled} : name;
 }
 
 }  // namespace tidepool

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracer/raw/log.hpp"
@@ -54,5 +55,10 @@ LoweredRank lower_rank(std::span<const raw::Log> logs, LoweredOps ops);
 /// The complete iterations [first, first + count) of a rank's trace. @throws InputError  as iterations() of a
 /// trace
 LoweredRank iterations(LoweredRank rank, std::size_t first, std::size_t count);
+
+/// "at::native::reduce_kernel" for "_ZN2at6native13reduce_kernelILi512EfEEvPf": the qualified name, without template
+/// arguments and parameters. The result is less than twice as long as the input, while a full demangler may make
+/// gigabytes of a short name. A name that is not mangled, or that cannot be read, is returned unchanged.
+std::string kernel_name(std::string_view mangled);
 
 }  // namespace tidepool

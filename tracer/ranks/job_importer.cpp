@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/lower/captures.hpp"
 #include "tracer/lower/rank_files.hpp"
 #include "tracer/ranks/recorded_job.hpp"
 #include "traces/base/folder.hpp"
-#include "traces/job/job_reader.hpp"
+#include "traces/base/input.hpp"
+#include "traces/job/job_import.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tracer/raw/json_lines.hpp"
+#include "traces/jsonl/json_lines.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "tracer/raw/fields.hpp"
+#include "tracer/raw/reader.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/nearest.hpp"
-#include "traces/jsonl/json_lines.hpp"
 
 namespace tidepool::raw {
 namespace {

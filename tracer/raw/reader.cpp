@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "tracer/raw/fields.hpp"
-#include "tracer/raw/json_lines.hpp"
 #include "traces/base/error.hpp"
 #include "traces/names.hpp"
 

@@ -1,5 +1,7 @@
-// Reading raw capture files, whole or cut off by a crash.
+// Reading raw capture files, binary or JSON lines, whole or cut off by a crash.
 #pragma once
+
+#include <string_view>
 
 #include "tracer/raw/log.hpp"
 #include "traces/base/input.hpp"
@@ -18,5 +20,12 @@ bool has_header(std::string_view bytes);
 /// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"
 /// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."
 Log read_raw(const Input& input);
+
+/// Whether a file begins like a raw capture file of JSON lines.
+bool looks_raw_json(std::string_view head);
+
+/// Reads the lines up to the last line end. Bytes after it are a cut-off line, counted in Log::cut_off_bytes.
+/// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."
+Log read_raw_json(const Input& input);
 
 }  // namespace tidepool::raw

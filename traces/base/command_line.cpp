@@ -1,12 +1,15 @@
 #include "traces/base/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "traces/base/refuse.hpp"
 
 namespace tidepool {
+
 namespace {
 
 /// Refuses numbers with a sign. CLI11 alone would read -1 as the largest unsigned number.
@@ -32,6 +35,11 @@ CLI::Option* no_empty_value(CLI::Option* option, const std::string& variable) {
              option->get_snames().empty() ? option->get_name() : "-" + option->get_snames().front());
     return std::string{};
   });
+}
+
+std::vector<Command>& registry() {
+  static std::vector<Command> commands;
+  return commands;
 }
 
 }  // namespace
@@ -148,5 +156,13 @@ std::vector<std::string> CommandLine::given() const {
 }
 
 std::size_t CommandLine::count(const std::string& name) const { return app_->count(name); }
+
+RegisterCommand::RegisterCommand(Command command) {
+  std::vector<Command>& all = registry();
+  const auto later = [](const Command& a, const Command& b) { return a.name < b.name; };
+  all.insert(std::upper_bound(all.begin(), all.end(), command, later), std::move(command));
+}
+
+const std::vector<Command>& all_commands() { return registry(); }
 
 }  // namespace tidepool

@@ -1,9 +1,11 @@
-// The options of a subcommand. CLI11 parses them; only command_line.cpp and the program's main file compile it, since
-// each file that includes CLI11 takes ten seconds to build.
+// Subcommands, which register themselves, each in the folder of its subject, and their options. CLI11 parses them; only
+// command_line.cpp and the program's main file compile it, since each file that includes CLI11 takes ten seconds to
+// build.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,5 +74,22 @@ class CommandLine {
   CLI::App* app_;
   std::size_t behind_dashes_;
 };
+
+/// One subcommand. `declare` adds its options to the command line and returns what to run after parsing:
+/// a function that returns the exit code (0 done, 1 a run or a check failed) or throws InputError (exit code 2).
+struct Command {
+  std::string name;
+  std::string summary;
+  std::vector<std::string> seldom = {};  ///< options that only --help-all lists
+  std::function<std::function<int()>(const CommandLine&)> declare;
+};
+
+/// A namespace-scope object of this type registers a subcommand.
+struct RegisterCommand {
+  explicit RegisterCommand(Command command);
+};
+
+/// Sorted by name.
+const std::vector<Command>& all_commands();
 
 }  // namespace tidepool

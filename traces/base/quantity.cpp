@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
-#include "traces/base/digits.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

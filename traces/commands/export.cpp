@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/import/importer.hpp"

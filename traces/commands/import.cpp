@@ -6,16 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/output.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/job/job_import.hpp"
 #include "traces/job/job_output.hpp"
-#include "traces/job/job_reader.hpp"
 #include "traces/redact.hpp"
 #include "traces/summary.hpp"
 

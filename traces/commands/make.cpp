@@ -4,17 +4,16 @@
 #include <initializer_list>
 #include <memory>
 
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/nearest.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/summary.hpp"
-#include "traces/synthetic/gpt.hpp"
-#include "traces/synthetic/resnet.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool {
 namespace {

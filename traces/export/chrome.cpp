@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
 

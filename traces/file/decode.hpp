@@ -1,11 +1,11 @@
-// Decoder from the frames of a trace file to the arrays of a trace.
+// Reader of trace files, complete or truncated: from frames to the arrays of a trace.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "traces/file/counts.hpp"
+#include "traces/base/input.hpp"
 #include "traces/file/format.hpp"
 #include "traces/trace.hpp"
 
@@ -50,3 +50,16 @@ std::size_t most_records(Section section, std::size_t raw_size);
 std::size_t* count_of(Counts& counts, Section section);
 
 }  // namespace tidepool::file
+
+namespace tidepool {
+
+/// A file without a whole index is read chunk by chunk. If it ends early or is damaged, the trace goes up to the last
+/// whole chunk before the damage; its meta has "recovered" with the place and the reason, and its losses count at least
+/// one dropped record. Without a whole chunk, or with an index, damage is an InputError.
+/// @throws InputError  "run.tide:byte 8: format version 3; this tidepool reads version 1"
+/// @throws InputError  "run.tide:byte 1234: the ops frame has checksum 0123456789abcdef; the file says
+/// 0123456789abcdee"
+/// @throws InputError  "run.tide: op 388 reads buffer 41, which was freed before it (step 880)"
+Trace read_trace_file(const Input& input);
+
+}  // namespace tidepool

@@ -1,4 +1,3 @@
-#include "traces/file/reader.hpp"
 
 #include <fmt/format.h>
 

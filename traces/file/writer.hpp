@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/file/counts.hpp"
 #include "traces/file/format.hpp"
 #include "traces/trace.hpp"
 

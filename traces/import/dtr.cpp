@@ -4,8 +4,8 @@
 #include "traces/builder.hpp"
 #include "traces/import/dtr_values.hpp"
 #include "traces/import/importer.hpp"
-#include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/torch_schema.hpp"
 
 namespace tidepool {
 namespace {

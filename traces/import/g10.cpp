@@ -16,8 +16,9 @@
 #include <vector>
 
 #include "traces/base/folder.hpp"
+#include "traces/base/input.hpp"
 #include "traces/base/lines.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"

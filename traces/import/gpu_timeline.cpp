@@ -14,9 +14,8 @@
 #include "traces/import/forward_steps.hpp"
 #include "traces/import/issue_order.hpp"
 #include "traces/import/launch_uses.hpp"
-#include "traces/import/range_names.hpp"
+#include "traces/import/recorded_names.hpp"
 #include "traces/import/seen_memory.hpp"
-#include "traces/import/streams.hpp"
 
 namespace tidepool {
 namespace {

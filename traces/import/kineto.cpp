@@ -19,7 +19,7 @@
 #include "traces/import/kineto_lifetimes.hpp"
 #include "traces/import/kineto_waits.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/streams.hpp"
+#include "traces/import/recorded_names.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "traces/base/lines.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/builder.hpp"
 
 namespace tidepool {

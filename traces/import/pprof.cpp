@@ -17,7 +17,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/import/message.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/user_code.hpp"
+#include "traces/import/recorded_names.hpp"
 
 namespace tidepool {
 namespace {

@@ -19,7 +19,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/streams.hpp"
+#include "traces/import/recorded_names.hpp"
 
 namespace tidepool {
 namespace {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "traces/base/lines.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"

@@ -10,10 +10,8 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
-#include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/streams.hpp"
-#include "traces/import/torch_et_profile.hpp"
+#include "traces/import/recorded_names.hpp"
 #include "traces/import/torch_et_program.hpp"
 #include "traces/import/torch_schema.hpp"
 

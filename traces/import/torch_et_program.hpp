@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "traces/import/kineto.hpp"
 #include "traces/import/torch_et.hpp"
 
 namespace tidepool {
@@ -44,5 +45,17 @@ struct EtProgram {
 /// are no ops.
 /// @param only  the one device to look at
 EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only);
+
+/// For each activity, the op that launched it, as an index into ExecutionTrace::nodes; EtProgram::kNone = none. Profile
+/// and execution trace usually have the same number for a call. If not, a thread of the profile is matched with the
+/// thread of the execution trace that calls operators of the same names in the same order.
+/// @throws InputError  "79 of 1633 operators of the profile have a number and a name of the execution trace; expected a
+///                     profile of the same run"
+std::vector<std::size_t> nodes_of_activities(const ExecutionTrace& file, const EtProgram& program,
+                                             const Kineto& profile);
+
+/// The storages of an execution trace, the calls that use them, and for each activity of a profile the call that
+/// launched it.
+KinetoOperands find_operands(const ExecutionTrace& file, const Kineto& profile);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Arguments of a PyTorch operator according to its schema.
+// PyTorch's operators: their arguments according to the schema, and what their names tell.
 #pragma once
 
 #include <string>
@@ -25,5 +25,8 @@ bool is_in_place(std::string_view operator_name);
 bool overwrites(std::string_view operator_name);
 /// Whether the operator allocates memory or makes views and runs nothing on the device: "empty_like", "set_".
 bool only_allocates(std::string_view operator_name);
+
+/// Whether a PyTorch operator of this name, without namespace, draws other numbers when it is run again.
+bool draws_random_numbers(std::string_view name);
 
 }  // namespace tidepool

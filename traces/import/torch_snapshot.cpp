@@ -8,7 +8,7 @@
 
 #include "traces/base/lines.hpp"
 #include "traces/import/pickle.hpp"
-#include "traces/import/user_code.hpp"
+#include "traces/import/recorded_names.hpp"
 
 namespace tidepool {
 namespace {

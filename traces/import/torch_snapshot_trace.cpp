@@ -10,7 +10,7 @@
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/streams.hpp"
+#include "traces/import/recorded_names.hpp"
 #include "traces/import/torch_snapshot.hpp"
 
 namespace tidepool {

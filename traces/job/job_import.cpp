@@ -8,17 +8,20 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "traces/base/error.hpp"
 #include "traces/base/folder.hpp"
+#include "traces/base/input.hpp"
 #include "traces/base/lines.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/tar.hpp"
-#include "traces/import/torch_et_profile.hpp"
+#include "traces/import/torch_et_program.hpp"
 
 namespace tidepool {
+
 namespace {
 
 /// No job has more ranks. A number in the name of a file may be larger.
@@ -203,6 +206,11 @@ class Joining {
   std::vector<Trace> traces_;
 };
 
+std::vector<JobReader>& job_readers() {
+  static std::vector<JobReader> readers;
+  return readers;
+}
+
 }  // namespace
 
 bool holds_several_files(const std::string& path) {
@@ -261,6 +269,16 @@ void add_operands(const std::string& path, std::vector<RankProfile>& profiles, c
 LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles) {
   sort_by_rank(path, profiles);
   return Joining{profiles}.run();
+}
+
+RegisterJobReader::RegisterJobReader(JobReader reader) { job_readers().push_back(std::move(reader)); }
+
+std::optional<ReadJob> read_recorded_job(const std::string& path, const std::string& format) {
+  if (std::error_code error; !std::filesystem::is_directory(path, error)) return {};
+  const std::string name = find_folder_importer(path, format).name;
+  for (const JobReader& reader : job_readers())
+    if (reader.format == name) return reader.read(path);
+  return {};
 }
 
 }  // namespace tidepool

@@ -1,7 +1,8 @@
-// A job from the profiles of its ranks.
+// A job from the profiles of its ranks, or from a folder with their recordings.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,5 +49,29 @@ void add_operands(const std::string& path, std::vector<RankProfile>& profiles, c
 /// @throws InputError  "b.json: 7 collectives of group 'all'; expected 8, as in a.json"
 /// @throws InputError  "b.json: collective 4 of group 'all' is all_to_all; expected all_reduce, as in a.json"
 LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles);
+
+struct ReadJob {
+  LoadedJob job;                   ///< the caller sets the traces' paths and hashes
+  std::vector<std::string> notes;  ///< a line each, about what the job lacks
+};
+
+/// A reader of folders with the recordings of all ranks of a job.
+struct JobReader {
+  std::string format;  ///< the importer that reads such a folder if it has one rank
+  /// @return  none if the folder has the recording of one rank, or of none
+  /// @throws InputError  with the path in front
+  std::function<std::optional<ReadJob>(const std::string& folder)> read;
+};
+
+/// A namespace-scope object of this type registers a reader.
+struct RegisterJobReader {
+  explicit RegisterJobReader(JobReader reader);
+};
+
+/// Reads a folder with the recordings of several ranks.
+/// @param format  as for load_trace()
+/// @return  none if `path` is no such folder
+/// @throws InputError  as find_folder_importer() and JobReader::read
+std::optional<ReadJob> read_recorded_job(const std::string& path, const std::string& format);
 
 }  // namespace tidepool

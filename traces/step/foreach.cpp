@@ -1,10 +1,9 @@
-#include "traces/step/foreach.hpp"
-
 #include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "traces/step/dependencies.hpp"
 #include "traces/step/rebuild.hpp"
 
 namespace tidepool {

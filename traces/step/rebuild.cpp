@@ -1,5 +1,6 @@
 #include "traces/step/rebuild.hpp"
 
+#include "traces/builder.hpp"
 #include "traces/copied.hpp"
 
 namespace tidepool {

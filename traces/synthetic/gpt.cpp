@@ -1,10 +1,9 @@
-#include "traces/synthetic/gpt.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
 
 #include "traces/base/error.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool {
 namespace {

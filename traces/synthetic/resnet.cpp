@@ -1,8 +1,7 @@
-#include "traces/synthetic/resnet.hpp"
-
 #include <fmt/format.h>
 
 #include "traces/base/error.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool {
 namespace {

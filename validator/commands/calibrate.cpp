@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/engine/machine/machine_file.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/json_text.hpp"
 #include "traces/base/output.hpp"
+#include "traces/base/text.hpp"
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 

@@ -9,11 +9,10 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
 #include "simulator/studies/sweep/database.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/counted.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 #include "validator/validation.hpp"
 

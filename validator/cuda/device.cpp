@@ -8,8 +8,6 @@
 #include <cmath>
 #include <thread>
 
-#include "validator/cuda/kernel_image.hpp"
-
 namespace tidepool::cuda {
 
 Gpu::Gpu(const Driver& driver, int index) : driver_{driver} {

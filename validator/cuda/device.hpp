@@ -1,9 +1,10 @@
-// One GPU: its memory, streams, events and kernels, each released by its owner.
+// One GPU: its memory, streams, events and kernels, each released by its owner. The compiled kernels of kernels.cu.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -94,5 +95,11 @@ bool wait_for(const Gpu& gpu, Event event, Nanos patience);
 
 /// Time between two events that have happened.
 Nanos elapsed(const Gpu& gpu, Event from, Event to);
+
+/// Whether the program or the installation has the compiled kernels.
+bool has_kernels();
+
+/// The module for the driver to load; empty without kernels.
+std::span<const unsigned char> kernel_image();
 
 }  // namespace tidepool::cuda

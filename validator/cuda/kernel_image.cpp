@@ -1,4 +1,4 @@
-#include "validator/cuda/kernel_image.hpp"
+#include "validator/cuda/device.hpp"
 
 #ifdef TIDEPOOL_KERNELS
 asm(R"(

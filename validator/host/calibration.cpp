@@ -9,7 +9,6 @@
 #include <fstream>
 #include <thread>
 
-#include "validator/host/clock.hpp"
 #include "validator/host/host_link.hpp"
 
 namespace tidepool {

@@ -10,7 +10,7 @@
 #include "validator/execution/fingerprint.hpp"
 #include "validator/execution/scale.hpp"
 #include "validator/execution/words.hpp"
-#include "validator/host/clock.hpp"
+#include "validator/host/host_link.hpp"
 #include "validator/host/lanes.hpp"
 
 namespace tidepool {

@@ -1,9 +1,11 @@
-// The link of a machine without a device: copies between two parts of its own memory, too large for its caches.
+// The link of a machine without a device: copies between two parts of its own memory, too large for its caches. The
+// clock that measures runs on the host.
 #pragma once
 
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -53,5 +55,11 @@ struct HostLinks {
     sched_setaffinity(0, sizeof own, &own);
   }
 };
+
+using Clock = std::chrono::steady_clock;
+
+inline Nanos since(Clock::time_point start) {
+  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
+}
 
 }  // namespace tidepool

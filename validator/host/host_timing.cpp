@@ -12,7 +12,7 @@
 #include "simulator/ordered_step.hpp"
 #include "validator/execution/execute.hpp"
 #include "validator/execution/time_comparison.hpp"
-#include "validator/host/clock.hpp"
+#include "validator/host/host_link.hpp"
 #include "validator/host/lanes.hpp"
 
 namespace tidepool {

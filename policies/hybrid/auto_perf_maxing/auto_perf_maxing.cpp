@@ -5,7 +5,6 @@
 
 #include "policies/hybrid/auto_perf_maxing/block_shares.hpp"
 #include "policies/planning/gaps/copy_draft.hpp"
-#include "policies/planning/remat/blocks.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/layers.hpp"
 #include "simulator/option_values.hpp"

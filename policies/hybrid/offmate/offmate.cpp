@@ -8,7 +8,7 @@
 #include "policies/hybrid/offmate/offload_program.hpp"
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/paged_draft.hpp"
-#include "policies/planning/remat/stage_options.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/option_values.hpp"
 #include "simulator/registry.hpp"
 

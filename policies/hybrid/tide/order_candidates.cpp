@@ -5,7 +5,7 @@
 
 #include "policies/planning/gaps/gap_draft.hpp"
 #include "simulator/solvers/order/search.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 
 namespace tidepool {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "policies/planning/eviction/exact_division.hpp"
-#include "policies/planning/eviction/ranking_of.hpp"
+#include "policies/planning/eviction/tournament.hpp"
 
 namespace tidepool {
 

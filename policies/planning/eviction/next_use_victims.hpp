@@ -1,6 +1,7 @@
 // A policy that evicts by cost, size and time until the next use, which an offline trace contains.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,13 +10,30 @@
 #include <vector>
 
 #include "policies/planning/eviction/evicted_regions.hpp"
-#include "policies/planning/eviction/keep_plan.hpp"
 #include "policies/planning/eviction/next_uses.hpp"
 #include "policies/planning/eviction/tournament.hpp"
 #include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/policy.hpp"
+#include "traces/trace.hpp"
 
 namespace tidepool {
+
+/// Instants (ops in program order), each with a set of versions. The set of an instant is kept after the previous
+/// instant (or from the first op on) up to and including its own. After the last instant any version may be evicted.
+struct KeepPlan {
+  struct Instant {
+    std::uint32_t op = 0;
+    std::vector<bool> keep;  // by version
+  };
+  std::vector<Instant> instants;
+
+  /// The first instant at or after an op; none after the last one.
+  const Instant* ahead(std::uint32_t op) const {
+    const auto found = std::lower_bound(instants.begin(), instants.end(), op,
+                                        [](const Instant& instant, std::uint32_t at) { return instant.op < at; });
+    return found == instants.end() ? nullptr : &*found;
+  }
+};
 
 /// Parts of the formula that decides which version is evicted first.
 struct NextUseFormula {

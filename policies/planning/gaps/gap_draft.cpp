@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/eviction/next_use_victims.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/planning/remat/draft.hpp"
 #include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/run.hpp"

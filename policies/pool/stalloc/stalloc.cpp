@@ -1,4 +1,3 @@
-#include "policies/pool/stalloc/stalloc_plan.hpp"
 #include "policies/pool/stalloc/stalloc_pool.hpp"
 #include "simulator/registry.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "policies/planning/remat/draft.hpp"
 #include "policies/planning/remat/saved.hpp"
-#include "policies/remat/min_cut/joint_graph.hpp"
+#include "policies/remat/min_cut/partition.hpp"
 #include "simulator/registry.hpp"
 #include "traces/base/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/swap/autoswap/combined_score.hpp"
 #include "policies/swap/autoswap/trials.hpp"
 #include "simulator/option_values.hpp"

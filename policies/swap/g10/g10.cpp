@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/swap/g10/bandwidth_ledger.hpp"
 #include "simulator/option_values.hpp"

@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/eviction/furthest_use.hpp"
-#include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/tournament.hpp"
+#include "policies/planning/eviction/victims.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/schedule_early.hpp"
-#include "policies/swap/swapadvisor/slot_demand.hpp"
 #include "policies/swap/swapadvisor/slot_pool.hpp"
 #include "simulator/engine/decisions/ranking.hpp"
 #include "simulator/option_values.hpp"

@@ -10,7 +10,7 @@
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/ordered_step.hpp"
 #include "simulator/registry.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 
 namespace tidepool {
 namespace {

@@ -17,7 +17,7 @@
 #include "simulator/solvers/bounds/linear_program.hpp"
 #include "simulator/solvers/bounds/op_bounds.hpp"
 #include "simulator/solvers/bounds/recompute_bounds.hpp"
-#include "traces/base/counted.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/jsonl/json_lines.hpp"
 
 namespace tidepool {

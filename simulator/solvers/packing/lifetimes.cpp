@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "traces/base/error.hpp"
+#include "traces/builder.hpp"
 #include "traces/copied.hpp"
 
 namespace tidepool {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "simulator/studies/advise/step_uses.hpp"
+#include "traces/builder.hpp"
 #include "traces/copied.hpp"
 
 namespace tidepool {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/studies/advise/batch_shares.hpp"
+#include "traces/builder.hpp"
 #include "traces/copied.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/module_calls.hpp"

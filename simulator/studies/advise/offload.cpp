@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/studies/advise/step_uses.hpp"
+#include "traces/builder.hpp"
 #include "traces/copied.hpp"
 #include "traces/step/module_calls.hpp"
 

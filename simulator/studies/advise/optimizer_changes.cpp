@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "simulator/studies/advise/step_uses.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 #include "traces/step/module_calls.hpp"
 #include "traces/step/rebuild.hpp"
 

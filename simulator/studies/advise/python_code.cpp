@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/step/module_calls.hpp"
 
 namespace tidepool {

@@ -7,8 +7,8 @@
 #include "simulator/engine/pools/cnmem.hpp"
 #include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/audit/memory_pieces.hpp"
-#include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -11,10 +11,9 @@
 
 #include "simulator/engine/pools/caching_pool.hpp"
 #include "simulator/registry.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {

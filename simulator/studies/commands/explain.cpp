@@ -7,12 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/studies/fit/stated_memory.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/numbers.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 #include "traces/step/event_names.hpp"

@@ -11,9 +11,7 @@
 #include "simulator/studies/commands/fit_stated.hpp"
 #include "simulator/studies/fit/fit.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

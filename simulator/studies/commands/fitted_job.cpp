@@ -9,7 +9,7 @@
 #include "simulator/studies/fit/fit.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/numbers.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {

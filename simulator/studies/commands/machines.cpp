@@ -6,9 +6,9 @@
 
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/machine.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,16 +9,14 @@
 
 #include "simulator/solvers/order/alive.hpp"
 #include "simulator/solvers/order/search.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/counted.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/one_device.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {

@@ -21,23 +21,20 @@
 #include "simulator/studies/audit/audit.hpp"
 #include "simulator/studies/sweep/grid.hpp"
 #include "simulator/studies/text/interruptible.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/counted.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/json_text.hpp"
 #include "traces/base/lines.hpp"
-#include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {
 
 namespace {
 
+/// pack --periodic: pools and planners side by side on training loops.
 struct PeriodicArguments {
   std::vector<std::string> traces;
   std::vector<std::string> pools;

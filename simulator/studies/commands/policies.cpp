@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/registry.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -15,17 +15,14 @@
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/json_text.hpp"
 #include "traces/base/nearest.hpp"
-#include "traces/base/numbers.hpp"
 #include "traces/base/output.hpp"
 #include "traces/base/quantity.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

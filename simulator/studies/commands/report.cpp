@@ -20,11 +20,11 @@
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/frontier.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
 #include "traces/base/output.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "simulator/plan_file.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {

@@ -12,7 +12,7 @@
 #include "simulator/studies/ranks/job_run.hpp"
 #include "traces/base/lines.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {

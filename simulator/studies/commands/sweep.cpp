@@ -19,13 +19,10 @@
 #include "simulator/studies/sweep/merge.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
-#include "traces/base/command.hpp"
-#include "traces/base/counted.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/numbers.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 

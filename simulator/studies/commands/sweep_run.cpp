@@ -18,11 +18,8 @@
 #include "simulator/studies/sweep/result_row.hpp"
 #include "simulator/studies/text/interruptible.hpp"
 #include "simulator/studies/text/terminal.hpp"
-#include "traces/base/counted.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/numbers.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 

@@ -11,12 +11,9 @@
 
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/run_spec.hpp"
-#include "traces/base/command.hpp"
+#include "traces/base/command_line.hpp"
 #include "traces/base/error.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/numbers.hpp"
-#include "traces/base/say.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 
 namespace tidepool {

@@ -8,9 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "traces/base/counted.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/one_device.hpp"
 #include "traces/program_names.hpp"

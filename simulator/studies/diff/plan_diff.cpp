@@ -13,9 +13,8 @@
 #include <utility>
 
 #include "simulator/ordered_step.hpp"
-#include "traces/base/counted.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/program_names.hpp"
 

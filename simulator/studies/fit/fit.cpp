@@ -14,7 +14,7 @@
 #include "simulator/solvers/packing/lifetimes.hpp"
 #include "simulator/solvers/packing/pack.hpp"
 #include "simulator/studies/fit/convolution_workspaces.hpp"
-#include "traces/base/numbers.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -14,7 +14,8 @@
 #include "simulator/studies/sweep/merge.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
 #include "traces/base/folder.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/input.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

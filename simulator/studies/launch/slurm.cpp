@@ -10,8 +10,7 @@
 
 #include "simulator/studies/launch/farm.hpp"
 #include "simulator/studies/launch/process.hpp"
-#include "traces/base/counted.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

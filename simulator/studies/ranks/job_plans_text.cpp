@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/studies/ranks/job_plans.hpp"
-#include "traces/base/counted.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -5,9 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/studies/ranks/job_run.hpp"
-#include "traces/base/counted.hpp"
-#include "traces/base/json_text.hpp"
-#include "traces/base/numbers.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,4 +1,3 @@
-#include "simulator/studies/report/difference.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +11,7 @@
 #include <utility>
 
 #include "simulator/studies/report/run_data.hpp"
-#include "traces/base/counted.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

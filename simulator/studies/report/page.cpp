@@ -8,10 +8,9 @@
 #include "simulator/engine/decisions/decision.hpp"
 #include "simulator/engine/machine/machine_file.hpp"
 #include "simulator/studies/advise/advise.hpp"
-#include "simulator/studies/report/difference.hpp"
 #include "simulator/studies/report/run_data.hpp"
 #include "simulator/studies/sweep/result_row.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
 

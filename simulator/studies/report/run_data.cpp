@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "simulator/studies/report/pyramid.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/base/two_at_once.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"

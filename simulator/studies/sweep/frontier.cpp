@@ -14,8 +14,8 @@
 #include "simulator/options.hpp"
 #include "simulator/run_spec.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
-#include "traces/base/digits.hpp"
 #include "traces/base/error.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 

@@ -13,7 +13,7 @@
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/json_text.hpp"
+#include "traces/base/text.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool::schema {
 namespace {

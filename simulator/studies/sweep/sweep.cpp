@@ -19,7 +19,7 @@
 #include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/sweep/database.hpp"
 #include "simulator/studies/sweep/remaining_time.hpp"
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -11,9 +11,8 @@
 #include "simulator/studies/sweep/result_row.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/input.hpp"
-#include "traces/base/json_text.hpp"
 #include "traces/base/refuse.hpp"
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 

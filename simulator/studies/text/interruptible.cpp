@@ -12,7 +12,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "traces/base/say.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 

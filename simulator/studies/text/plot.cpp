@@ -8,7 +8,7 @@
 
 #include "simulator/run_spec.hpp"
 #include "simulator/studies/text/terminal.hpp"
-#include "traces/base/digits.hpp"
+#include "traces/base/text.hpp"
 
 namespace tidepool {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
+#include "policies/planning/remat/chain.hpp"
 #include "policies/planning/remat/checkmate.hpp"
-#include "policies/planning/remat/revolve.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "policies/planning/remat/revolve.hpp"
+#include "policies/planning/remat/chain.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "policies/planning/remat/condense.hpp"
-#include "policies/planning/remat/stage_options.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"

@@ -300,33 +300,6 @@ TEST_CASE("in the steady state a buffer that is on the host between two steps is
   CHECK(replay(trace, steady, result.realised) == result.totals);
 }
 
-TEST_CASE("a plan that cannot be carried out is refused with the action and the reason") {
-  const Trace trace = busy_between(10_ns);
-  const auto refusal = [&](std::vector<Action> actions) {
-    CHECK_THROWS_AS(replay(trace, under("none", 2000_B), Plan{actions}), PlanError);
-    try {
-      replay(trace, under("none", 2000_B), Plan{std::move(actions)});
-    } catch (const PlanError& error) {
-      return std::string{error.what()};
-    }
-    return std::string{};
-  };
-  const Action place = act(Verb::kAlloc, 0, 0, 0, 1000), first = act(Verb::kRun, 0, 0), second = act(Verb::kRun, 1, 1);
-  CHECK(refusal({first}) == "run op 0 before op 0: its output, version 0 of buffer 0, has no place");
-  CHECK(refusal({act(Verb::kAlloc, 0, 0, 0, 999)}) == "alloc version 0 before op 0: 999 B do not hold its 1000 B");
-  CHECK(refusal({act(Verb::kAlloc, 0, 0, 1001, 1000)}) ==
-        "alloc version 0 before op 0: it would end at 1.954 KiB, beyond the capacity");
-  CHECK(refusal({place, place}) == "alloc version 0 before op 0: it has a place already");
-  CHECK(refusal({place, first, act(Verb::kDrop, 1, 0), second, act(Verb::kRun, 2, 2)}) ==
-        "run op 2 before op 2: its input, version 0 of buffer 0, is not there");
-  CHECK(refusal({place, first, act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000)}) ==
-        "swap in version 0 before op 1: it is not on the host");
-  CHECK(refusal({place, second}) == "run op 1 before op 1: op 0 has not run yet");
-  CHECK(refusal({place, first, second}) == "the plan ends before op 2");
-  CHECK(refusal({place, first, act(Verb::kScratch, 1, 0, 500, 1000)}) ==
-        "scratch version 0 before op 1: it would overlap version 0");
-}
-
 TEST_CASE("versions from before the step get a place when the step begins, and later only a swap-in gives them one") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
@@ -344,20 +317,6 @@ TEST_CASE("versions from before the step get a place when the step begins, and l
   spec.iterations = 2;
   CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, first, second, out, drop, next, start}}),
                     "alloc version 0 before op 0: only a copy from the host brings back content from before the step");
-}
-
-TEST_CASE("a step must not end with an empty place for an output, even if the host has the content") {
-  TraceBuilder build;
-  const BufferId weight = build.existing({.size = 1000_B});
-  build.run({.duration = 10_ns}, {{weight, Access::kWrite}});
-  const Trace trace = build.finish();
-  const OpId none;
-  const Action start = act(Verb::kAlloc, 0, 1, 0, 1000), run = act(Verb::kRun, 0, 0), out{Verb::kSwapOut, none, 1},
-               drop{Verb::kDrop, none, 1}, empty{Verb::kAlloc, none, 1, 0_B, 1000_B};
-  const RunSpec spec = under("none", 1000_B);
-  CHECK(replay(trace, spec, Plan{{start, run, out, drop}}).makespan == 10_ns + 1000_ns);
-  CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, run, out, drop, empty}}),
-                    "the step ends with an empty place for version 1 of buffer 0, one of its outputs");
 }
 
 TEST_CASE("a policy cannot run an op while it is asked to make room for a place, since the op would need places") {

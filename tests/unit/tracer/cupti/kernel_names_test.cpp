@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
-#include "tracer/lower/kernel_name.hpp"
+#include "tracer/lower/lower.hpp"
 
 namespace tidepool::kernel_names_test {
 

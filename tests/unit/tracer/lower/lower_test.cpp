@@ -12,7 +12,6 @@
 #include "tests/program.hpp"
 #include "tests/raw_log.hpp"
 #include "tests/refusal.hpp"
-#include "tracer/lower/clock_fit.hpp"
 #include "tracer/lower/process_log.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/summary.hpp"

@@ -3,9 +3,9 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/base/error.hpp"
+#include "traces/file/decode.hpp"
 #include "traces/file/format.hpp"
 #include "traces/file/frame.hpp"
-#include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
 
 namespace tidepool::file_test {

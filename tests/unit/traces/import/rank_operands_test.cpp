@@ -7,7 +7,7 @@
 #include "tests/importing.hpp"
 #include "tests/rank_profiles.hpp"
 #include "tests/refusal.hpp"
-#include "traces/import/torch_et_profile.hpp"
+#include "traces/import/torch_et_program.hpp"
 
 namespace tidepool::rank_operands_test {
 

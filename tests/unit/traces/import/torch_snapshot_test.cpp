@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/pickle_writer.hpp"
-#include "traces/import/user_code.hpp"
+#include "traces/import/recorded_names.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool::torch_snapshot_test {

@@ -2,8 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/step/structure.hpp"
-#include "traces/synthetic/gpt.hpp"
-#include "traces/synthetic/resnet.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool::fold_test {
 

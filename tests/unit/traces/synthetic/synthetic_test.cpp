@@ -3,8 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "traces/base/error.hpp"
-#include "traces/synthetic/gpt.hpp"
-#include "traces/synthetic/resnet.hpp"
+#include "traces/synthetic/models.hpp"
 
 namespace tidepool::synthetic_test {
 

@@ -11,7 +11,7 @@
 #include "tests/fake_cuda.hpp"
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
-#include "validator/cuda/backend.hpp"
+#include "validator/cuda/run_program.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 

@@ -1,7 +1,7 @@
 // Static planners for chains, run by the simulator: a step has as many recomputations as the papers say.
 #include <fmt/format.h>
 
-#include "policies/planning/remat/revolve.hpp"
+#include "policies/planning/remat/chain.hpp"
 #include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"

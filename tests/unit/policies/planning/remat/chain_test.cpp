@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "policies/planning/remat/revolve.hpp"
 #include "policies/planning/remat/rotor.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"

@@ -1,7 +1,7 @@
 // STAlloc's memory layers and its reuse of idle ranges, compared with layouts that are derived by hand.
 #include <limits>
 
-#include "policies/pool/stalloc/stalloc_plan.hpp"
+#include "policies/pool/stalloc/stalloc_pool.hpp"
 #include "simulator/solvers/packing/heuristic.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"

@@ -2,7 +2,6 @@
 #include "policies/remat/min_cut/partition.hpp"
 
 #include "policies/planning/remat/knapsack.hpp"
-#include "policies/remat/min_cut/joint_graph.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"

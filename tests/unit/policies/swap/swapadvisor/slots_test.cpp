@@ -1,5 +1,4 @@
 // Slots of fixed sizes, and swapping between them, in closed form.
-#include "policies/swap/swapadvisor/slot_demand.hpp"
 #include "policies/swap/swapadvisor/slot_pool.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"

@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/known_uses.hpp"
 #include "traces/builder.hpp"
-#include "traces/step/foreach.hpp"
+#include "traces/step/dependencies.hpp"
 
 namespace tidepool::order_test {
 

@@ -1,11 +1,10 @@
-#include "simulator/studies/report/difference.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "simulator/studies/report/run_data.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"

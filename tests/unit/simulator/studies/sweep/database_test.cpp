@@ -16,6 +16,7 @@
 #include "tests/refusal.hpp"
 #include "traces/base/error.hpp"
 #include "traces/base/folder.hpp"
+#include "traces/base/input.hpp"
 
 namespace tidepool::database_test {
 

@@ -1,4 +1,4 @@
-#include "validator/cuda/backend.hpp"
+#include "validator/cuda/run_program.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

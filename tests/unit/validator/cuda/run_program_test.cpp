@@ -1,5 +1,5 @@
 // Plans as programs for a device. The fake driver executes them in any order that events allow.
-#include "validator/execution/device_program.hpp"
+#include "validator/cuda/run_program.hpp"
 
 #include <fmt/format.h>
 
@@ -16,10 +16,10 @@
 #include "tests/random_trace.hpp"
 #include "tests/three_ops.hpp"
 #include "traces/builder.hpp"
-#include "validator/cuda/backend.hpp"
+#include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
 
-namespace tidepool::device_program_test {
+namespace tidepool::run_program_test {
 
 using tests::FakeDriver;
 using tests::PlanWriter;
@@ -207,4 +207,4 @@ TEST_CASE("a missing driver is reported") {
                                                                        "driver is installed here"));
 }
 
-}  // namespace tidepool::device_program_test
+}  // namespace tidepool::run_program_test

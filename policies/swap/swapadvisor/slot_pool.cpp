@@ -1,4 +1,4 @@
-#include "policies/swap/swapadvisor/slot_demand.hpp"
+#include "policies/swap/swapadvisor/slot_pool.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // Numbers as text for people.
-#include "traces/base/numbers.hpp"
+#include "traces/base/text.hpp"
 
 #include "tests/catch.hpp"
 
-namespace tidepool::numbers_test {
+namespace tidepool::text_test {
 
 TEST_CASE("a short number has three significant digits and a unit, and no exponent") {
   CHECK(short_number(0) == "0");
@@ -16,4 +16,4 @@ TEST_CASE("a short number has three significant digits and a unit, and no expone
   CHECK(short_number(1.64e13) == "16400 G");
 }
 
-}  // namespace tidepool::numbers_test
+}  // namespace tidepool::text_test

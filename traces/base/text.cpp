@@ -1,12 +1,37 @@
-#include "traces/base/utf8.hpp"
+#include "traces/base/text.hpp"
 
 #include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <new>
+#include <string>
 #include <string_view>
 
 namespace tidepool {
+
+std::string grouped(std::int64_t number) {
+  std::string text = fmt::format("{}", number);
+  const std::ptrdiff_t first_digit = number < 0 ? 1 : 0;
+  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(text.size()) - 3; i > first_digit; i -= 3)
+    text.insert(static_cast<std::size_t>(i), ",");
+  return text;
+}
+
+std::string short_number(double number) {
+  constexpr std::array kUnits{"", " k", " M", " G"};
+  std::size_t unit = 0;
+  while (number >= 999.5 && unit + 1 < kUnits.size()) number /= 1e3, ++unit;  // 999.5 is "1 k"
+  return with_digits(number, 3) + kUnits[unit];
+}
+
+std::string counted(std::int64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : "s");
+}
 
 bool is_utf8(const std::string& text) {
   const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
@@ -52,6 +77,24 @@ std::string printable(std::string text) {
     i += std::max<std::size_t>(length, 1);
   }
   return shown;
+}
+
+void say_text(std::string_view text) noexcept {
+  std::string shown;
+  try {
+    shown = printable_lines(text);  // names and messages of any origin are in it
+    text = shown;
+  } catch (const std::bad_alloc&) {  // then it is said as it is
+  }
+  sigset_t broken_pipe, pending, before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const bool lost = std::fwrite(text.data(), 1, text.size(), stderr) != text.size();
+  constexpr timespec kNoWait{};
+  if (lost && sigismember(&pending, SIGPIPE) == 0) sigtimedwait(&broken_pipe, nullptr, &kNoWait);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace tidepool

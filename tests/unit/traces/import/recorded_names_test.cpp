@@ -1,8 +1,8 @@
-#include "traces/import/range_names.hpp"
+#include "traces/import/recorded_names.hpp"
 
 #include "tests/catch.hpp"
 
-namespace tidepool::range_names_test {
+namespace tidepool::recorded_names_test {
 
 TEST_CASE("the name of a range gives its phase if it names only one") {
   CHECK(phase_named("Benchmark Forward Only") == Phase::kForward);
@@ -26,4 +26,4 @@ TEST_CASE("the name of a range is a module if it is a dotted path") {
     CHECK_FALSE(names_module(name));
 }
 
-}  // namespace tidepool::range_names_test
+}  // namespace tidepool::recorded_names_test
