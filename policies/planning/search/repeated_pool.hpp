@@ -10,14 +10,14 @@
 
 namespace tidepool {
 
-/// Gives a version the place that it has at this moment of the recorded run. Refuses a version that has none then, and a
-/// place that is not free.
+/// Gives a version the place that it has at this moment of the recorded run. Refuses a version that has none then, and
+/// a place that is not free.
 ///
 /// If the log has a cycle, the moments are those of the cycle, and the run begins as the cycle does: content that steps
 /// hand on begins in the place that it has at the start of the cycle, or on the host.
 class RepeatedPool final : public Pool {
  public:
-  /// A stay of a version in one place. The moment of op k in iteration i of n ops is i n + k; behind the last op, k is n.
+  /// A stay of a version in one place. Moments: i n + k for op k in iteration i of n ops; k is n behind them.
   struct Stay {
     Bytes offset, size;
     std::size_t first = 0, last = 0;  ///< moments: it begins at the first, and ends at the last
