@@ -111,7 +111,8 @@ class Lender(Guest):
         return True
 
     def _take_over(self):
-        """What the Demand has of the step's buffers becomes content of the plan, which its actions move."""
+        """What the Demand has of the step's buffers becomes content of the plan, which its actions move. Content for which
+        there is no room stays on the host until an op needs it."""
         for buffer in self._demand.buffers():
             number = self._numbers.get(buffer)
             if number is not None:
@@ -120,4 +121,5 @@ class Lender(Guest):
                 self._contents.adopt(version, host)
                 if version not in self._plan.parked:
                     self._demand.make_room(host.nbytes())
-                    self._contents.swap_in(version, number)
+                    if not self._demand.lacks(host.nbytes()):
+                        self._contents.swap_in(version, number)
