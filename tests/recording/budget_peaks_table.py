@@ -2,10 +2,10 @@
 """Compares peaks under PyTorch's activation_memory_budget, measured on a GPU by others, with those of dry runs.
 
 The measurements are allocators/ackaudit.csv of the published inputs ($TIDEPOOL_SHARED or ../shared/data): models
-compiled by aot_eager at several budgets, on a GTX 1650. Each measured run, a process with one budget after the other,
+compiled by aot_eager and Inductor at several budgets, on a GTX 1650. Each measured run, a process with one budget after the other,
 is repeated on the fake of a GPU of the same compute capability. Prints a table of the measured numbers and of the
 differences of the dry ones from them; ends with 1 if a number differs. Needs a PyTorch for CUDA (the measured runs had
-2.14.0) and transformers; no GPU.
+2.14.0), Triton for Inductor, and transformers; no GPU.
 
     tests/recording/budget_peaks_table.py [--program build/tidepool] [--python PYTHON] [RUN...]
 """
@@ -25,14 +25,13 @@ SHARED = pathlib.Path(os.environ.get("TIDEPOOL_SHARED", HERE.parents[2] / "share
 TABLE = "allocators/ackaudit.csv"
 LIMIT_S = 3600  # of a recording
 DEVICE = "t4"  # of compute capability 7.5 too, so that PyTorch takes the same kernels
-NEEDS_TRITON = "inductor"  # Triton finds no driver on a fake
 NUMBERS = ("n_items", "n_saved", "resident_before_bytes", "peak_rep1_bytes", "peak_reps2to5_bytes")
 
 
-def found_by(program, python, model, scale, budgets):
+def found_by(program, python, model, scale, backend, budgets):
     """The numbers of a dry run, by budget."""
     with tempfile.TemporaryDirectory() as folder:
-        job = [python, HERE / "budget_peaks_job.py", model, scale, "aot_eager", ",".join(budgets)]
+        job = [python, HERE / "budget_peaks_job.py", model, scale, backend, ",".join(budgets)]
         ran = subprocess.run([program, "record", "--dry", "--device", DEVICE, "-o", f"{folder}/run.tide", "--", *job],
                              capture_output=True, text=True, timeout=LIMIT_S)
     lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
@@ -61,10 +60,7 @@ def main():
     for (run, model, scale, backend), group in itertools.groupby(
             rows, key=lambda row: (row["run"], row["model"], row["scale"], row["backend"])):
         cells = {row["budget"] or "eager": [int(row[number]) for number in NUMBERS] for row in group}
-        if backend == NEEDS_TRITON:
-            print(f"| {run} | {model} {scale} | {', '.join(cells)} | not run: {backend} needs Triton | | | | |")
-            continue
-        found = found_by(asked.program, asked.python, model, scale, list(cells))
+        found = found_by(asked.program, asked.python, model, scale, backend, list(cells))
         for budget, measured in cells.items():
             differences = [mine - theirs for mine, theirs in zip(found[budget], measured)]
             items, saved, *sizes = measured

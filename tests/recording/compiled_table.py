@@ -19,14 +19,13 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import time
 
 import public_inputs
-from public_table import equal, losses
+from public_table import clone, equal, losses, words_of
 
 LIMIT_S = 600  # of one command
 DEVICE, CAPACITY = "h100-80gb", "0.8x"
@@ -57,11 +56,7 @@ class Scripts:
         self._folder = pathlib.Path(asked.folder).resolve()
 
     def prepare(self):
-        for repository, commit in COMMITS.items():
-            there = self._folder / repository.split("/")[1]
-            if not there.exists():
-                subprocess.run(["git", "clone", "-q", f"https://github.com/{repository}", there], check=True)
-                subprocess.run(["git", "-C", there, "checkout", "-q", commit], check=True)
+        clone(self._folder, COMMITS)
         data, text = self._folder / "inputs", public_inputs.lines(400)
         if not data.exists():
             public_inputs.letters(self._folder / "nanoGPT/data/shakespeare_char")
@@ -76,11 +71,7 @@ class Scripts:
     def run(self, script, *before, dry=False):
         """What a script printed, and the seconds that it took."""
         folder, arguments, _ = SCRIPTS[script]
-        out = self._folder / "out"
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir()
-        arguments = re.sub(r"\(([^|)]*)\|([^)]*)\)", r"\2" if dry else r"\1", arguments)
-        words = [word.replace("{in}", str(self._folder / "inputs")).replace("{out}", str(out)) for word in arguments.split()]
+        words = words_of(self._folder, arguments, dry)
         environment = {**os.environ, **ENVIRONMENT.get(script, {}), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
                        "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(self._folder / "compiled"),
                        "TRITON_CACHE_DIR": str(self._folder / "compiled/triton")}

@@ -98,22 +98,14 @@ class Scripts:
                              "PYTHONPATH": str(self._folder / "minGPT")}
 
     def prepare(self):
-        for repository, commit in COMMITS.items():
-            there = self._folder / repository.split("/")[1]
-            if not there.exists():
-                subprocess.run(["git", "clone", "-q", f"https://github.com/{repository}", there], check=True)
-                subprocess.run(["git", "-C", there, "checkout", "-q", commit], check=True)
+        clone(self._folder, COMMITS)
         if not (self._folder / "inputs").exists():
             subprocess.run([self._python, HERE / "public_inputs.py", self._folder], check=True)
 
     def run(self, script, *before, dry=False):
         """What the script printed, and its status."""
         folder, arguments = SCRIPTS[script]
-        out = self._folder / "out"
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir()
-        arguments = re.sub(r"\(([^|)]*)\|([^)]*)\)", r"\2" if dry else r"\1", arguments)
-        words = [word.replace("{in}", str(self._folder / "inputs")).replace("{out}", str(out)) for word in arguments.split()]
+        words = words_of(self._folder, arguments, dry)
         begin = [] if script in AS_THEY_ARE else ["-c", SEEDED]
         return subprocess.run([*before, self._python, *begin, *words], cwd=self._folder / folder, env=self._environment,
                               capture_output=True, text=True, timeout=LIMIT_S)
@@ -151,6 +143,24 @@ class Scripts:
         report = json.loads((run.stdout.splitlines() or ["{}"])[-1])
         mib = [f"{report.get(key, 0) / 2**20:.2f}" for key in ("measured_peak_bytes", "predicted_peak_bytes")]
         return [*cells, f"{report.get('measured', 0)} of {report.get('iterations', 0)}", *mib, equal(losses(run), numbers)]
+
+
+def clone(folder, commits):
+    """Each repository, at its commit, in a folder of its name."""
+    for repository, commit in commits.items():
+        there = folder / repository.split("/")[1]
+        if not there.exists():
+            subprocess.run(["git", "clone", "-q", f"https://github.com/{repository}", there], check=True)
+            subprocess.run(["git", "-C", there, "checkout", "-q", commit], check=True)
+
+
+def words_of(folder, arguments, dry):
+    """The arguments of a script, whose folder for output is empty then."""
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    arguments = re.sub(r"\(([^|)]*)\|([^)]*)\)", r"\2" if dry else r"\1", arguments)
+    return [word.replace("{in}", str(folder / "inputs")).replace("{out}", str(out)) for word in arguments.split()]
 
 
 def losses(result):
