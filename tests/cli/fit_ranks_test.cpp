@@ -114,6 +114,22 @@ TEST_CASE("fit cannot judge ranks of a failed job that fit up to its failure") {
   CHECK(run_program({"fit", job, "--device", "h100-80gb"}).code == 0);  // rank 1 was too large before it failed
 }
 
+TEST_CASE("fit cannot judge ranks on a larger device than the one on which a rank ran out of memory") {
+  const ScratchFolder folder;
+  TraceData data = rank(1_GiB, 1_us, "ended with exit status 1").data();
+  data.meta["allocated_peak_bytes"] = data.meta["reserved_peak_bytes"] = std::to_string((1_GiB).count());
+  const Trace other{TraceData{data}};
+  data.meta["failed_requests"] = "1";
+  data.meta["device_total_bytes"] = std::to_string((10_GiB).count());
+  data.ops[0].phase = Phase::kBackward;  // it trained before
+  const std::string job = job_of(folder, {other, Trace{std::move(data)}});
+  const ProgramResult beyond = run_program({"fit", job, "--device", "h100-80gb"});
+  CHECK(beyond.code == 1);
+  CHECK_THAT(beyond.out, Catch::Matchers::StartsWith("cannot tell: the job ran out of memory where it was recorded; "));
+  CHECK_THAT(run_program({"fit", job, "--device", "h100-80gb", "--capacity", "10GiB"}).out,
+             Catch::Matchers::StartsWith("does not fit: rank 1 runs out first, "));
+}
+
 TEST_CASE("fit of a command that starts several ranks judges them") {
   const std::string ranks = std::filesystem::path{paths::program()}.replace_filename("tidepool_dry_ranks");
   const ProgramResult run = run_program({"fit", "--device", "t4", "--json", "--", "env", "LOCAL_WORLD_SIZE=2", ranks});

@@ -95,6 +95,20 @@ TEST_CASE("a job that sets its share of the device's memory does not fit a devic
   }
 }
 
+TEST_CASE("a job that asks how much memory there is hears of the given capacity, or of the device if it has no end") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  constexpr std::int64_t kGiB = 1024 * kMiB;
+  const DryJob preset{python, "told", {}};
+  CHECK(DryJob(python, "told", {"--capacity", "4096GiB"}).reserved == preset.reserved);
+  CHECK(DryJob(python, "told", {"--capacity", "40GiB"}).reserved == 20 * kGiB);
+  CHECK(DryJob(python, "told", {"--capacity", "10GiB"}).reserved == 5 * kGiB);
+  const ProgramResult fit =
+      run_program({"fit", "--device", "rtx-3090", "--capacity", "40GiB", "--json", "--", python, kScript, "told"});
+  INFO(fit.err);
+  CHECK(Json::parse(fit.out).at("reserved_bytes") == 20 * kGiB);
+}
+
 TEST_CASE("tidepool fit runs a command again with the memory that there is, if its first recording leaves it open") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;

@@ -243,6 +243,9 @@ TEST_CASE("a trace says why its job failed, and has no failure if it did not") {
   CHECK(failure("exit 3") == "ended with exit status 3");
   CHECK(failure("kill -KILL $$") == "was killed by SIGKILL");
   CHECK(failure("echo 'ValueError: of a worker' > $TIDEPOOL_RAW/1.said; exit 0") == "none");
+  // torchrun fails because of a rank, and may have any number.
+  CHECK(failure("cd $TIDEPOOL_RAW; echo OutOfMemoryError > 5.said; touch -d '1 s ago' 5.said; "
+                "echo ChildFailedError > 4.said; echo ChildFailedError > 6.said; exit 1") == "OutOfMemoryError");
 }
 
 TEST_CASE("a file that was begun on a full disk is no reason to keep the raw files") {

@@ -10,6 +10,7 @@ decode  inference with a cache that grows with each token
 pinned  training with 48 MiB of pinned memory, for which PyTorch pins 64
 graphed training whose forward and backward passes are CUDA graphs
 empty   nothing runs on the device
+told    a tensor of half of the memory that the device says it has
 share   the job sets its share of the device's memory, and the allocator's settings
 """
 
@@ -86,6 +87,10 @@ elif kind == "share":
     torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.9")
     torch.cuda.set_per_process_memory_fraction(0.5)
     kept = [torch.zeros(64 << 20, dtype=torch.uint8, device="cuda") for _ in range(6)]
+elif kind == "told":
+    free, total = torch.cuda.mem_get_info()
+    assert total == torch.cuda.get_device_properties(0).total_memory and 0 < total - free < 1 << 30
+    kept = torch.empty(total // 2, dtype=torch.uint8, device="cuda")
 elif kind == "empty":
     kept = [torch.empty(rows << 20, dtype=torch.uint8, device="cuda") for rows in (64, 91, 3)]
 print(torch.cuda.max_memory_reserved())

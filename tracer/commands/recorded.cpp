@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -61,8 +62,13 @@ Recorded look_at_recorded(const fs::path& raw) {
   std::set<std::string> ranks;
   std::map<std::uint32_t, Training> trained;
   std::map<std::uint32_t, std::vector<std::string>> files;
+  std::optional<fs::file_time_type> first_said;
   for (const std::string& path : files_in(raw.string())) {
     if (path.ends_with(".said")) {
+      const fs::file_time_type written = fs::last_write_time(path);
+      if (first_said && *first_said <= written)
+        continue;  // other ranks fail because of the first, and so does torchrun
+      first_said = written;
       std::ifstream file{path};
       std::getline(file, found.said);
       continue;

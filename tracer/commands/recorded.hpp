@@ -20,7 +20,7 @@ struct Recorded {
   /// The files of each process in which the hook recorded ops, if there are several and each began after the one before
   /// had ended.
   std::vector<std::vector<std::string>> in_a_row;
-  std::string said;  ///< the exception that ended the job's Python, as "ValueError: bad data"; "": none
+  std::string said;  ///< the first exception that ended a Python of the job, as "ValueError: bad data"; "": none
 };
 
 /// Reads the folder; all members keep their defaults if it does not exist. A file without a complete header only sets

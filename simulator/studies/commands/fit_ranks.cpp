@@ -77,9 +77,14 @@ std::size_t first_rank(const std::vector<RankFit>& fits) {
   return static_cast<std::size_t>(first - fits.begin());
 }
 
-/// Whether a verdict is impossible: the recorded part of every rank fits, but some recordings have no training step.
+bool ran_out(const std::vector<RankFit>& fits) {
+  return std::ranges::any_of(fits, [](const RankFit& each) { return each.fit.unknown_beyond; });
+}
+
+/// Whether a verdict is impossible: the recorded part of every rank fits, but a rank ran out of memory where it was
+/// recorded, or some recordings have no training step.
 bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
-  return fits[first_rank(fits)].fit.fits && std::any_of(job.traces.begin(), job.traces.end(), lacks_training);
+  return fits[first_rank(fits)].fit.fits && (ran_out(fits) || std::ranges::any_of(job.traces, lacks_training));
 }
 
 void print(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
@@ -90,7 +95,10 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", in_gib(fit.predicted), in_gib(total));
   if (cannot_tell(job, fits))
-    fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
+    fmt::print(
+        "cannot tell: {}; until then rank {} takes most: {}\n",
+        ran_out(fits) ? "the job ran out of memory where it was recorded" : "the traces end before a training step",
+        first, sizes);
   else if (fit.fits)
     fmt::print("all ranks fit; rank {} takes most: {}, margin {}{}\n", first, sizes, to_text(fit.margin),
                certain ? "" : "; not for certain");

@@ -102,7 +102,8 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string();
-  std::vector<std::string> arguments{program_path(), "record", "--dry", "--torch", "--kernels", "-o", path};
+  std::vector<std::string> arguments{"env", fmt::format("TIDEPOOL_DRY_TOTAL={}B", device.total.count())};
+  arguments.insert(arguments.end(), {program_path(), "record", "--dry", "--torch", "--kernels", "-o", path});
   arguments.insert(arguments.end(), {"--device", std::string{device.name}, "--capacity", way.capacity});
   arguments.insert(arguments.end(), {"--routing", way.routing, "--", "timeout", "-k", std::to_string(kPatience)});
   arguments.push_back(std::to_string(seconds));

@@ -36,7 +36,8 @@ class StoppedUnrecorded : public InputError {
 };
 
 /// Runs `tidepool record --dry --torch --kernels` on a simulated device of this name, whose memory never runs out by
-/// default, and keeps the traces in a temporary folder. A job that takes longer than `seconds` of wall time is stopped,
+/// default, and keeps the traces in a temporary folder. The job is told that it has the memory of `device`. A job that
+/// takes longer than `seconds` of wall time is stopped,
 /// and its traces end there.
 /// @return  none after Ctrl-C or SIGTERM, see Interruptible; the job has ended then and its folder is removed
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said

@@ -78,7 +78,7 @@ class Allocator {
   bool is_stated() const { return stated_.reserved > Bytes{} && stated_.allocated > Bytes{} && !stated_.ran_out; }
 
   /// Whether the replay gives what was stated, if anything was: else it says nothing about other settings.
-  bool is_replayed() const { return !is_stated() || model_ == stated_.reserved; }
+  bool is_replayed() const { return !stated_.ran_out && (!is_stated() || model_ == stated_.reserved); }
 
   /// Most bytes reserved at once on a device with this capacity, by the model alone; none if a request fails.
   std::optional<Bytes> modelled(Bytes capacity) {
@@ -271,11 +271,18 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
               high = std::min(expected, available(fit.context.high) - more);
   const Outlook outlook = own.outlook(expected);
   fit.fits = outlook == Outlook::kRuns;
-  fit.certain = own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried &&
-                fit.stated.assumed.empty() && (!fit.fits || fit.doubts.empty());
+  // PyTorch's own allocator has failed with no less memory, however the failure came about.
+  const bool ran_out_here = fit.stated.ran_out && device.total <= fit.stated.device_total;
+  if (ran_out_here) fit.fits = false;
+  const bool went_on = fit.stated.failed_requests > 0 && !fit.stated.ran_out && device.total != fit.stated.device_total;
+  if (went_on) fit.doubts.emplace_back("the job went on where requests had failed, and may ask for others here");
+  const bool is_settled =
+      own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried && !went_on;
+  fit.certain = fit.stated.assumed.empty() && (ran_out_here || (is_settled && (!fit.fits || fit.doubts.empty())));
   fit.unknown_beyond = fit.fits && fit.stated.ran_out;
-  const bool ran_out_here = fit.unknown_beyond && device.total <= fit.stated.device_total;
-  if (ran_out_here) fit.fits = fit.unknown_beyond = false;
+  const auto needs = [&](Bytes capacity) {
+    return ran_out_here ? std::max(own.needs(capacity), capacity + kSegment) : own.needs(capacity);
+  };
   if (outlook == Outlook::kUntried) {
     const Bytes with_share{static_cast<std::int64_t>(static_cast<double>(expected.count()) / fit.stated.fraction)};
     fit.untried = std::max(expected + fit.context.low, with_share);
@@ -283,11 +290,11 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.source = own.is_stated()            ? "as PyTorch's allocator stated in the recorded run"
                : known.reserved > Bytes{} ? "at least what was recorded; the rest by a replay"
                                           : "by a replay of the recorded requests";
-  fit.reserved = ran_out_here ? expected + kSegment : own.needs(expected);
+  fit.reserved = needs(expected);
   fit.predicted = fit.reserved + fit.context.expected + fit.workspace;
   fit.margin = std::min(device.total - fit.predicted, share - fit.reserved);
-  fit.low = std::min(fit.predicted, own.needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
-  fit.high = std::max(fit.predicted, own.needs(high) + fit.context.high + fit.workspace + more);
+  fit.low = std::min(fit.predicted, needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
+  fit.high = std::max(fit.predicted, needs(high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
   if (trace.buffers().size() > kManyBuffers) {
     fit.compared = false;  // half of the work

@@ -65,14 +65,20 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.settings = text("setting.alloc_conf");
   for (const auto& [key, value] : meta)
     if (key.starts_with("assumed_")) stated.assumed.push_back(value);
-  stated.ran_out = text("failure").find("OutOfMemoryError") != std::string::npos;
+  const std::string failure = text("failure");
+  const bool of_another_rank = stated.allocated > Bytes{} && !text("rank").empty();  // each has the reason of the job
+  stated.ran_out = !failure.empty() && (stated.failed_requests > 0 ||
+                                        (!of_another_rank && failure.find("OutOfMemoryError") != std::string::npos));
   const bool caches = text("setting.no_caching").empty() && allocator_options(stated.settings).has_value();
   if (!caches) stated.reserved = Bytes{number("mapped_peak_bytes")};
   std::string fraction = text("setting.memory_fraction");
   if (fraction.empty())
     if (const auto parts = parts_of(stated.settings); parts.count("per_process_memory_fraction") > 0)
       fraction = parts.at("per_process_memory_fraction");
-  if (const double share = std::strtod(fraction.c_str(), nullptr); share > 0 && share < 1) stated.fraction = share;
+  if (const double share = std::strtod(fraction.c_str(), nullptr); share > 0 && share < 1) {
+    stated.fraction = share;
+    if (const std::int64_t told = number("device_told_bytes"); told > 0) stated.device_total = Bytes{told};
+  }
   return stated;
 }
 

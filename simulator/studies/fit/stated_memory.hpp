@@ -17,14 +17,16 @@ struct StatedMemory {
   Bytes reserved;        ///< most bytes that the allocator reserved; of one without a cache: most bytes of the device
   Bytes held;            ///< most bytes of segments that held tensors
   Bytes pinned;          ///< most bytes of the host that were pinned
-  Bytes device_total;    ///< memory of the device on which the job ran
+  Bytes device_total;    ///< memory of the device on which the job ran; of a job with a share of it: what it was told
   Bytes failed_request;  ///< a request that failed, and the tensors that were alive then
   Bytes failed_allocated;
   std::int64_t failed_requests = 0;
-  bool captured = false;             ///< CUDA graphs had pools of their own
-  bool gave_back = false;            ///< segments were freed, as by torch.cuda.empty_cache(): no trace shows when
-  double fraction = 1;               ///< the share of the device's memory that the job may reserve
-  bool ran_out = false;              ///< the job ended because its memory ran out
+  bool captured = false;   ///< CUDA graphs had pools of their own
+  bool gave_back = false;  ///< segments were freed, as by torch.cuda.empty_cache(): no trace shows when
+  double fraction = 1;     ///< the share of the device's memory that the job may reserve
+  /// The job failed, and a request in this process had failed or, if the allocator states none, the reason of the
+  /// failure says that memory ran out.
+  bool ran_out = false;
   std::string settings;              ///< PYTORCH_ALLOC_CONF; "" for the defaults
   std::vector<std::string> assumed;  ///< what was assumed and may be otherwise on a device: sizes, tuning
 };

@@ -110,7 +110,7 @@ Status cuDeviceGetAttribute(int* value, int attribute, int device) {
   return cudaDeviceGetAttribute(value, attribute, device);
 }
 Status cuDeviceTotalMem_v2(std::size_t* bytes, int) {
-  *bytes = DryDevice::get().memory().capacity() + DryDevice::get().preset().context_bytes;
+  *bytes = DryDevice::get().total();
   return kSuccess;
 }
 Status cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {

@@ -28,11 +28,23 @@ thread_local Status last_status = kSuccess;
 thread_local int current_device = 0;
 bool in_use = false;  // the program has used the device
 
+constexpr std::uint64_t kEndless = std::uint64_t{4} << 40;  // memory that no job fills is that of no device
+
+/// The bytes that the environment gives, as in "24GiB"; none if it does not.
+std::optional<std::uint64_t> bytes_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == 0) return {};
+  return static_cast<std::uint64_t>(parse_bytes(text).count());
+}
+
+/// The device's memory, with that of the context.
+std::uint64_t limit_of(const DevicePreset& preset) {
+  return bytes_in("TIDEPOOL_DRY_CAPACITY").value_or(preset.total_bytes);
+}
+
 std::uint64_t capacity_of(const DevicePreset& preset) {
-  const char* const wanted = std::getenv("TIDEPOOL_DRY_CAPACITY");
-  const std::uint64_t total =
-      wanted != nullptr && *wanted != 0 ? static_cast<std::uint64_t>(parse_bytes(wanted).count()) : preset.total_bytes;
-  return total > preset.context_bytes ? total - preset.context_bytes : 0;
+  const std::uint64_t limit = limit_of(preset);
+  return limit > preset.context_bytes ? limit - preset.context_bytes : 0;
 }
 
 const DevicePreset& wanted_preset() {
@@ -127,6 +139,18 @@ void DryDevice::before_fork() {
 void DryDevice::after_fork() { held_ = {}; }
 
 int DryDevice::device() { return current_device; }
+
+std::uint64_t DryDevice::limit() const { return limit_of(preset_); }
+
+std::uint64_t DryDevice::total() const {
+  if (const auto stated = bytes_in("TIDEPOOL_DRY_TOTAL")) return *stated;
+  return limit() < kEndless ? limit() : preset_.total_bytes;
+}
+
+std::uint64_t DryDevice::free() const {
+  const std::uint64_t taken = memory_.in_use() + preset_.context_bytes;
+  return std::min(memory_.capacity() - memory_.in_use(), total() - std::min(total(), taken));
+}
 
 bool DryDevice::set_device(int device) {
   if (device < 0 || device >= devices_) return false;

@@ -106,8 +106,8 @@ void Recorder::open(const std::string& folder) {
   append_info("time", "estimated");
   append_info("gpu", preset_.device_name);
   append_info("setting.dry_device", preset_.name);
-  append_info("device_total_bytes",
-              std::to_string(DryDevice::get().memory().capacity() + std::uint64_t{preset_.context_bytes}));
+  append_info("device_total_bytes", std::to_string(DryDevice::get().limit()));
+  append_info("device_told_bytes", std::to_string(DryDevice::get().total()));
   info_of_variable("PYTORCH_CUDA_ALLOC_CONF", "setting.alloc_conf");
   info_of_variable("PYTORCH_ALLOC_CONF", "setting.alloc_conf");  // PyTorch prefers this name
   info_of_variable("PYTORCH_NO_CUDA_MEMORY_CACHING", "setting.no_caching");

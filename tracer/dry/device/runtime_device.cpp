@@ -48,8 +48,7 @@ Status cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version
 Status cudaGetDeviceProperties(void* properties, int device) {
   if (!exists(device)) return done(kInvalidDevice);
   DevicePreset preset = DryDevice::get().preset();
-  // PyTorch lets a job have a share of these bytes. A capacity above those of the device stands for no other device.
-  preset.total_bytes = std::min(preset.total_bytes, DryDevice::get().memory().capacity() + preset.context_bytes);
+  preset.total_bytes = DryDevice::get().total();  // PyTorch lets a job have a share of these bytes
   write_properties(preset, runtime_version(), properties);
   return done(kSuccess);
 }

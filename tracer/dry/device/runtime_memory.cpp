@@ -68,8 +68,8 @@ Status cudaFreeAsync(void* pointer, void*) { return release(pointer); }
 
 Status cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   DryDevice& dry_device = DryDevice::get();
-  *free = dry_device.memory().capacity() - dry_device.memory().in_use();
-  *total = dry_device.memory().capacity() + dry_device.preset().context_bytes;
+  *free = dry_device.free();
+  *total = dry_device.total();
   return done(kSuccess);
 }
 

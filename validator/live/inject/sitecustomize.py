@@ -132,7 +132,7 @@ _PACKAGES = _take_folders()
 _ATTACHING = {"TIDEPOOL_RECORD_TORCH", "TIDEPOOL_LIVE_REPORT", "TIDEPOOL_DRY_DEVICE"}
 if not _ATTACHING.isdisjoint(os.environ):
     sys.meta_path.insert(0, AtTorch(_attach))
-if "TIDEPOOL_RECORD_TORCH" in os.environ and "TIDEPOOL_RAW" in os.environ:
+if not {"TIDEPOOL_RECORD_TORCH", "TIDEPOOL_DRY_DEVICE"}.isdisjoint(os.environ) and "TIDEPOOL_RAW" in os.environ:
     _PROCESS = os.getpid()
     atexit.register(_say_last)
 # Of a user without a sitecustomize, Python ignores the ImportError, and this module is forgotten.

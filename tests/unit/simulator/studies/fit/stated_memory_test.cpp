@@ -102,6 +102,42 @@ TEST_CASE("a job that ran out of memory never fits a device of no more memory") 
   CHECK(more.unknown_beyond);
 }
 
+TEST_CASE("a failed request is a failure on a device of no more memory, though the bytes alone would have room") {
+  const Facts torchrun{{"failure", "ended with exit status 1"},  // the rank's own reason is not known
+                       {"device_total_bytes", std::to_string((kMiB * 400 + device_budget("t4").context.low).count())},
+                       {"allocated_peak_bytes", mib(320)},
+                       {"reserved_peak_bytes", mib(390)},
+                       {"failed_requests", "1"},
+                       {"failed_request_bytes", mib(50)},
+                       {"failed_allocated_bytes", mib(320)}};
+  const Fit here = fit_of(torchrun, 400);
+  CHECK_FALSE(here.fits);
+  CHECK(here.certain);
+  CHECK(here.reserved > kMiB * 400);
+  CHECK_FALSE(here.compared);  // nobody knows whether another setting would have been enough
+  CHECK(fit_of(torchrun, 500).unknown_beyond);
+  Facts other = torchrun;
+  other["rank"] = "0";
+  other["failure"] = "OutOfMemoryError: CUDA out of memory.";
+  CHECK_FALSE(fit_of(other, 400).fits);
+  other.erase("failed_requests");  // another rank has failed
+  CHECK(fit_of(other, 400).fits);
+}
+
+TEST_CASE("a job that goes on where a request fails may ask for other sizes on another device") {
+  const Facts facts{
+      {"device_total_bytes", std::to_string((kMiB * 9000 + device_budget("t4").context.expected).count())},
+      {"allocated_peak_bytes", mib(130)},
+      {"reserved_peak_bytes", mib(130)},
+      {"failed_requests", "1"}};
+  CHECK(fit_of(facts, 9000).certain);
+  const Fit larger = fit_of(facts, 10'000), smaller = fit_of(facts, 50);
+  CHECK(larger.fits);
+  CHECK_FALSE(larger.certain);
+  CHECK_FALSE(smaller.fits);
+  CHECK_FALSE(smaller.certain);
+}
+
 TEST_CASE("a verdict that rests on an assumption is not for certain") {
   const Facts stated{{"allocated_peak_bytes", mib(130)}, {"reserved_peak_bytes", mib(130)}};
   CHECK(fit_of(stated, 9000).certain);
