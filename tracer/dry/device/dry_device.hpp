@@ -104,7 +104,7 @@ class DryDevice {
   Recorder& recorder() { return recorder_; }
   std::uint64_t limit() const;  ///< the bytes of its memory, with those of the context
   /// The bytes of memory that the job is told of: limit() or, if it has no end, those of the preset.
-  /// $TIDEPOOL_DRY_TOTAL replaces them: a job whose memory has no end chooses its sizes as on the device that is judged.
+  /// $TIDEPOOL_DRY_TOTAL replaces them: a job whose memory has no end chooses sizes as on the device that is judged.
   std::uint64_t total() const;
   std::uint64_t free() const;  ///< those of total() that are free
 
