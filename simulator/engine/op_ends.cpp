@@ -51,7 +51,7 @@ OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::
   std::vector<VersionState> states;
   Timeline timeline{trace, machine, {}, states, capacity};
   timeline.hold(held);
-  OpEnds run{std::vector<Nanos>(trace.ops().size()), {}, {}};
+  OpEnds run{std::vector<Nanos>(trace.ops().size()), std::vector<Nanos>(trace.ops().size()), {}, {}};
   std::vector<bool> ran(trace.ops().size());
   Waits for_copies, for_others;
   for (const Action& action : actions) {
@@ -72,6 +72,7 @@ OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::
     if (ran[action.subject]) continue;
     ran[action.subject] = true;
     run.ends[action.subject] = timeline.done(stream);
+    run.waits[action.subject] = timeline.done(stream) - held[action.subject].alone;
   }
   run.for_copies = for_copies.total(), run.for_others = for_others.total();
   return run;

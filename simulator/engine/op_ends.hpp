@@ -20,7 +20,8 @@ std::vector<Action> unhindered_begin(const Trace& trace, bool first);
 std::vector<Action> unhindered_step(const Trace& trace);
 
 struct OpEnds {
-  std::vector<Nanos> ends;  ///< of the first run of each op, by op
+  std::vector<Nanos> ends;   ///< of the first run of each op, by op
+  std::vector<Nanos> waits;  ///< by op: the part of its first run in which it waits for other devices
   /// `for_copies`: time in which an op waits only for a copy, or for memory that a copy or another stream still uses.
   /// `for_others`: time in which an op waits for other devices (Timeline::Held). Time in which several streams wait
   /// counts once.

@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
+#include "tests/job_case.hpp"
 #include "tests/program.hpp"
 #include "tests/rank_profiles.hpp"
 #include "traces/base/input.hpp"
+#include "traces/job/job_output.hpp"
 
 namespace tidepool::job_test {
 
@@ -83,6 +85,41 @@ TEST_CASE("tidepool report of a job shows the job of simulate, and refuses plans
   CHECK(complaint({job, job}) == "tidepool: " + job + ": a job and other inputs; expected the job alone\n");
   CHECK(complaint({scratch.file("step.rank0.tide"), "--scale", "2"}) ==
         "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; this option needs one\n");
+}
+
+TEST_CASE("tidepool simulate of a job writes a plan for each rank, which its own trace confirms") {
+  const auto rank = [](std::int64_t parts) {  // a is away while b is there
+    TraceBuilder build;
+    const BufferId a = build.alloc({.size = 1_MiB * parts, .kind = BufferKind::kActivation});
+    build.run({.duration = 10_us}, {{a, Access::kWrite, Evidence::kSchema}});
+    const BufferId b = build.alloc({.size = 1_MiB * parts, .kind = BufferKind::kActivation});
+    build.run({.duration = 10_us}, {{b, Access::kWrite, Evidence::kSchema}});
+    build.free(b);
+    build.run({.kind = OpKind::kCollective}, {});
+    build.run({.duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}});
+    build.free(a);
+    return build.finish();
+  };
+  const ScratchFolder scratch;
+  const std::string job = scratch.file("job.json");
+  LoadedJob ranks = tests::job_of({rank(1), rank(2)}, {2_us}, {0_us, 0_us});
+  write_job(job, ranks);
+  const auto simulate = [&](const std::string& capacity) {
+    return run_program(
+        {"simulate", job, "--policy", "lru-swap", "--capacity", capacity, "--plan-out", scratch.file("run.plan.zst")});
+  };
+  REQUIRE(simulate("0.6x").code == 0);
+  for (const std::string number : {"0", "1"}) {
+    const ProgramResult ran = run_program({"validate", scratch.file("run.rank" + number + ".plan.zst"), "--trace",
+                                           scratch.file("job.rank" + number + ".tide"), "--json"});
+    CHECK(ran.code == 0);
+    CHECK(Json::parse(ran.out)["corrupt_bytes"] == 0);
+  }
+  const ProgramResult failed = simulate("0.4x");
+  CHECK(failed.code == 1);
+  CHECK(failed.err == scratch.file("run.plan.zst") + ": not written; not all ranks have a plan\n");
+  CHECK(run_program({"simulate", job, "--plan-out", "run.plan"}).err ==
+        "tidepool: --plan-out: the ranks run as recorded; expected a --policy\n");
 }
 
 TEST_CASE("tidepool simulate of a job refuses unsupported options") {

@@ -16,6 +16,19 @@ bool lost_the_same(Losses one, const Losses& other) {
   return one == other;
 }
 
+/// By collective: the rank's op in it; none if the rank does not take part.
+std::vector<OpId> collectives_of(const Job& job, std::size_t rank) {
+  std::vector<OpId> ops(job.collectives.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::vector<std::size_t>& ranks = job.groups[job.collectives[i].group].ranks;
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    if (found != ranks.end()) ops[i] = job.collectives[i].ops[static_cast<std::size_t>(found - ranks.begin())];
+  }
+  return ops;
+}
+
+}  // namespace
+
 bool do_the_same(const Trace& a, const Trace& b) {
   const TraceData &x = a.data(), &y = b.data();
   const auto same_op = [&](const Op& one, const Op& other) {
@@ -37,19 +50,6 @@ bool do_the_same(const Trace& a, const Trace& b) {
          all_same(x.ops, y.ops, same_op) && all_same(x.buffers, y.buffers, same_buffer) &&
          all_same(x.marks, y.marks, same_mark);
 }
-
-/// By collective: the rank's op in it; none if the rank does not take part.
-std::vector<OpId> collectives_of(const Job& job, std::size_t rank) {
-  std::vector<OpId> ops(job.collectives.size());
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const std::vector<std::size_t>& ranks = job.groups[job.collectives[i].group].ranks;
-    const auto found = std::find(ranks.begin(), ranks.end(), rank);
-    if (found != ranks.end()) ops[i] = job.collectives[i].ops[static_cast<std::size_t>(found - ranks.begin())];
-  }
-  return ops;
-}
-
-}  // namespace
 
 std::vector<std::size_t> share_traces(LoadedJob& job) {
   std::vector<std::size_t> first_of;

@@ -263,8 +263,7 @@ int run_simulate(const SimulateArguments& arguments) {
   if (is_job_file(arguments.trace)) {
     if (shows) throw InputError{"--view: expected the trace of one rank, not a job"};
     if (arguments.decisions) throw InputError{"--decisions: expected the trace of one rank, not a job"};
-    if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
-    return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
+    return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.plan_out, arguments.json);
   }
   refuse_job_options(arguments.job, arguments.trace);
   if (shows) return show_run(arguments.trace, with_defaults(arguments.grid), arguments.view);
@@ -339,7 +338,8 @@ const RegisterCommand kSimulate{
        declare_grid_options(app, arguments->grid);
        forget_defaults(arguments->grid);
        declare_job_options(app, arguments->job);
-       app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
+       app.add_option("--plan-out", arguments->plan_out,
+                      "write the plan of the run, for validate and export; of a job: RUN.rank0.plan, ... for RUN.plan")
            .type_name("FILE");
        app.add_flag("--decisions", arguments->decisions,
                     "print a line for each decision: the request, who answered, the candidates with their scores, the "

@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "simulator/options.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
 #include "simulator/studies/commands/sweep_run.hpp"
 #include "simulator/studies/ranks/job_plans.hpp"
 #include "simulator/studies/ranks/job_run.hpp"
 #include "traces/base/lines.hpp"
+#include "traces/base/output.hpp"
 #include "traces/base/refuse.hpp"
 #include "traces/base/text.hpp"
 #include "traces/summary.hpp"
@@ -66,8 +70,29 @@ void refuse_repeated(const GridText& grid) {
   if (grid.count_search) refuse_option("count-search");
 }
 
+/// The name of a rank's plan file: "run.rank2.plan" for "run.plan".
+std::string plan_name(const std::filesystem::path& plans, std::size_t rank) {
+  const std::filesystem::path outer = plans.extension() == ".zst" ? plans.stem() : plans.filename();
+  const std::string ends = plans.filename().string().substr(outer.stem().string().size());
+  return (plans.parent_path() / fmt::format("{}.rank{}{}", outer.stem().string(), rank, ends)).string();
+}
+
+/// Writes each rank's plan for its recorded trace. @return  false if a rank has none
+bool write_plans(const std::string& path, const LoadedJob& job, const JobPlans& plans) {
+  if (!plans.makespan) {
+    say("{}: not written; not all ranks have a plan\n", path);
+    return false;
+  }
+  for (std::size_t rank = 0; rank < plans.ranks.size(); ++rank) {
+    const RankPlan& plan = plans.ranks[rank];
+    const Totals predicted = replay(job.traces[rank], plan.spec, plan.result.realised);
+    write_plan(plan_name(path, rank), {job.traces[rank].hash(), plan.spec, predicted, plan.result.realised});
+  }
+  return true;
+}
+
 int run_plans(const LoadedJob& job, const std::string& path, const JobChange& change, GridText grid,
-              std::size_t threads, bool json) {
+              std::size_t threads, const std::string& plan_out, bool json) {
   grid.first = true;
   const auto spec_of = [&](const Trace& trace) {
     const Grid runs{grid, trace};
@@ -82,7 +107,7 @@ int run_plans(const LoadedJob& job, const std::string& path, const JobChange& ch
     fmt::print("{}\n", plans_json(path, plans));
   else
     print_plans(job, path, plans);
-  return 0;
+  return plan_out.empty() || write_plans(plan_out, job, plans) ? 0 : 1;
 }
 
 }  // namespace
@@ -167,15 +192,18 @@ JobChange change_of(const JobText& text) {
   return change;
 }
 
-int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
+int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, const std::string& plan_out,
+                      bool json) {
   refuse_repeated(grid);
   const bool plans = asks_for_plans(grid);
+  if (!plan_out.empty() && !plans) refuse("--plan-out: the ranks run as recorded; expected a --policy");
+  if (!plan_out.empty()) require_writable(plan_name(plan_out, 0));
   const JobChange change = change_of(text);
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
   if (!job.traces.empty() && !error_of_times(job.traces.front()).empty())
     say("{}: {}\n", path, caveat_of_times(job.traces.front()));
-  if (plans) return run_plans(job, path, change, with_defaults(grid), threads, json);
+  if (plans) return run_plans(job, path, change, with_defaults(grid), threads, plan_out, json);
   const JobResult result = run_job(job, path, change, threads);
   if (json)
     fmt::print("{}\n", job_json(job, path, result));

@@ -40,8 +40,11 @@ JobChange change_of(const JobText& text);
 void refuse_job_options(const JobText& text, const std::string& trace);
 
 /// Without an option of a run, the job runs as recorded; with one, its ranks run policies.
+/// @param plan_out  if not empty: RUN.plan stands for the files RUN.rank0.plan, RUN.rank1.plan, ..., each with the plan
+///                  of a rank for its trace
 /// @return  the exit code
 /// @throws InputError  "--iterations: the ranks of a job run one step alone; expected the trace of one rank"
-int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json);
+int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, const std::string& plan_out,
+                      bool json);
 
 }  // namespace tidepool

@@ -12,6 +12,7 @@
 #include "simulator/run.hpp"
 #include "simulator/solvers/bounds/bound.hpp"
 #include "traces/base/refuse.hpp"
+#include "traces/job/like_ranks.hpp"
 
 namespace tidepool {
 namespace {
@@ -27,15 +28,25 @@ class Follower {
         alone_{step.with(costs_)},
         held_(alone_.ops().size()) {}
 
+  /// See RankTrace::run_collectives_once().
+  void run_collectives_once() {
+    step_.run_collectives_once();
+    alone_ = step_.with(costs_);
+  }
   void follow(const Machine& machine, Bytes capacity, std::vector<Action> actions) {
     machine_ = machine;
     capacity_ = capacity;
     actions_ = std::move(actions);
-    held_.assign(held_.size(), {});
+  }
+  void follow_nothing() {
+    std::vector<Action> actions = unhindered_begin(alone_, true);
+    for (const Action& action : unhindered_step(alone_)) actions.push_back(action);
+    follow({}, kNoLimit, std::move(actions));
   }
 
   /// @param ends  lower bounds on the ends of the job's collectives
   void run(const std::vector<Nanos>& ends) {
+    held_.assign(held_.size(), {});
     for (const RankTrace::Meeting& meeting : step_.meetings())
       held_[meeting.op.index()].until = ends[meeting.collective] - start_;
     run_ = op_ends(alone_, machine_, capacity_, actions_, held_);
@@ -47,12 +58,14 @@ class Follower {
 
   /// The step in which collectives take only their own time, without waits.
   const Trace& alone() const { return alone_; }
-  /// The step in which collectives also take the time of their waits in the last run.
-  Trace with_waits() const {
-    std::vector<Nanos> moving = costs_;
-    for (std::size_t i = 0; i < moving.size(); ++i) moving[i] += wait(i);
-    return step_.with(moving);
+  /// The time of each collective after the rank's arrival in the last run: its cost, and the wait for other ranks.
+  std::vector<Nanos> moving() const {
+    std::vector<Nanos> times = costs_;
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] += wait(i);
+    return times;
   }
+  /// The step in which collectives take these times.
+  Trace with(const std::vector<Nanos>& moving) const { return step_.with(moving); }
   Nanos waits() const {
     Nanos sum;
     for (std::size_t i = 0; i < costs_.size(); ++i) sum += wait(i);
@@ -72,10 +85,7 @@ class Follower {
     for (const RankTrace::Meeting& meeting : step.meetings()) own.push_back(costs[meeting.collective]);
     return own;
   }
-  Nanos wait(std::size_t meeting) const {
-    const std::size_t op = step_.meetings()[meeting].op.index();
-    return run_.ends[op] - held_[op].alone;
-  }
+  Nanos wait(std::size_t meeting) const { return run_.waits[step_.meetings()[meeting].op.index()]; }
 
   RankTrace step_;
   Nanos start_;
@@ -128,6 +138,82 @@ Nanos end_of(const std::vector<Follower>& ranks) {
   return end;
 }
 
+/// Ranks that do the same work on equal parts of the machine. They follow one plan.
+struct LikeRanks {
+  std::vector<std::size_t> ranks;
+  RunSpec spec;
+  std::vector<Nanos> moving = {};  ///< the times of collectives in the step that was planned last
+  Result result = {};              ///< of the plan that the ranks follow
+};
+
+/// The common step of ranks: a collective takes the least time that it takes on any of them in their last runs.
+std::vector<Nanos> common_moving(const std::vector<Follower>& ranks, const LikeRanks& like) {
+  std::vector<Nanos> times = ranks[like.ranks.front()].moving();
+  for (const std::size_t rank : like.ranks) {
+    const std::vector<Nanos> own = ranks[rank].moving();
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = std::min(times[i], own[i]);
+  }
+  return times;
+}
+
+bool do_the_same_in_time(const Trace& a, const Trace& b) {
+  return do_the_same(a, b) && std::equal(a.ops().begin(), a.ops().end(), b.ops().begin(),
+                                         [](const Op& x, const Op& y) { return x.duration == y.duration; });
+}
+
+std::vector<LikeRanks> find_like_ranks(const std::vector<Follower>& ranks, const std::vector<RunSpec>& specs) {
+  std::vector<LikeRanks> found;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto same = std::find_if(found.begin(), found.end(), [&](const LikeRanks& like) {
+      return like.spec.machine == specs[rank].machine && like.spec.capacity == specs[rank].capacity &&
+             do_the_same_in_time(ranks[like.ranks.front()].alone(), ranks[rank].alone());
+    });
+    if (same == found.end())
+      found.push_back({{rank}, specs[rank]});
+    else
+      same->ranks.push_back(rank);
+  }
+  return found;
+}
+
+void follow(std::vector<Follower>& ranks, const LikeRanks& like, const Result& result) {
+  for (const std::size_t rank : like.ranks)
+    ranks[rank].follow(like.spec.machine, like.spec.capacity, result.realised.actions);
+}
+
+/// Plans like ranks once more, one kind after the other, for the waits that the plans of all other ranks leave them. A
+/// plan is taken if the job then ends earlier. Ends when a round gains nothing.
+/// @param ranks     follow the plans of `likes`; meet() has been called
+/// @param earliest  no plans let the job end earlier
+void plan_again(std::vector<Follower>& ranks, std::vector<LikeRanks>& likes, std::size_t collectives,
+                std::size_t threads, Nanos earliest) {
+  Nanos end = end_of(ranks);
+  for (bool gains = likes.size() > 1; gains && end > earliest;) {
+    gains = false;
+    for (LikeRanks& like : likes) {
+      if (like.result.totals.eviction_count == 0) continue;  // its plan costs nothing
+      for (const std::size_t rank : like.ranks) ranks[rank].follow_nothing();
+      meet(ranks, collectives, threads);
+      std::vector<Nanos> moving = common_moving(ranks, like);
+      if (moving != like.moving) {
+        like.moving = std::move(moving);
+        Result result = simulate(ranks[like.ranks.front()].with(like.moving), like.spec, true);
+        if (result.outcome == Outcome::kOk) {
+          follow(ranks, like, result);
+          meet(ranks, collectives, threads);
+          if (end_of(ranks) < end) {
+            end = end_of(ranks);
+            like.result = std::move(result);
+            gains = true;
+          }
+        }
+      }
+      follow(ranks, like, like.result);
+    }
+  }
+  meet(ranks, collectives, threads);
+}
+
 /// A lower bound on the end of the rank's step without waits for other ranks, since the job's start; none if no plan
 /// exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
@@ -149,6 +235,17 @@ Nanos copy_time(const Trace& step, const Machine& machine, const std::vector<Act
   return sum;
 }
 
+/// What each rank runs, on its part of the machine.
+std::vector<RunSpec> specs_of(const std::vector<Follower>& ranks, const SpecOfRank& spec) {
+  std::vector<RunSpec> specs;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    RunSpec& own = specs.emplace_back(spec(ranks[i].alone()));
+    own.machine = share_of(std::move(own.machine), i, ranks.size());
+    own.machine.launch = Nanos{};
+  }
+  return specs;
+}
+
 }  // namespace
 
 JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
@@ -159,44 +256,55 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (job.traces[i].buffers().empty())
       refuse("{}: rank {}: the trace has no buffers; expected a recording of memory", path, i);
-    Follower& rank =
-        ranks.emplace_back(RankTrace{job.traces[i], programs[i], times.ranks[i]}, costs, programs[i].start);
-    std::vector<Action> actions = unhindered_begin(job.traces[i], true);
-    for (const Action& action : unhindered_step(job.traces[i])) actions.push_back(action);
-    rank.follow({}, kNoLimit, std::move(actions));
+    ranks.emplace_back(RankTrace{job.traces[i], programs[i], times.ranks[i]}, costs, programs[i].start);
+  }
+  std::vector<LikeRanks> likes = find_like_ranks(ranks, specs_of(ranks, spec));
+  const bool in_step = likes.size() == 1 && std::all_of(ranks.begin(), ranks.end(), [&](const Follower& rank) {
+                         return rank.start() == ranks.front().start();
+                       });
+  for (Follower& rank : ranks) {
+    if (!in_step) rank.run_collectives_once();
+    rank.follow_nothing();
   }
   meet(ranks, costs.size(), threads);
   JobPlans plans{.ranks = std::vector<RankPlan>(ranks.size()), .baseline = end_of(ranks), .bound = end_of(ranks)};
-  std::vector<std::optional<Nanos>> bounds(ranks.size());
-  std::vector<Nanos> waited(ranks.size());  // by rank: its waits for other ranks in the job without limits
-  for_each_rank(ranks.size(), threads, [&](std::size_t i) {
-    RankPlan& plan = plans.ranks[i];
-    const Trace step = ranks[i].with_waits();
-    plan.spec = spec(step);
-    plan.spec.machine = share_of(std::move(plan.spec.machine), i, ranks.size());
-    plan.spec.machine.launch = Nanos{};
-    plan.ideal_peak = step.ideal_peak();
-    plan.waited = ranks[i].waits();
-    waited[i] = ranks[i].waited_for_others();
-    plan.result = simulate(step, plan.spec, true);
-    bounds[i] = bound_of(ranks[i], plan.spec);
-    ranks[i].follow(plan.spec.machine, plan.spec.capacity, plan.result.realised.actions);
+  std::vector<Nanos> waited;  // by rank: the time in which some stream waits for other ranks, without limits
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    plans.ranks[i].waited = ranks[i].waits();
+    waited.push_back(ranks[i].waited_for_others());
+  }
+  std::vector<std::optional<Nanos>> bounds(likes.size());
+  for_each_rank(likes.size(), threads, [&](std::size_t i) {
+    LikeRanks& like = likes[i];
+    const Follower& first = ranks[like.ranks.front()];
+    like.moving = common_moving(ranks, like);
+    like.result = simulate(first.with(like.moving), like.spec, true);
+    bounds[i] = bound_of(first, like.spec);
   });
   for (const std::optional<Nanos>& bound : bounds)
     plans.bound = bound && plans.bound ? std::optional{std::max(*plans.bound, *bound)} : std::nullopt;
-  if (std::any_of(plans.ranks.begin(), plans.ranks.end(),
-                  [](const RankPlan& plan) { return plan.result.outcome != Outcome::kOk; }))
-    return plans;
-  meet(ranks, costs.size(), threads);
-  plans.makespan = end_of(ranks);
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    RankPlan& plan = plans.ranks[i];
-    plan.waits = ranks[i].waits();
-    plan.ends = ranks[i].end();
-    plan.copies = copy_time(ranks[i].alone(), plan.spec.machine, plan.result.realised.actions);
-    const Nanos instead_of_waits = std::max(waited[i] - ranks[i].waited_for_others(), Nanos{});
-    plan.exposed = std::clamp(ranks[i].waited_for_copies() - instead_of_waits, Nanos{}, plan.copies);
+  const bool all = std::all_of(likes.begin(), likes.end(),
+                               [](const LikeRanks& like) { return like.result.outcome == Outcome::kOk; });
+  if (all) {
+    for (const LikeRanks& like : likes) follow(ranks, like, like.result);
+    meet(ranks, costs.size(), threads);
+    plan_again(ranks, likes, costs.size(), threads, plans.bound.value_or(Nanos{}));
+    plans.makespan = end_of(ranks);
   }
+  for (const LikeRanks& like : likes)
+    for (const std::size_t i : like.ranks) {
+      RankPlan& plan = plans.ranks[i];
+      plan.spec = like.spec;
+      plan.ideal_peak = ranks[i].alone().ideal_peak();
+      plan.like = like.ranks.front();
+      plan.result = like.result;
+      if (!all) continue;
+      plan.waits = ranks[i].waits();
+      plan.ends = ranks[i].end();
+      plan.copies = copy_time(ranks[i].alone(), plan.spec.machine, plan.result.realised.actions);
+      const Nanos instead_of_waits = std::max(waited[i] - ranks[i].waited_for_others(), Nanos{});
+      plan.exposed = std::clamp(ranks[i].waited_for_copies() - instead_of_waits, Nanos{}, plan.copies);
+    }
   return plans;
 }
 

@@ -18,11 +18,12 @@ namespace tidepool {
 struct RankPlan {
   RunSpec spec;
   Bytes ideal_peak;
-  Result result;  ///< of the rank's step, run alone with the waits of the job without limits
-  Nanos waited;   ///< waits in collectives, in the job without limits
-  Nanos waits;    ///< waits in collectives, in the job with plans, if all ranks have a plan
-  Nanos ends;     ///< end of the rank's last op in the job with plans
-  Nanos copies;   ///< sum of the times of the plan's copies, each as if it were alone on its link
+  std::size_t like = 0;  ///< the first rank with this work and an equal part of the machine; both follow one plan
+  Result result;         ///< of the rank's step, run alone with the waits for which its plan was made
+  Nanos waited;          ///< waits in collectives, in the job without limits
+  Nanos waits;           ///< waits in collectives, in the job with plans, if all ranks have a plan
+  Nanos ends;            ///< end of the rank's last op in the job with plans
+  Nanos copies;          ///< sum of the times of the plan's copies, each as if it were alone on its link
   /// The part of `copies` that neither computation nor waits for other ranks hide. It is the time in which only a copy
   /// or memory in use keeps some op of the rank from starting, less the time by which the rank's waits for others
   /// become shorter. Time in which several streams wait counts once.
@@ -43,10 +44,13 @@ struct JobPlans {
 /// contains the time of the host.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
-/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. A plan may copy
-/// and recompute while its rank waits. When the plans run, a rank that is late for a collective makes the other
-/// ranks wait. Each rank has its part of the machine, see share_of(). Only one step is simulated; it begins with all
-/// state on the device, unless a policy puts state on the host. Results are the same for any number of threads.
+/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. Ranks that do the
+/// same work have one plan. A plan may copy and recompute while its rank waits. When the plans run, a rank that is
+/// late for a collective makes the other ranks wait. Then the plan of each kind of rank is made once more, for the
+/// waits that the plans of the others leave it, and taken if the job ends earlier; so are those of all kinds, until
+/// none gains. A collective is run again only if all ranks do the same from the same time on, since then all run it
+/// again at once. Each rank has its part of the machine, see share_of(). Only one step is simulated; it begins with
+/// all state on the device, unless a policy puts state on the host. Results are the same for any number of threads.
 /// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."
 JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
                   std::size_t threads);

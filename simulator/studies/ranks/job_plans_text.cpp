@@ -64,7 +64,8 @@ std::string plans_json(const std::string& path, const JobPlans& plans) {
             {"ranks", Json::array()}};
   for (const RankPlan& plan : plans.ranks) {
     const Totals& totals = plan.result.totals;
-    Json rank{{"outcome", to_text(plan.result.outcome)},
+    Json rank{{"like_rank", plan.like},
+              {"outcome", to_text(plan.result.outcome)},
               {"message", plan.result.message},
               {"ideal_peak_bytes", plan.ideal_peak.count()},
               {"capacity_bytes", plan.spec.capacity == kNoLimit ? Json(nullptr) : Json(plan.spec.capacity.count())},

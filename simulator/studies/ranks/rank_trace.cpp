@@ -33,6 +33,10 @@ RankTrace::RankTrace(const Trace& trace, const RankProgram& program, const std::
                    [](const Order& a, const Order& b) { return a.after.index() < b.after.index(); });
 }
 
+void RankTrace::run_collectives_once() {
+  for (const Meeting& meeting : meetings_) data_.ops[meeting.op.index()].kind = OpKind::kSource;
+}
+
 Trace RankTrace::with(const std::vector<Nanos>& moving) const {
   TraceData data = data_;
   for (std::size_t i = 0; i < meetings_.size(); ++i) data.ops[meetings_[i].op.index()].duration += moving[i];

@@ -19,6 +19,9 @@ class RankTrace {
   /// The step in which the n-th collective of the rank takes moving[n] after the rank's arrival.
   Trace with(const std::vector<Nanos>& moving) const;
 
+  /// Plans may run no collective again, since the other ranks would not take part.
+  void run_collectives_once();
+
   struct Meeting {
     OpId op;
     std::uint32_t collective;  ///< of the job

@@ -159,6 +159,92 @@ TEST_CASE("the time of a rank's copies includes the latency of each copy, and of
   CHECK(copies(50_B) == 28_us);  // each copy has two pieces of 1 + 2.5 us
 }
 
+namespace {
+
+/// Ops: `first` makes a (100 B) in 6 us, the second makes b (100 B) in 10 us; then a collective; the last reads a.
+Trace choosing_rank() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 6_us}, {{a, Access::kWrite, Evidence::kSchema}});
+  const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{b, Access::kWrite, Evidence::kSchema}});
+  build.free(b);
+  build.run({.kind = OpKind::kCollective}, {});
+  build.run({.duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}});
+  build.free(a);
+  return build.finish();
+}
+
+/// Its first op brings a (300 B) in 2 us; the second makes b (300 B) in 1 us; the third reads a in 2 us; then a
+/// collective.
+Trace late_rank() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 300_B, .kind = BufferKind::kInput});
+  build.run({.kind = OpKind::kSource, .duration = 2_us}, {{a, Access::kWrite, Evidence::kSchema}});
+  const BufferId b = build.alloc({.size = 300_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 1_us}, {{b, Access::kWrite, Evidence::kSchema}});
+  build.free(b);
+  build.run({.duration = 2_us}, {{a, Access::kRead, Evidence::kSchema}});
+  build.free(a);
+  build.run({.kind = OpKind::kCollective}, {});
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a rank is planned again for the waits that the plans of other ranks leave it") {
+  // Alone, the first rank recomputes a: its last op runs from 24 to 34 us. If it copied a, b would begin at 11 us, a
+  // would be back at 26 us, and the last op would end at 36 us. But the second rank has to copy: it arrives at
+  // 2 + 15 + 1 + 15 + 2 = 35 us, and the collective ends at 37 us. Then the first rank recomputes until 43 us, whereas
+  // a copy would be back long before.
+  const LoadedJob job = job_of({choosing_rank(), late_rank()}, {2_us}, {0_us, 0_us});
+  const auto spec = [&](const Trace& trace) {
+    return RunSpec{.pool = "ideal",
+                   .policy = "tide(least=1B)",
+                   .capacity = trace.buffers()[0].size * 3 / 2,
+                   .machine = slow_link()};
+  };
+  const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
+  CHECK(plans.baseline == 28_us);
+  CHECK(plans.makespan == 47_us);
+  CHECK(plans.ranks[0].result.totals.swap_in == 100_B);
+  CHECK(plans.ranks[0].result.totals.recompute == 0_us);
+  CHECK(plans.ranks[1].ends == 37_us);
+}
+
+TEST_CASE("ranks that do the same have one plan, and run collectives again only if all ranks do") {
+  // The collective makes a (100 B); b does not fit beside it. Dropping a is the only way without copies.
+  const auto gathering_rank = [](Nanos last) {
+    TraceBuilder build;
+    const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+    build.run({.kind = OpKind::kCollective}, {{a, Access::kWrite, Evidence::kSchema}});
+    const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+    build.run({.duration = 10_us}, {{b, Access::kWrite, Evidence::kSchema}});
+    build.free(b);
+    build.run({.duration = last}, {{a, Access::kRead, Evidence::kSchema}});
+    build.free(a);
+    return build.finish();
+  };
+  const auto spec = [](const Trace&) {
+    return RunSpec{.pool = "ideal", .policy = "tide-remat", .capacity = 150_B, .machine = slow_link()};
+  };
+  const auto plans_of = [&](Nanos last, Nanos start) {
+    const LoadedJob job = job_of({gathering_rank(10_us), gathering_rank(last)}, {2_us}, {0_us, start});
+    return plan_job(job, "job.json", {}, spec, 1);
+  };
+  const JobPlans same = plans_of(10_us, 0_us);
+  CHECK(same.ranks[1].like == 0);
+  CHECK(same.makespan == 24_us);  // the collective runs twice
+  CHECK(same.ranks[1].waits == 0_us);
+  const JobPlans others = plans_of(11_us, 0_us);
+  CHECK(others.ranks[1].like == 1);
+  CHECK(others.ranks[0].result.outcome == Outcome::kOutOfMemory);
+  CHECK_FALSE(others.bound);
+  const JobPlans later = plans_of(10_us, 1_us);
+  CHECK(later.ranks[1].like == 0);
+  CHECK(later.ranks[0].result.outcome == Outcome::kOutOfMemory);
+}
+
 TEST_CASE("plans are made for the job with the requested changes") {
   const LoadedJob job = job_of({keeping_rank(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
   const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
