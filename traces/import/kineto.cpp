@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -413,14 +414,15 @@ class KinetoImport {
                                           : "block sizes of the allocator";
   }
 
-  /// What the allocator itself said: the most bytes reserved and allocated at once. Only for one device, and if all
-  /// events say it.
+  /// What the allocator itself said: the most bytes reserved and allocated at once. Only if one device has memory, and
+  /// all events say it.
   void state_peaks() {
-    if (devices_.size() > 1) return;
     std::int64_t reserved = 0, allocated = 0;
+    std::optional<std::int64_t> device;
     for (const KinetoMemory& memory : file_.memory) {
       if (!devices_.contains(memory.device)) continue;
-      if (memory.reserved < 0 || memory.total < 0) return;
+      if (device.value_or(memory.device) != memory.device || memory.reserved < 0 || memory.total < 0) return;
+      device = memory.device;
       reserved = std::max(reserved, memory.reserved);
       allocated = std::max({allocated, memory.total, memory.total - memory.bytes});
     }

@@ -87,9 +87,8 @@ void tell_apart(FitArguments& arguments) {
 }
 
 Fit fit_of(const FitArguments& arguments, const FittedJob& job) {
-  const std::string own = pool_of(job.conf.empty() ? stated_memory(job.trace).settings : job.conf);
-  const bool as_recorded = job.recorded && (arguments.pool.empty() || arguments.pool == own);
-  const std::string pool = arguments.pool.empty() && !job.conf.empty() ? own : arguments.pool;
+  const std::string &pool = arguments.pool, own = pool_of(stated_memory(job.trace).settings);
+  const bool as_recorded = job.recorded && (pool.empty() || pool == own);
   try {
     Fit fit = predict_fit(job.trace, arguments.budget, pool, as_recorded ? job.recorded->most_reserved : Bytes{});
     if (job.worst) widen(fit, predict_fit(*job.worst, arguments.budget, pool));

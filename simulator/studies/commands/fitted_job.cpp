@@ -15,21 +15,20 @@
 namespace tidepool {
 
 FittedJob job_of_file(const std::string& path) {
-  const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded, std::string conf) {
+  const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded) {
     std::string failure = failure_of(trace);
     return FittedJob{.name = path,
                      .trace = std::move(trace),
                      .recorded = std::move(recorded),
                      .history = {},
-                     .conf = std::move(conf),
                      .failure = std::move(failure),
                      .hint = "",
                      .said = ""};
   };
-  if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
+  if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {});
   const Input input = read_trace_input(path, "auto");
   if (find_importer(input, "auto").name != "torch-snapshot") {
-    FittedJob job = job_of(load_trace(input), {}, "");
+    FittedJob job = job_of(load_trace(input), {});
     const auto& meta = job.trace.data().meta;
     if (const auto most = meta.find("reserved_peak_bytes"); most != meta.end() && meta.at("source") == "kineto")
       job.recorded =
@@ -41,8 +40,8 @@ FittedJob job_of_file(const std::string& path) {
     const RecordedMemory recorded = recorded_memory(snapshot);
     SnapshotHistory history;
     const bool known = !recorded.lacks_segments || recorded.failed_request;
-    FittedJob job = job_of(device_trace(snapshot, recorded.device, &history),
-                           known ? std::optional{recorded} : std::nullopt, snapshot.settings.conf);
+    FittedJob job =
+        job_of(device_trace(snapshot, recorded.device, &history), known ? std::optional{recorded} : std::nullopt);
     job.history = std::move(history);
     job.devices = devices_with_memory(snapshot).size();
     return job;
@@ -57,7 +56,6 @@ FittedJob job_of_recording(const std::vector<std::string>& command, DryRecording
                    .trace = std::move(recording.traces.front()),
                    .recorded = {},
                    .history = {},
-                   .conf = "",
                    .stopped = recording.stopped,
                    .failure = std::move(recording.failure),
                    .hint = std::move(recording.hint),

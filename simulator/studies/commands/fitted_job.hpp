@@ -21,7 +21,6 @@ struct FittedJob {
   std::optional<RecordedMemory> recorded;  ///< only for a snapshot and a profile that says it
   std::optional<SnapshotHistory> history;  ///< only for a snapshot
   std::size_t devices = 1;                 ///< of the snapshot: those with memory
-  std::string conf;                        ///< the recorded setting of the allocator
   bool stopped = false;                    ///< the recording was stopped after --seconds
   std::string failure, hint, said;         ///< see DryRecording; "" if the job did not fail
 };

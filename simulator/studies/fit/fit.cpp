@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -60,11 +61,14 @@ enum class Outlook : std::uint8_t { kRuns, kDies, kUntried };
 class Allocator {
  public:
   /// @param stated  what the job's allocator stated under this setting; nothing for another setting
-  Allocator(const Trace& trace, const AllocatorOptions& setting, const StatedMemory& stated)
+  /// @param collects_otherwise  it collects garbage at another time than it did there
+  Allocator(const Trace& trace, const AllocatorOptions& setting, const StatedMemory& stated,
+            bool collects_otherwise = false)
       : trace_{trace},
         info_{find_pool(setting.pool)},
         options_{setting.pool, info_.options, setting.values},
-        stated_{stated} {
+        stated_{stated},
+        collects_otherwise_{collects_otherwise} {
     const Packing free = pack(trace_, info_, options_, {});
     model_ = free.height;
     load_ = free.load;
@@ -91,13 +95,14 @@ class Allocator {
   Outlook outlook(Bytes capacity) {
     if (stated_.ran_out && stated_.failed_allocated + stated_.failed_request > capacity) return Outlook::kDies;
     if (!is_stated() || exact_) return modelled(capacity) ? Outlook::kRuns : Outlook::kDies;
-    if (stated_.reserved <= capacity) return Outlook::kRuns;
+    if (stated_.reserved <= capacity && !collects_otherwise_) return Outlook::kRuns;
     return stated_.allocated > capacity ? Outlook::kDies : Outlook::kUntried;
   }
 
   /// The bytes that the job reserves where it runs, and those that it needs where it does not.
   Bytes needs(Bytes capacity) {
-    if (outlook(capacity) == Outlook::kUntried) return stated_.reserved;
+    if (outlook(capacity) == Outlook::kUntried)
+      return stated_.reserved > capacity ? stated_.reserved : capacity + kSegment;
     if (outlook(capacity) == Outlook::kDies) {
       if (!is_stated() || exact_) return std::max(least(), stated_.failed_allocated + stated_.failed_request);
       return std::max(stated_.allocated, stated_.held);
@@ -140,10 +145,20 @@ class Allocator {
   const PoolInfo& info_;
   const Options options_;
   const StatedMemory stated_;
+  const bool collects_otherwise_;
   Bytes model_, load_, failed_;
   bool exact_ = false;  ///< the replay gives what was stated, so that it also holds for less memory
   std::optional<Bytes> least_;
 };
+
+/// Whether PyTorch's allocator collects garbage on this device at another time than where the job was recorded: as soon
+/// as it has reserved a part of the job's share of the device's memory.
+bool collects_otherwise(const std::optional<AllocatorOptions>& setting, const StatedMemory& stated, Bytes total) {
+  if (!setting || !setting->values.contains(kGarbage) || total == stated.device_total) return false;
+  const double part = std::strtod(setting->values.at(kGarbage).c_str(), nullptr) * stated.fraction;
+  return static_cast<double>(stated.reserved.count()) >
+         part * static_cast<double>(std::min(total, stated.device_total).count());
+}
 
 /// Fills in the results of the other setting of the allocator, and `needs` of both, so that they can be compared.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
@@ -261,7 +276,8 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   std::optional<AllocatorOptions> setting = allocator_options(fit.stated.settings);
   // PyTorch collects garbage only in a job that has limited its share of the device's memory, and by that share.
   if (setting && fit.stated.fraction == 1) setting->values.erase(kGarbage);
-  Allocator own{replayed, own_setting && setting ? *setting : AllocatorOptions{pool, {}}, known};
+  Allocator own{replayed, own_setting && setting ? *setting : AllocatorOptions{pool, {}}, known,
+                own_setting && collects_otherwise(setting, fit.stated, device.total)};
   const Bytes share{static_cast<std::int64_t>(fit.stated.fraction * static_cast<double>(device.total.count()))};
   const auto available = [&](Bytes context) { return std::min(device.total - context - fit.workspace, share); };
   fit.available = available(fit.context.expected);

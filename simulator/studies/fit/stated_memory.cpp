@@ -63,6 +63,7 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.captured = number("captured_memory") > 0;
   stated.gave_back = number("freed_segments") > 0;
   stated.settings = text("setting.alloc_conf");
+  if (stated.settings.empty()) stated.settings = text("allocator_conf");  // of a snapshot
   for (const auto& [key, value] : meta)
     if (key.starts_with("assumed_")) stated.assumed.push_back(value);
   const std::string failure = text("failure");

@@ -132,6 +132,15 @@ TEST_CASE("the bytes that the allocator says it has reserved are kept") {
   CHECK(meta.at("reserved_peak_bytes") == "8000");
   CHECK(meta.at("allocated_peak_bytes") == "1000");
   CHECK_FALSE(read(memory(1, 4096, 100, 1000)).data().meta.contains("reserved_peak_bytes"));
+  // Of another device than the one of the kernels; not of two devices.
+  const auto on = [&](int device, int time) {
+    std::string event = with_reserved(memory(time, 4096, 100, 1000), 8000);
+    const std::string zero = "\"Device Id\": 0";
+    return event.replace(event.find(zero), zero.size(), fmt::format("\"Device Id\": {}", device));
+  };
+  const std::string work = kernel("a", 15, 60, 1) + ",";
+  CHECK(read(work + on(1, 1)).data().meta.at("reserved_peak_bytes") == "8000");
+  CHECK_FALSE(read(work + on(0, 1) + "," + on(1, 2)).data().meta.contains("reserved_peak_bytes"));
 }
 
 TEST_CASE("a Kineto file is recognised by its keys if a user's are in front of them") {

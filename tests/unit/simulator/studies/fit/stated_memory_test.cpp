@@ -177,6 +177,41 @@ TEST_CASE("PyTorch's allocator collects garbage only for a job that has limited 
   CHECK(fit(facts).untried);  // by a share of memory that the replay does not know
 }
 
+TEST_CASE(
+    "a job whose share of another device is filled far enough to collect garbage is not judged by its recording") {
+  // 130 MiB are more than a tenth of half of 2000 MiB, and less than a tenth of half of 4000 MiB.
+  const Bytes context = device_budget("t4").context.expected;
+  const auto total = [&](std::int64_t allocator_mib) {
+    return std::to_string((kMiB * allocator_mib + context).count());
+  };
+  Facts facts{{"setting.alloc_conf", "garbage_collection_threshold:0.1"},
+              {"setting.memory_fraction", "0.5"},
+              {"device_told_bytes", total(9000)},
+              {"allocated_peak_bytes", mib(130)},
+              {"reserved_peak_bytes", mib(130)}};
+  CHECK(fit_of(facts, 4000).fits);
+  const Fit open = fit_of(facts, 2000);
+  CHECK_FALSE(open.fits);
+  CHECK(open.untried);
+  facts["device_told_bytes"] = total(2000);
+  CHECK(fit_of(facts, 2000).fits);        // as recorded
+  CHECK_FALSE(fit_of(facts, 4000).fits);  // it collected garbage there, and would not here
+}
+
+TEST_CASE("the settings of a snapshot are those of its job, and what it reserved is known only under them") {
+  const Facts facts{{"source", "torch-snapshot"},
+                    {"allocator_conf", "expandable_segments:True"},
+                    {"allocated_peak_bytes", mib(130)},
+                    {"reserved_peak_bytes", mib(500)}};
+  TraceBuilder build;
+  build.meta().insert(facts.begin(), facts.end());
+  build.alloc({.size = kMiB * 130});
+  const Fit fit = predict_fit(build.finish(), device_budget("t4"), "");
+  CHECK(fit.allocator.pool == "pytorch-expandable");
+  CHECK(fit.reserved == kMiB * 500);
+  CHECK_FALSE(fit.compared);  // a replay gives 130 MiB
+}
+
 TEST_CASE("the settings of PyTorch's allocator are those of its model") {
   const auto options = allocator_options("max_split_size_mb:128, expandable_segments:True");
   REQUIRE(options);
