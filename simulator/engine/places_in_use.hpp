@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <iterator>
+#include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "traces/base/quantity.hpp"
@@ -13,58 +13,48 @@
 
 namespace tidepool {
 
-/// Disjoint ranges of addresses, each with an owner. Sorted, in chunks of at most kMost ranges, so that a change moves
-/// few of them. A change costs O(log n + n / kMost) with a small constant. This matters, since every second action of
-/// a plan changes a range.
+/// Disjoint ranges of addresses, each with an owner: a flat tree of two levels. Leaves hold at most kMost ranges each,
+/// sorted; the first addresses of all leaves are in one array, so that a search touches few cache lines. This matters,
+/// since every second action of a plan changes a range. A change costs O(log n + n / kMost^2) with a small constant.
 class PlacesInUse {
  public:
   /// Takes [first, end), or names the owner of a range that overlaps it.
   std::optional<VersionId> take(Bytes first, Bytes end, VersionId owner) {
-    if (chunks_.empty()) {
-      chunks_.push_back(new_chunk());
-      chunks_.back().push_back({first, end, owner});
-      return std::nullopt;
+    Place at = above(first);
+    if (const std::optional<VersionId> other = overlapping(at, first, end)) return other;
+    if (order_.empty()) {
+      add_leaf(0, first);
+      at = {0, 0};
+    } else if (leaf(at).count == kMost) {
+      split(at.leaf);
+      at = above(first);
     }
-    auto chunk = chunk_of(first);
-    auto next = std::upper_bound(chunk->begin(), chunk->end(), first, begins_above);
-    const Range* above = next != chunk->end() ? &*next : first_behind(chunk);
-    if (above != nullptr && above->first < end) return above->owner;
-    if (next != chunk->begin() && std::prev(next)->end > first) return std::prev(next)->owner;
-    if (chunk->size() == kMost) {
-      split(chunk);
-      chunk = chunk_of(first);
-      next = std::upper_bound(chunk->begin(), chunk->end(), first, begins_above);
-    }
-    chunk->insert(next, {first, end, owner});
+    Leaf& to = leaf(at);
+    Range* const behind = to.ranges.data() + to.count;
+    std::copy_backward(to.ranges.data() + at.slot, behind, behind + 1);
+    to.ranges[at.slot] = {first, end, owner};
+    ++to.count;
     return std::nullopt;
   }
 
   /// Removes the range that begins at `first`, if there is one.
   void leave(Bytes first) {
-    if (chunks_.empty()) return;
-    const auto chunk = chunk_of(first);
-    const auto next = std::upper_bound(chunk->begin(), chunk->end(), first, begins_above);
-    if (next == chunk->begin() || std::prev(next)->first != first) return;
-    chunk->erase(std::prev(next));
-    if (chunk->empty()) chunks_.erase(chunk);
+    const Place at = above(first);
+    if (!begins_before(at, first)) return;
+    Leaf& from = leaf(at);
+    Range* const next = from.ranges.data() + at.slot;
+    std::copy(next, from.ranges.data() + from.count, next - 1);
+    if (--from.count == 0) remove_leaf(at.leaf);
   }
 
   /// The range that begins at `first`, if there is one, gets another owner.
   void hand_over(Bytes first, VersionId owner) {
-    if (chunks_.empty()) return;
-    const auto chunk = chunk_of(first);
-    const auto next = std::upper_bound(chunk->begin(), chunk->end(), first, begins_above);
-    if (next != chunk->begin() && std::prev(next)->first == first) std::prev(next)->owner = owner;
+    const Place at = above(first);
+    if (begins_before(at, first)) leaf(at).ranges[at.slot - 1].owner = owner;
   }
 
   /// Whether some of [first, end) is in use.
-  bool any(Bytes first, Bytes end) const {
-    for (const std::vector<Range>& chunk : chunks_)
-      if (chunk.front().first < end && chunk.back().end > first)
-        for (const Range& range : chunk)
-          if (range.first < end && range.end > first) return true;
-    return false;
-  }
+  bool any(Bytes first, Bytes end) const { return overlapping(above(first), first, end).has_value(); }
 
  private:
   static constexpr std::size_t kMost = 64;
@@ -72,36 +62,72 @@ class PlacesInUse {
     Bytes first, end;
     VersionId owner;
   };
-  using Chunk = std::vector<Range>;
-  using Chunks = std::vector<Chunk>;
+  struct Leaf {
+    std::size_t count = 0;
+    std::array<Range, kMost> ranges;
+  };
+  struct Place {
+    std::size_t leaf, slot;  // a position in order_, and one behind a range
+  };
 
-  static bool begins_above(Bytes address, const Range& range) { return address < range.first; }
+  Leaf& leaf(Place at) { return leaves_[order_[at.leaf]]; }
+  const Leaf& leaf(Place at) const { return leaves_[order_[at.leaf]]; }
 
-  static Chunk new_chunk() {
-    Chunk chunk;
-    chunk.reserve(kMost);
-    return chunk;
+  /// The place behind the last range that does not begin above the address, or at the front of the leaf behind it.
+  Place above(Bytes address) const {
+    if (order_.empty()) return {0, 0};
+    const auto next = std::upper_bound(begins_.begin(), begins_.end(), address);
+    const std::size_t number = static_cast<std::size_t>(next - begins_.begin());
+    const std::size_t at = number == 0 ? 0 : number - 1;
+    const Leaf& own = leaf({at, 0});
+    const auto begins_above = [](Bytes value, const Range& range) { return value < range.first; };
+    const Range* const from = own.ranges.data();
+    return {at, static_cast<std::size_t>(std::upper_bound(from, from + own.count, address, begins_above) - from)};
+  }
+  bool begins_before(Place at, Bytes first) const { return at.slot > 0 && leaf(at).ranges[at.slot - 1].first == first; }
+
+  /// The owner of a range that overlaps [first, end); `at` is above(first).
+  std::optional<VersionId> overlapping(Place at, Bytes first, Bytes end) const {
+    if (order_.empty()) return std::nullopt;
+    const Leaf& own = leaf(at);
+    const Range* next = at.slot < own.count ? &own.ranges[at.slot] : nullptr;
+    if (next == nullptr && at.leaf + 1 < order_.size()) next = leaf({at.leaf + 1, 0}).ranges.data();
+    if (next != nullptr && next->first < end) return next->owner;
+    const Range* before = at.slot > 0 ? &own.ranges[at.slot - 1] : nullptr;
+    if (before == nullptr && at.leaf > 0) {
+      const Leaf& lower = leaf({at.leaf - 1, 0});
+      before = &lower.ranges[lower.count - 1];
+    }
+    if (before != nullptr && before->end > first) return before->owner;
+    return std::nullopt;
   }
 
-  /// The last chunk that begins at or below the address; the first if none does.
-  Chunks::iterator chunk_of(Bytes address) {
-    const auto above = std::upper_bound(chunks_.begin(), chunks_.end(), address,
-                                        [](Bytes at, const Chunk& chunk) { return at < chunk.front().first; });
-    return above == chunks_.begin() ? above : std::prev(above);
+  void add_leaf(std::size_t position, Bytes begin) {
+    if (spare_.empty()) {
+      spare_.push_back(static_cast<std::uint32_t>(leaves_.size()));
+      leaves_.emplace_back();
+    }
+    order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(position), spare_.back());
+    begins_.insert(begins_.begin() + static_cast<std::ptrdiff_t>(position), begin);
+    spare_.pop_back();
+  }
+  void remove_leaf(std::size_t position) {
+    spare_.push_back(order_[position]);
+    order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(position));
+    begins_.erase(begins_.begin() + static_cast<std::ptrdiff_t>(position));
+  }
+  void split(std::size_t position) {
+    constexpr std::size_t kHalf = kMost / 2;
+    add_leaf(position + 1, leaf({position, 0}).ranges[kHalf].first);
+    Leaf &front = leaf({position, 0}), &back = leaf({position + 1, 0});
+    std::copy(front.ranges.begin() + kHalf, front.ranges.end(), back.ranges.begin());
+    front.count = kHalf, back.count = kMost - kHalf;
   }
 
-  const Range* first_behind(Chunks::const_iterator chunk) const {
-    return std::next(chunk) == chunks_.end() ? nullptr : &std::next(chunk)->front();
-  }
-
-  void split(Chunks::iterator chunk) {
-    Chunk back = new_chunk();
-    back.assign(chunk->begin() + kMost / 2, chunk->end());
-    chunk->resize(kMost / 2);
-    chunks_.insert(std::next(chunk), std::move(back));
-  }
-
-  Chunks chunks_;  // none is empty
+  std::vector<Leaf> leaves_;
+  std::vector<std::uint32_t> spare_;  // leaves without ranges
+  std::vector<std::uint32_t> order_;  // leaves with ranges, by address
+  std::vector<Bytes> begins_;         // of each of them: no range of it begins below, except in the first leaf
 };
 
 }  // namespace tidepool
