@@ -27,8 +27,7 @@ Trace rank(Bytes size, Nanos late, const std::string& failure = "") {
   return build.finish();
 }
 
-std::string job_of(const ScratchFolder& folder, std::vector<Trace> traces) {
-  LoadedJob job;
+std::string job_of(const ScratchFolder& folder, std::vector<Trace> traces, LoadedJob job = {}) {
   for (std::size_t i = 0; i < traces.size(); ++i) job.job.ranks.push_back({"", "", 5_us});
   job.traces = std::move(traces);
   write_job(folder.file("job.json"), job);
@@ -74,6 +73,36 @@ TEST_CASE("for ranks that all fit, fit names the one that takes most") {
   CHECK(run.code == 0);
   CHECK_THAT(run.out, Catch::Matchers::StartsWith("all ranks fit; rank 1 takes most: "));
   CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
+}
+
+TEST_CASE("each group that communicates has buffers of NCCL on its ranks, which are assumed") {
+  const ScratchFolder folder;
+  const auto fit = [&](LoadedJob job) {
+    TraceData data = rank(1_GiB, 1_us).data();
+    for (Op& op : data.ops) op.kind = OpKind::kCollective;
+    const Trace each{std::move(data)};
+    const std::string file = job_of(folder, {each, each, each}, std::move(job));
+    const ProgramResult run = run_program({"fit", file, "--device", "h100-80gb", "--json"});
+    INFO(run.err);
+    return std::pair{Json::parse(run.out).at("ranks"), run.err};
+  };
+  LoadedJob job;
+  job.job.groups = {{"all", {0, 1, 2}}, {"two", {1, 2}}, {"unused", {0, 2}}};
+  job.job.collectives = {{.name = "all_reduce", .group = 0, .ops = {OpId{0}, OpId{0}, OpId{0}}},
+                         {.name = "all_reduce", .group = 1, .ops = {OpId{1}, OpId{1}}}};
+  const auto [alone, silent] = fit({});
+  const auto [together, said] = fit(job);
+  const auto more = [&, &without = alone, &with = together](std::size_t rank, const char* key) {
+    return Bytes{with.at(rank).at(key).get<std::int64_t>() - without.at(rank).at(key).get<std::int64_t>()};
+  };
+  CHECK(more(0, "predicted_bytes") == 688_MiB);
+  CHECK(more(1, "predicted_bytes") == 688_MiB + 544_MiB);
+  CHECK(more(2, "high_bytes") == 688_MiB + 544_MiB);
+  CHECK(more(2, "low_bytes") == 0_B);
+  CHECK(alone.at(0).at("certain") == true);
+  CHECK(together.at(0).at("certain") == false);
+  CHECK_THAT(said, ContainsSubstring("job.json: buffers of NCCL are assumed: 544 MiB for each group of two ranks"));
+  CHECK_THAT(silent, !ContainsSubstring("NCCL"));
 }
 
 TEST_CASE("ranks whose sizes rest on assumed values do not fit for certain, and fit says what was assumed") {

@@ -27,6 +27,24 @@ struct RankFit {
   Nanos at;
 };
 
+// Bytes of a communicator's buffers on each of its devices, by github.com/NVIDIA/nccl/issues/964.
+constexpr Bytes kBuffersOfTwo{544 << 20}, kBuffersOfMore{688 << 20};
+constexpr const char* kBuffersNote =
+    "buffers of NCCL are assumed: 544 MiB for each group of two ranks that communicates, 688 MiB for each larger one, "
+    "as "
+    "measured on A100 with NVLink (github.com/NVIDIA/nccl/issues/964); low is without";
+
+/// The bytes of NCCL's buffers on each rank. A group has some from its first collective on.
+std::vector<Bytes> communicators_of(const Job& job) {
+  std::set<std::size_t> used;
+  for (const JobCollective& collective : job.collectives) used.insert(collective.group);
+  std::vector<Bytes> bytes(job.ranks.size());
+  for (const std::size_t index : used)
+    if (const std::vector<std::size_t>& ranks = job.groups[index].ranks; ranks.size() > 1)
+      for (const std::size_t rank : ranks) bytes[rank] += ranks.size() == 2 ? kBuffersOfTwo : kBuffersOfMore;
+  return bytes;
+}
+
 /// The recorded start of each op or, without one, its launch. No op starts before the op that precedes it.
 std::vector<Nanos> starts(const Trace& trace) {
   std::vector<Nanos> times;
@@ -53,10 +71,11 @@ OpId first_beyond(const Trace& trace, Bytes room) {
 std::vector<RankFit> fits_of(const LoadedJob& job, const std::string& path, const DeviceBudget& device,
                              const std::string& pool) {
   std::vector<RankFit> fits;
+  const std::vector<Bytes> communicators = communicators_of(job.job);
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
     const Trace& trace = job.traces[rank];
     try {
-      RankFit found{predict_fit(trace, device, pool), job.job.ranks[rank].start};
+      RankFit found{predict_fit(trace, device, pool, {}, communicators[rank]), job.job.ranks[rank].start};
       OpId at = first_beyond(trace, found.fit.available);
       if (!at.valid()) at = found.fit.peak.op;
       if (at.valid()) found.at += starts(trace)[at.index()];
@@ -148,6 +167,8 @@ int judge_ranks(const LoadedJob& job, const std::string& path, const DeviceBudge
   else
     print(job, path, fits);
   std::set<std::string> notes;
+  if (std::ranges::any_of(communicators_of(job.job), [](Bytes bytes) { return bytes > Bytes{}; }))
+    notes.insert(kBuffersNote);
   for (const RankFit& each : fits) {
     notes.insert(each.fit.notes.begin(), each.fit.notes.end());
     for (std::string& note : stated_notes(each.fit)) notes.insert(std::move(note));

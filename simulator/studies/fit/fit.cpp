@@ -250,7 +250,8 @@ void widen(Fit& fit, const Fit& worst) {
   fit.high = std::max(fit.high, worst.high);
 }
 
-Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& named_pool, Bytes recorded) {
+Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& named_pool, Bytes recorded,
+                Bytes communicators) {
   require_one_memory(trace, "`fit` judges one");
   Fit fit;
   fit.device = &device;
@@ -265,6 +266,8 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
     }
     fit.workspace += fit.convolution_workspace;
   }
+  if (communicators > Bytes{}) fit.doubts.emplace_back("buffers of NCCL are assumed");
+  fit.workspace += communicators;
   fit.stated = stated_memory(trace);
   if (!fit.stated.assumed.empty()) fit.doubts.emplace_back("some sizes or choices are assumed");
   const std::string own_pool = pool_of(fit.stated.settings), pool = named_pool.empty() ? own_pool : named_pool;
@@ -283,7 +286,7 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.available = available(fit.context.expected);
   const Bytes more = large_workspace(fit.convolution_workspace) - fit.convolution_workspace;
   const Bytes expected = fit.available,
-              low = std::max(expected, available(fit.context.low) + fit.convolution_workspace),
+              low = std::max(expected, available(fit.context.low) + fit.convolution_workspace + communicators),
               high = std::min(expected, available(fit.context.high) - more);
   const Outlook outlook = own.outlook(expected);
   fit.fits = outlook == Outlook::kRuns;
@@ -309,7 +312,8 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.reserved = needs(expected);
   fit.predicted = fit.reserved + fit.context.expected + fit.workspace;
   fit.margin = std::min(device.total - fit.predicted, share - fit.reserved);
-  fit.low = std::min(fit.predicted, needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace);
+  fit.low =
+      std::min(fit.predicted, needs(low) + fit.context.low + fit.workspace - fit.convolution_workspace - communicators);
   fit.high = std::max(fit.predicted, needs(high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
   if (trace.buffers().size() > kManyBuffers) {

@@ -43,7 +43,7 @@ struct Fit {
   Bytes low, high;  ///< `predicted` with the least and the largest context and convolution_workspace (least: 0)
   Bytes reserved;   ///< most bytes at once; if the job does not fit, the least capacity without failure, to 2 MiB
   ContextRange context;              ///< includes cuDNN's kernels if the trace has convolutions
-  Bytes workspace;                   ///< cuBLAS's workspaces and convolution_workspace
+  Bytes workspace;                   ///< cuBLAS's workspaces, convolution_workspace and buffers of NCCL
   Bytes convolution_workspace;       ///< the largest estimate for a convolution; 0: no convolutions, or recorded
   bool workspaces_recorded = false;  ///< cuBLAS's workspaces are buffers of the trace, and not in `workspace`
   AllocatorFit allocator;            ///< with the job's own setting
@@ -79,8 +79,10 @@ bool has_training(const Trace& trace);
 ///                  pytorch. Nothing is certain then that another setting could change.
 /// @param recorded  bytes that the allocator is known to have reserved under this setting; 0: those that the trace
 ///                  states
+/// @param communicators  assumed bytes of the buffers of NCCL on the device; low is without them
 /// @throws InputError  "the trace is of 2 devices; expected one, as `fit` judges one"
-Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded = {});
+Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded = {},
+                Bytes communicators = {});
 
 /// The pool of PyTorch's settings, as in PYTORCH_ALLOC_CONF.
 std::string pool_of(const std::string& settings);
