@@ -1,5 +1,6 @@
 // Values that decide sizes, loops and branches of PyTorch jobs, in dry runs (tests/dry/values.py).
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -95,6 +96,10 @@ TEST_CASE("experts are chosen as --routing says, and each that is hit runs") {
   CHECK(run(python, "experts", {"--routing", "worst"}).result.out.starts_with(thrice("397 397 1 1 1 1 1 1")));
   const std::string zipf = run(python, "experts", {"--routing", "zipf"}).result.out;
   CHECK(std::stoi(zipf) > 100);
+  const ScratchFolder folder;
+  std::ofstream{folder.file("shares")} << "40 0 10 10 10 10 10\n10\n";  // 400 tokens choose two experts each
+  const std::string given = run(python, "experts", {"--routing", folder.file("shares")}).result.out;
+  CHECK(given.starts_with(thrice("320 80 80 79 81 80 80")));
 }
 
 TEST_CASE("fit of a command records the other extreme of choices, and does without it if that fails") {

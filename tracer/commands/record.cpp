@@ -471,8 +471,8 @@ const RegisterCommand kRecord{
                       "each process)")
            .needs(dry);
        app.add_option("--routing", arguments->dry.routing,
-                      "for --dry: places that results of kernels choose, as the experts of tokens: balanced, zipf, or "
-                      "worst (nearly all choose the same)")
+                      "for --dry: places that results of kernels choose, as the experts of tokens: balanced, zipf, "
+                      "worst (nearly all choose the same), or a file with the share of each place")
            .capture_default_str()
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");

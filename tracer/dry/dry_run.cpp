@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "tracer/dry/device/device_count.hpp"
 #include "tracer/dry/preset.hpp"
@@ -44,6 +46,22 @@ std::uint64_t capacity_of(const DryRun& run) {
   }
 }
 
+/// @throws InputError  if the file is not one of at least two numbers, none negative and not all 0
+void require_shares(const std::string& path) {
+  std::ifstream file{path};
+  if (!file) refuse("--routing: '{}'; expected balanced, zipf, worst, or a file with the shares of places", path);
+  std::size_t count = 0;
+  double sum = 0;
+  for (std::string word; file >> word; ++count) {
+    char* end = nullptr;
+    const double share = std::strtod(word.c_str(), &end);
+    if (*end != 0 || !(share >= 0) || std::isinf(share))
+      refuse("{}: '{}'; expected numbers from 0, with blanks between them: the share of each place", path, word);
+    sum += share;
+  }
+  if (count < 2 || sum <= 0) refuse("{}: {} numbers, in all {}; expected two or more, above 0", path, count, sum);
+}
+
 }  // namespace
 
 std::string device_names() {
@@ -61,8 +79,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
     refuse("--devices: {}; expected 1 to {}", run.devices, kMostDevices);
   if (run.placement != "lowest-first" && run.placement != "top-down")
     refuse("--placement: '{}'; expected lowest-first or top-down", run.placement);
-  if (run.routing != "balanced" && run.routing != "zipf" && run.routing != "worst")
-    refuse("--routing: '{}'; expected balanced, zipf or worst", run.routing);
+  const bool named = run.routing == "balanced" || run.routing == "zipf" || run.routing == "worst";
+  if (!named) require_shares(run.routing);
   const std::string folder = library_folder();
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
@@ -71,7 +89,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
           {"TIDEPOOL_DRY_DEVICE", run.device},
           {"TIDEPOOL_DRY_CAPACITY", run.capacity},
           {"TIDEPOOL_DRY_PLACEMENT", run.placement},
-          {"TIDEPOOL_ROUTING", run.routing},
+          {"TIDEPOOL_ROUTING", named ? run.routing : fs::absolute(run.routing).string()},
           {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
           // PyTorch has two interfaces to cuDNN; the dry device answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"},

@@ -10,7 +10,7 @@ struct DryRun {
   std::string device;                      ///< a name of device_presets()
   std::string capacity;                    ///< of the device's memory, as in "24GiB"; empty: that of the preset
   std::string placement = "lowest-first";  ///< of memory: "lowest-first" or "top-down", see Placement
-  std::string routing = "balanced";        ///< what unknown values choose: "balanced", "zipf" or "worst"
+  std::string routing = "balanced";        ///< what unknown values choose: "balanced", "zipf", "worst", or a file
   int devices = 1;  ///< that a process sees; if 1, a process of torchrun sees as many as torchrun has processes here
 };
 

@@ -3,7 +3,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "tracer/native/operands.hpp"
 
@@ -14,6 +18,7 @@ enum class Routing {
   kBalanced,  ///< each place is chosen equally often
   kZipf,      ///< the i-th place is chosen in proportion to 1 / i
   kWorst,     ///< each place is chosen once, and then all rows choose the same places
+  kGiven,     ///< the user gives the shares of as many places; other numbers of places are chosen as in kBalanced
 };
 
 /// Where values come from. Later ones are less certain.
@@ -23,23 +28,38 @@ enum class Origin {
   kAssumed,   ///< assumed integers
 };
 
-/// The first choice of a row among `places`.
-inline std::int64_t first_choice(Routing routing, std::int64_t row, std::int64_t chosen, std::int64_t places,
-                                 const std::vector<double>& shares) {
-  if (routing == Routing::kBalanced || (routing == Routing::kWorst && row * chosen < places))
-    return row * chosen % places;
-  if (routing == Routing::kWorst) return 0;
+/// The sums of the first shares of the places, up to 1; empty if rows are not spread by shares.
+/// @param given  shares in any unit
+inline std::vector<double> sums_of_shares(Routing routing, std::int64_t places, const std::vector<double>& given) {
+  std::vector<double> sums;
+  if (routing == Routing::kGiven && std::ssize(given) == places) sums = given;
+  if (routing == Routing::kZipf)
+    for (std::int64_t i = 1; i <= places; ++i) sums.push_back(1 / static_cast<double>(i));
+  std::partial_sum(sums.begin(), sums.end(), sums.begin());
+  for (double& sum : sums) sum /= sums.back();
+  return sums;
+}
+
+/// Choice number i of a row among `places`. By shares, the choices of a row lie at equal distances in the sums of
+/// shares, so that a place with more than one of them is followed by the next places.
+inline std::int64_t choice(Routing routing, std::int64_t row, std::int64_t i, std::int64_t chosen, std::int64_t places,
+                           const std::vector<double>& sums) {
   constexpr double kGolden = 0.6180339887498949;  // its multiples spread evenly over [0, 1)
-  const double at = static_cast<double>(row) * kGolden;
-  return std::lower_bound(shares.begin(), shares.end() - 1, at - static_cast<double>(static_cast<std::int64_t>(at))) -
-         shares.begin();
+  if (!sums.empty()) {
+    const double at = static_cast<double>(row) * kGolden;
+    const double part = (at - std::floor(at) + static_cast<double>(i)) / static_cast<double>(chosen);
+    return std::upper_bound(sums.begin(), sums.end() - 1, part) - sums.begin();
+  }
+  const bool same = routing == Routing::kWorst && row * chosen >= places;
+  return ((same ? 0 : row * chosen) + i) % places;
 }
 
 /// Indices that an op might have chosen along its dimension, as a host tensor. Each row chooses different places.
 /// @param arguments  those of the call
 /// @param indices    its result
+/// @param given      shares of places, for kGiven
 inline at::Tensor assumed_choice(const Operator& facts, const Stack& arguments, const at::Tensor& indices,
-                                 Routing routing) {
+                                 Routing routing, const std::vector<double>& given) {
   const at::Tensor& from = arguments[0].toTensor();
   const bool flat = facts.dim < 0 ? facts.name != "aten::multinomial" : !arguments[facts.dim].isInt();
   std::int64_t dim = flat || facts.dim < 0 ? -1 : arguments[facts.dim].toInt();
@@ -49,16 +69,17 @@ inline at::Tensor assumed_choice(const Operator& facts, const Stack& arguments, 
   const std::int64_t chosen = keeps ? indices.size(dim) : 1;
   std::int64_t inner = 1;
   for (std::int64_t each = keeps ? dim + 1 : indices.dim(); each < indices.dim(); ++each) inner *= indices.size(each);
-  std::vector<double> shares(static_cast<std::size_t>(routing == Routing::kZipf ? places : 0));
-  double sum = 0;
-  for (std::size_t i = 0; i < shares.size(); ++i) shares[i] = sum += 1 / static_cast<double>(i + 1);
-  for (double& each : shares) each /= sum;
+  const std::vector<double> sums = sums_of_shares(routing, places, given);
   at::Tensor made = at::empty(indices.sizes(), at::kLong);
   auto* const to = made.data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < made.numel() / std::max<std::int64_t>(chosen, 1); ++row) {
-    const std::int64_t first = first_choice(routing, row, chosen, places, shares);
     auto* const start = to + row / inner * inner * chosen + row % inner;
-    for (std::int64_t i = 0; i < chosen; ++i) start[i * inner] = (first + i) % places;
+    std::int64_t next = 0;
+    for (std::int64_t i = 0; i < chosen; ++i) {
+      const std::int64_t place = choice(routing, row, i, chosen, places, sums);
+      start[i * inner] = sums.empty() ? place : std::max(next, place) % places;
+      next = start[i * inner] + 1;
+    }
   }
   return made;
 }

@@ -43,6 +43,7 @@ struct Knowledge {
   std::unique_ptr<torch::Library> library, passed;
   at::Generator generator;
   Routing routing = Routing::kBalanced;
+  std::vector<double> shares;  ///< of places, for Routing::kGiven
   void (*decided)(const char* op) = nullptr;
 };
 
@@ -227,7 +228,8 @@ void note_unknown(const Operator& facts, const std::vector<at::Tensor>& written,
   for_each_result(facts, stack, [&](const at::Tensor& tensor) {
     if (facts.chooses && !facts.mutates && is_plain(tensor) && tensor.is_cuda() && tensor.scalar_type() == at::kLong &&
         arguments[0].isTensor() && !is_whole(arguments[0].toTensor())) {
-      if (tensor.numel() > 0) host_view(tensor).copy_(assumed_choice(facts, arguments, tensor, knowledge().routing));
+      if (tensor.numel() > 0)
+        host_view(tensor).copy_(assumed_choice(facts, arguments, tensor, knowledge().routing, knowledge().shares));
       note(tensor, true, Origin::kAssumed);
     } else {
       note(tensor, false, Origin::kReal, is_exchanged);
@@ -403,10 +405,12 @@ extern "C" {
 
 /// Computes values from now on, on this thread and in its backward passes. decided(op) is called when a size follows
 /// from assumed values. Returns whether it does: PyTorch may use the key itself.
-int tidepool_values_begin(int routing, void (*decided)(const char* op)) {
+/// @param shares  of places, for Routing::kGiven
+int tidepool_values_begin(int routing, const double* shares, int places, void (*decided)(const char* op)) {
   using namespace tidepool::values;
   Knowledge& of = knowledge();
   of.routing = static_cast<Routing>(routing);
+  of.shares.assign(shares, shares + places);
   of.decided = decided;
   try {
     of.generator = at::detail::createCPUGenerator(0);

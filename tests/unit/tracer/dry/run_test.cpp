@@ -263,7 +263,12 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
         "h100-80gb\n");
   CHECK(refused({"--placement", "best-fit"}) ==
         "tidepool: --placement: 'best-fit'; expected lowest-first or top-down\n");
-  CHECK(refused({"--routing", "fair"}) == "tidepool: --routing: 'fair'; expected balanced, zipf or worst\n");
+  CHECK(refused({"--routing", "fair"}) ==
+        "tidepool: --routing: 'fair'; expected balanced, zipf, worst, or a file with the shares of places\n");
+  std::ofstream{folder.file("shares")} << "0.5 0.x\n";
+  CHECK(refused({"--routing", folder.file("shares")}) ==
+        "tidepool: " + folder.file("shares") +
+            ": '0.x'; expected numbers from 0, with blanks between them: the share of each place\n");
   CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
   CHECK(refused({"--signal", "USR1"}) ==
         "tidepool: --signal: a dry run records all that the job does; expected it without --dry\n");
