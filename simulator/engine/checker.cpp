@@ -107,16 +107,17 @@ void Checker::lose_views(VersionId base) {
 
 void Checker::copy_to_host(const Action& action, Place& place) {
   place.on_host = true;
-  if (!place.room.none()) return;
+  if (place.off_device > Bytes{}) return;
   const HostMemory& host = spec_.machine.host;
   const Storage& storage = spec_.machine.storage;
   const Bytes size = trace_.size(VersionId{action.subject}), block = HostPool::block(host, size);
   if (block <= host.capacity - held_on_host_) {
     held_on_host_ += block;
-    place.room.host = block;
+    place.off_device = block;
   } else if (size <= storage.capacity - stored_) {
     stored_ += size;
-    place.room.storage = size;
+    place.off_device = size;
+    place.in_storage = true;
   } else {
     refuse(action, fmt::format("it takes {} on the host, where {} are in use of {}{}", to_text(block),
                                to_text(held_on_host_), to_text(host.capacity),
@@ -128,10 +129,9 @@ void Checker::copy_to_host(const Action& action, Place& place) {
 }
 
 void Checker::leave_host(Place& place) {
-  held_on_host_ -= place.room.host;
-  stored_ -= place.room.storage;
-  place.room = {};
-  place.on_host = false;
+  (place.in_storage ? stored_ : held_on_host_) -= place.off_device;
+  place.off_device = {};
+  place.on_host = place.in_storage = false;
 }
 
 void Checker::map(const Action& action) {
@@ -184,16 +184,13 @@ void Checker::run(const Action& action) {
       if (out.filled) {
         vacate(*parent);
       } else {
-        const Place before = out;
         leave_host(*parent);
-        out = *parent;
-        out.filled = true;
-        out.on_host = before.on_host;
-        out.room = before.room;
+        out.offset = parent->offset, out.size = parent->size;
+        out.placed = out.filled = true;
         if (out.offset != kNoAddress)
           map_.for_each_piece(out.offset, out.size, [&](Bytes first, Bytes) { live_.hand_over(first, made); });
       }
-      *parent = Place{.on_host = parent->on_host, .room = parent->room};
+      parent->placed = parent->filled = false;
     } else {
       refuse(action, fmt::format("its output, version {} of buffer {}, has no place", made.value(),
                                  trace_.version(made).buffer.value()));
@@ -223,7 +220,7 @@ void Checker::next_iteration(const Action& action) {
     places_[trace_.first_version(BufferId{i}).index()] = from;
     if (!from.placed) began_on_host_[i] = true;
     from.placed = false;
-    from.room = {};
+    from.off_device = {};
   }
   for (Place& place : old) {
     if (place.placed) vacate(place);
@@ -278,13 +275,14 @@ void Checker::check(const Action& action) {
         began_on_host_[buffer.index()] = false;
       }
       if (initial) leave_host(place);
-      place = {action.offset, action.size, true, initial, place.on_host, place.room};
+      place.offset = action.offset, place.size = action.size;
+      place.placed = true, place.filled = initial;
       return;
     }
     case Verb::kScratch: {
       if (!at(action).filled) refuse(action, "it has no content, so it needs no scratch place");
       occupy(action, VersionId{action.subject});
-      scratch_[VersionId{action.subject}] = {action.offset, action.size, true, false, false, {}};
+      scratch_[VersionId{action.subject}] = {.offset = action.offset, .size = action.size, .placed = true};
       return;
     }
     case Verb::kFree: {
@@ -303,7 +301,7 @@ void Checker::check(const Action& action) {
       check_may_go(action);
       lose_views(VersionId{action.subject});
       vacate(place);
-      place = Place{.on_host = place.on_host, .room = place.room};
+      place.placed = place.filled = false;
       return;
     }
     case Verb::kCopy: {
@@ -325,7 +323,8 @@ void Checker::check(const Action& action) {
       if (place.placed) refuse(action, "it has a place already");
       if (!place.on_host) refuse(action, "it is not on the host");
       occupy(action, VersionId{action.subject});
-      place = {action.offset, action.size, true, true, true, place.room};
+      place.offset = action.offset, place.size = action.size;
+      place.placed = place.filled = true;
       return;
     }
     case Verb::kAwait:

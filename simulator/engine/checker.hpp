@@ -39,16 +39,12 @@ class Checker {
   void finish() const;
 
  private:
-  /// Bytes of a copy off the device: in the host's pool or in the storage beyond it.
-  struct Room {
-    Bytes host{}, storage{};
-    bool none() const { return host + storage == Bytes{}; }
-  };
   struct Place {
     Bytes offset{}, size{};
+    Bytes off_device{};  ///< bytes of its copy in the host's pool, or in the storage beyond it
     bool placed = false, filled = false;
     bool on_host = false;
-    Room room{};  ///< the memory of its copy
+    bool in_storage = false;  ///< the copy is in storage
   };
   void occupy(const Action& action, VersionId v);
   void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
