@@ -63,7 +63,7 @@ struct Result {
   Cycle cycle;          ///< the iterations over which the totals are means
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
-  Nanos plan_time;                        ///< wall time of planning and running, without the replay at its end
+  Nanos plan_time;                        ///< wall time of planning and running, without the replay
   std::int64_t evicting_allocations = 0;  ///< requests that got a place only after policies made room
   /// Mean share of the capacity that was still free after such a request got its place (Coop's authors call this
   /// fragmentation). 0 without such requests.

@@ -71,7 +71,7 @@ class Confirmation {
   Plan take_plan(int cycle);
 
  private:
-  static constexpr std::size_t kPiece = 1 << 20;
+  static constexpr std::size_t kPiece = 1 << 16;
 
   const Trace& trace_;
   const RunSpec& spec_;

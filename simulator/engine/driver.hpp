@@ -191,6 +191,7 @@ class Driver {
   ActionDevice device_;
   const OnDecision tell_;  // may be empty
   Confirmation confirmation_;
+  Nanos confirmed_;         // wall time in which parts of the plan were executed once more while the run went on
   Nanos clock_;             // the time that policies see
   std::uint32_t op_ = 0;    // the op of the program that is being prepared
   OpId before_;             // the same as an id, for actions
