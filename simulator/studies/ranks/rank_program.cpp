@@ -41,7 +41,7 @@ class Recorded {
     }
     own.last_before = static_cast<std::uint32_t>(program.before.size());
     const Nanos start = op.start == kNotRecorded ? ready : op.start;
-    own.lag = std::max(start - ready, Nanos{});
+    if (issue_ == Nanos{}) own.lag = std::max(start - ready, Nanos{});
     const Nanos end = start + op.duration;
     stream_end_[op.stream.index()] = std::max(stream_end_[op.stream.index()], end);
     host_ = own.host_wait ? end : std::max(host_, launch);
@@ -51,7 +51,7 @@ class Recorded {
   }
 
   const Trace& trace_;
-  const Nanos issue_;                      // not 0: the recorded times of the host are those of a dry run
+  const Nanos issue_;                      // not 0: the recorded launches and starts are those of a dry run
   std::vector<std::vector<OpId>> orders_;  // by op: the ops that it is ordered after
   std::vector<Nanos> ends_;                // by op
   std::vector<Nanos> stream_end_;

@@ -39,8 +39,8 @@ struct RankProgram {
   }
 };
 
-/// The programs of all ranks. Ops without recorded times start as early as their dependencies allow. Where a model
-/// estimated the times of a rank's ops, its host takes issue_time() for each of them.
+/// The programs of all ranks. Ops without recorded times start as early as their dependencies allow. So do all ops of a
+/// rank where a model estimated their times, and its host takes issue_time() for each of them.
 /// @throws InputError  "job.json: rank 2: op 31, 'ncclKernel', is a collective of no group; expected all to be joined"
 std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& path);
 

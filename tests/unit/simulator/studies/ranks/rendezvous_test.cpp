@@ -87,7 +87,7 @@ TEST_CASE("launches of the host after a wait move with the end of the collective
 TEST_CASE("where a model estimated the op times, the host takes 40 us for each op, whatever a dry run's host took") {
   TraceBuilder build;
   build.run({.start = 900_us, .launch = 900_us, .duration = 100_us}, {});
-  build.run({.start = 2_ms, .launch = 2_ms, .duration = 10_us}, {});
+  build.run({.start = 2'050_us, .launch = 2_ms, .duration = 10_us}, {});
   build.run({.kind = OpKind::kCollective, .start = 3_ms, .launch = 3_ms, .duration = 5_us}, {});
   build.meta() = {{"times", "h200"}, {"times_error", "10 %"}};
   const LoadedJob job = job_of({build.finish(), rank_of({8_us, 0_us})}, {5_us}, {0_us, 0_us});
