@@ -40,6 +40,8 @@ def known():
     assert (F.one_hot(host, 8).float().cumsum(0).gather(1, host[:, None]) <= 1).flatten().tolist() == [True, True, False, True]
     assert torch.where(host > 2, host, -host).tolist() == [3, -1, 3, 7] and torch.equal(host, host.clone())
     assert host.gather(0, torch.randperm(4, device=device)).sum() == 14
+    sparse = torch.sparse_coo_tensor(torch.stack([host, host]), torch.ones(4, 2, device=device), (9, 9, 2)).coalesce()
+    assert sparse.indices().tolist() == [[1, 3, 7], [1, 3, 7]] and sparse.values().shape == (3, 2)
     # Memory that had known values is used again.
     for _ in range(3):
         unknown = (torch.randn(512, device=device) @ torch.randn(512, 4, device=device)).argsort()

@@ -39,6 +39,7 @@ struct Operator {
   bool lifts;       ///< its argument is new, with values of the host's: torch.tensor(..., device="cuda")
   bool exchanges;   ///< it is a collective: the dry device has its results when the host asks for them
   bool follows;     ///< the dry device makes its results, too, of values that it exchanged
+  bool coalesces;   ///< it joins elements of a sparse tensor
 
   explicit Operator(const c10::OperatorHandle& op) {
     const c10::FunctionSchema& schema = op.schema();
@@ -112,9 +113,11 @@ struct Operator {
                                                    "_flash_attention",
                                                    "embedding_dense"});
     lifts = word == "lift_fresh";
+    coalesces = name == "aten::_coalesce";
     const bool lists = begins({"_foreach_", "_fused_", "_amp_"});
-    aside = !lifts && (views || composite || floats || lists ||
-                       is_one_of(space, {"symm_mem", "prim", "profiler", "inductor", "rpc"}));
+    aside = !lifts && !coalesces &&
+            (views || composite || floats || lists ||
+             is_one_of(space, {"symm_mem", "prim", "profiler", "inductor", "rpc"}));
     forgets = aside && mutates && (floats || lists);
     overwrites = is_out || is_one_of(word, {"copy_", "fill_", "zero_", "random_", "bernoulli_", "normal_", "uniform_"});
     shape_only = is_one_of(word, {"empty_like", "new_empty", "new_empty_strided"});

@@ -353,6 +353,35 @@ void pass(const c10::OperatorHandle& op, const Operator& facts, DispatchKeySet b
   op.redispatchBoxed(below, stack);
 }
 
+/// Joins elements of a sparse tensor, whose kernels count them: as many stay as there are different indices, or all if
+/// the indices are not known. The op itself runs first, for its temporary memory.
+void coalesce(const c10::OperatorHandle& op, const Operator& facts, DispatchKeySet below, Stack* stack) {
+  const at::Tensor sparse = stack->back().toTensor();
+  op.redispatchBoxed(below, stack);
+  if (!sparse.is_cuda() || sparse.layout() != at::kSparse || sparse._nnz() < 2) return;
+  const Aside aside;
+  const at::Tensor given = sparse._indices();
+  const Known about = knowledge_of(given);
+  const auto places = sparse.sizes().slice(0, static_cast<std::size_t>(sparse.sparse_dim()));
+  std::int64_t most = 1;  // elements with different indices
+  for (const std::int64_t size : places) most = std::min(sparse._nnz(), most * std::min(size, sparse._nnz()));
+  const bool is_known = about.is_known && given.numel() <= kMostElements;
+  at::Tensor host;
+  if (is_known) {
+    const at::Tensor ones = at::ones({sparse._nnz()}, at::kBool);
+    host = at::_sparse_coo_tensor_unsafe(host_view(given).clone(), ones, places).coalesce()._indices();
+    most = host.size(1);
+  }
+  if (!is_known || about.origin != Origin::kReal) decide(facts);
+  const at::Tensor indices = at::empty({given.size(0), most}, given.options());
+  if (is_known) host_view(indices).copy_(host);
+  note(indices, is_known, about.origin);
+  std::vector<std::int64_t> shape = sparse._values().sizes().vec();
+  shape[0] = most;
+  const at::Tensor values = at::empty(shape, sparse._values().options());
+  stack->back() = at::_sparse_coo_tensor_unsafe(indices, values, sparse.sizes())._coalesced_(true);
+}
+
 /// below: the keys below ours.
 void compute(const c10::OperatorHandle& op, DispatchKeySet below, Stack* stack) {
   if (computing || off) return op.redispatchBoxed(below, stack);
@@ -366,6 +395,7 @@ void compute(const c10::OperatorHandle& op, DispatchKeySet below, Stack* stack) 
       if (is_plain(each)) note(each, is_whole(each) || each.numel() <= kMostFloats);
     });
   }
+  if (facts.coalesces) return coalesce(op, facts, below, stack);
   const Operands operands = look_at(facts, *stack);
   if (!operands.on_device) return op.redispatchBoxed(below, stack);
   see_on_device(op, facts, operands, below, stack);
