@@ -207,7 +207,8 @@ std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<Pla
   std::vector<Action> draft;
   std::vector<PlannedGap> back = planned;
   std::sort(back.begin(), back.end(), [&](const PlannedGap& a, const PlannedGap& b) {
-    return a.issue % n != b.issue % n ? a.issue % n < b.issue % n : gaps[a.gap].due < gaps[b.gap].due;
+    if (a.issue % n != b.issue % n) return a.issue % n < b.issue % n;
+    return gaps[a.gap].due != gaps[b.gap].due ? gaps[a.gap].due < gaps[b.gap].due : a.gap > b.gap;
   });
   for (const PlannedGap& each : planned) {
     const Gap& gap = gaps[each.gap];

@@ -50,8 +50,10 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
                                                 Bytes limit);
 
 /// The actions of a plan, sorted, with swap-outs before swap-ins at the same op; but a swap-in that keeps a version on
-/// the device during its early swap-out directly follows this swap-out. If a gap crosses the boundary and its swap-in
-/// is issued after the boundary, its content is on the host when the step begins.
+/// the device during its early swap-out directly follows this swap-out. Content that one op needs comes back in the
+/// opposite order of its gaps, and content that one op releases leaves in their order, so that lives nest: where places
+/// matter, nested lives need less memory. If a gap crosses the boundary and its swap-in is issued after the boundary,
+/// its content is on the host when the step begins.
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops);
 
 }  // namespace tidepool

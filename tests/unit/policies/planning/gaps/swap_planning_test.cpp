@@ -166,6 +166,14 @@ TEST_CASE("a draft swaps out after the release and in at the issue point, and a 
                                      act(Verb::kSwapIn, 3, 1), act(Verb::kSwapOut, 6, 7)});
 }
 
+TEST_CASE("content that one op releases and one op needs comes back in the opposite order, so that its lives nest") {
+  std::vector<Gap> gaps{gap(1, 6, 10), gap(1, 6, 10), gap(1, 6, 10)};
+  for (std::uint32_t i = 0; i < gaps.size(); ++i) gaps[i].out = gaps[i].in = VersionId{i};
+  CHECK(draft_of(gaps, {{1, 5, 0}, {0, 5, 0}, {2, 5, 0}}, 8) ==
+        std::vector<Action>{act(Verb::kSwapOut, 2, 1), act(Verb::kSwapOut, 2, 0), act(Verb::kSwapOut, 2, 2),
+                            act(Verb::kSwapIn, 5, 2), act(Verb::kSwapIn, 5, 1), act(Verb::kSwapIn, 5, 0)});
+}
+
 TEST_CASE("a swap-out may begin before the release, and happens only once for all gaps of a version") {
   // Op 0 makes a version, which ops 3 and 6 read. It is absent from 400 to 600 ns, and from 700 ns on until op 2 of the
   // next iteration.
