@@ -37,13 +37,11 @@ bool StepSearch::loses_nothing() const {
   return runs_.best() && runs_.best()->result.totals.makespan <= runs_.best()->result.baseline;
 }
 
-/// Runs the plan that was just evaluated. Where places matter, its swap-ins are late at first, and early if it then
-/// takes longer than evaluated.
+/// Runs the plan that was just evaluated, with late swap-ins, and with early ones if it takes longer than evaluated.
 Nanos StepSearch::confirm(const Treatments& treatments) {
   const auto run = [&](Evaluator::SwapIns swap_ins) {
     return runs_.confirm(evaluator_.draft(treatments, swap_ins), evaluator_.capacity());
   };
-  if (runs_.counts_bytes()) return run(Evaluator::SwapIns::kEarly);
   const Nanos late = run(Evaluator::SwapIns::kLate);
   return late <= evaluator_.last().period ? late : std::min(late, run(Evaluator::SwapIns::kEarly));
 }

@@ -26,9 +26,10 @@ namespace {
 ///      copied or dropped (see Relaxation). Its solution is rounded. Eight programs, each with the clock of the plan
 ///      before.
 ///   2. Evaluate: a list schedule of the rounded plan gives its time and the issue of each copy (see Evaluator). The
-///      engine confirms plans that promise to be the best.
+///      engine confirms plans that promise to be the best, with late swap-ins and, if they are slower than evaluated,
+///      with early ones.
 ///   3. Place: where places are planned, the limit of counted bytes goes down until the places of a plan fit (see
-///      StepSearch); in pools that choose places themselves, a few lower limits are tried. In both, swap-ins are late.
+///      StepSearch); in pools that choose places themselves, a few lower limits are tried.
 ///   4. Search: plans by prices, then rounds of local search, each half as long again as the one before (see
 ///      LocalSearch). Where places are planned, a plan counts only with its places.
 /// Plans may also keep small inputs after the program has freed them, so that large content can be recomputed from
