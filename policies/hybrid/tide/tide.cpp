@@ -44,6 +44,7 @@ namespace {
 /// least in its worst scenario around the setting (see scenarios_around), among the best plans found for it and for
 /// links slower by r. With rivals=on, every other registered policy that keeps the order of ops is run too, unless a
 /// bound says that its kind cannot win: then no policy is better in the same setting. So it is where no plan was found.
+/// On several streams, tide-remat is always asked.
 ///
 /// Content that no op reads any more is dropped early if its memory is needed (see find_dead_content).
 ///
@@ -110,6 +111,11 @@ class Tide final : public AnsweringPlanner {
 
   BestAnswer best_of_all(const Trace& trace, const RunSpec& spec) {
     BestAnswer best = find(trace, spec);
+    // Where ops of one stream wait for the places of another, plans without copies may lose less.
+    if (trace.data().streams.size() > 1 && swaps_ && recomputes_ && !best.loses_nothing()) {
+      BestAnswer other = answer_of("tide-remat", trace, spec);
+      best.offer(other.result, std::move(other.answer));
+    }
     // Another policy may find a plan where this search fails.
     const bool failed = best.result.outcome == Outcome::kOutOfMemory;
     if (failed || (rivals_ && !best.loses_nothing())) compare_with_rivals(best, trace, spec);

@@ -12,6 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/paths.hpp"
+#include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
 
@@ -95,6 +96,24 @@ TEST_CASE("with rivals=on, tide is no slower than any other policy on pools that
         CHECK((result.outcome != Outcome::kOk || ours.totals.makespan <= result.totals.makespan));
       }
     }
+}
+
+TEST_CASE("on several streams tide is no slower than tide-remat") {
+  int compared = 0;
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    const Trace trace = tests::random_trace(seed, 20);
+    if (trace.data().streams.size() == 1) continue;
+    RunSpec spec = setting(trace, 70, "tide(effort=0,least=1B)");
+    const Result ours = simulate(trace, spec);
+    spec.policy = "tide-remat";
+    const Result other = simulate(trace, spec);
+    if (other.outcome != Outcome::kOk) continue;
+    INFO(seed);
+    CHECK(ours.outcome == Outcome::kOk);
+    CHECK(ours.totals.makespan <= other.totals.makespan);
+    ++compared;
+  }
+  CHECK(compared > 20);
 }
 
 }  // namespace tidepool::tide_answers_test
