@@ -3,8 +3,8 @@
 
     PYTHON tests/recording/hidden_table.py [--dlrm FOLDER] [--ranks 8] [--batch 8] [--program PROGRAM] [--keep FOLDER]
 
-Each rank of a job follows its own plan of tide(with=swap) on the pool ideal, for shares of its own peak. There are two
-jobs:
+The ranks of a job follow plans of tide(with=swap) or, with recomputation, of tide, on the pool ideal, for shares of each
+rank's own peak. There are two jobs:
 
   dlrm  PARAM's DLRM step on eight V100. FOLDER has dlrm_kineto.tar.gz and dlrm_pytorch_et.tar.gz; without the first,
         the job is left out. One kernel uses nearly all memory at once, so only 0.9995x is planned.
@@ -37,21 +37,21 @@ def run(*command):
     return ended.stdout
 
 
-def row(program, name, job, pool, capacity, *options):
-    plans = json.loads(run(program, "simulate", job, *options, "--policy", "tide(with=swap)", "--pool", pool,
+def row(program, name, job, policy, capacity, *options):
+    plans = json.loads(run(program, "simulate", job, *options, "--policy", policy, "--pool", "ideal",
                            "--capacity", capacity, "--json"))
     ranks, without = plans["ranks"], plans["baseline_ns"]
     bound = f"{plans['bound_ns'] / 1e6:9.2f}" if plans["bound_ns"] is not None else f"{'none':>9}"
     if plans["makespan_ns"] is None:
         failed = sum(rank["outcome"] != "ok" for rank in ranks)
-        print(f"{name:<12} {capacity:>8} {without / 1e6:>9.2f} {'-':>9} {'-':>9} {bound}  {failed} of {len(ranks)} ranks "
+        print(f"{name:<12} {policy:<15} {capacity:>8} {without / 1e6:>9.2f} {'-':>9} {'-':>9} {bound}  {failed} of {len(ranks)} ranks "
               f"have no plan", flush=True)
         return
     copied = sum(rank["swap_out_bytes"] + rank["swap_in_bytes"] for rank in ranks)
     time, shown = (sum(rank[key] for rank in ranks) for key in ("copy_ns", "exposed_copy_ns"))
     hidden = f"{1 - shown / time:8.1%}" if time else f"{'-':>8}"
     makespan = plans["makespan_ns"]
-    print(f"{name:<12} {capacity:>8} {without / 1e6:>9.2f} {makespan / 1e6:>9.2f} {makespan / without - 1:>+9.2%} {bound} "
+    print(f"{name:<12} {policy:<15} {capacity:>8} {without / 1e6:>9.2f} {makespan / 1e6:>9.2f} {makespan / without - 1:>+9.2%} {bound} "
           f"{copied / 2**20:>10.1f} {hidden}", flush=True)
 
 
@@ -59,16 +59,17 @@ def dlrm(arguments, folder):
     job = folder / "dlrm.json"
     run(arguments.program, "import", arguments.dlrm / "dlrm_kineto.tar.gz", "--format", "kineto", "--with",
         arguments.dlrm / "dlrm_pytorch_et.tar.gz", "-o", job)
-    row(arguments.program, "dlrm", job, "ideal", "0.9995x", "--machine", "v100-pcie3")
+    row(arguments.program, "dlrm", job, "tide(with=swap)", "0.9995x", "--machine", "v100-pcie3")
 
 
 def gpt(arguments, folder, batch, capacities):
     job = folder / f"gpt{batch}.json"
     run(arguments.program, "record", "--dry", "-o", job, "--", sys.executable, "-m", "torch.distributed.run", "--standalone",
         "--nproc-per-node", arguments.ranks, ROOT / "tests/dry/fsdp2.py", "--batch", batch)
-    for capacity in capacities:
-        row(arguments.program, f"gpt, batch {batch}", job, "ideal", capacity, "--of", "host", "--scale", "0", "--machine",
-            "a100-pcie4")
+    for policy in "tide(with=swap)", "tide":
+        for capacity in capacities:
+            row(arguments.program, f"gpt, batch {batch}", job, policy, capacity, "--of", "host", "--scale", "0", "--machine",
+                "a100-pcie4")
 
 
 def main():
@@ -82,7 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or pathlib.Path(scratch)
         folder.mkdir(exist_ok=True)
-        print(f"{'job':<12} {'capacity':>8} {'ms':>9} {'planned':>9} {'':>9} {'bound':>9} {'MiB copied':>10} {'hidden':>8}")
+        print(f"{'job':<12} {'policy':<15} {'capacity':>8} {'ms':>9} {'planned':>9} {'':>9} {'bound':>9} {'MiB copied':>10} {'hidden':>8}")
         if (arguments.dlrm / "dlrm_kineto.tar.gz").exists():
             dlrm(arguments, folder)
         else:
