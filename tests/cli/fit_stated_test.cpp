@@ -83,7 +83,7 @@ TEST_CASE("a job that sets its share of the device's memory does not fit a devic
   const Json less = job.fit(760 * kMiB);
   CHECK(less.at("fits") == false);
   CHECK(less.at("margin_bytes") == -4 * kMiB);
-  CHECK(less.at("settings") == "garbage_collection_threshold:0.9");
+  CHECK(less.at("settings") == "garbage_collection_threshold:0.99");
   CHECK(job.fit(776 * kMiB).at("fits") == true);
   const ScratchFolder folder;
   for (const bool runs : {false, true}) {
@@ -102,7 +102,10 @@ TEST_CASE("a job that asks how much memory there is hears of the given capacity,
   const DryJob preset{python, "told", {}};
   CHECK(DryJob(python, "told", {"--capacity", "4096GiB"}).reserved == preset.reserved);
   CHECK(DryJob(python, "told", {"--capacity", "40GiB"}).reserved == 20 * kGiB);
-  CHECK(DryJob(python, "told", {"--capacity", "10GiB"}).reserved == 5 * kGiB);
+  const DryJob small{python, "told", {"--capacity", "10GiB"}};
+  CHECK(small.reserved == 5 * kGiB);
+  CHECK(small.fit(10 * kGiB).at("certain") == true);
+  CHECK(small.fit(3 * kGiB).at("certain") == false);  // there it would take less
   const ProgramResult fit =
       run_program({"fit", "--device", "rtx-3090", "--capacity", "40GiB", "--json", "--", python, kScript, "told"});
   INFO(fit.err);

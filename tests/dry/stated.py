@@ -84,7 +84,7 @@ elif kind == "pinned":
     host = torch.empty(48 << 20, dtype=torch.uint8, pin_memory=True)
     train(layers(1, 256), 256, 256)
 elif kind == "share":
-    torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.9")
+    torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.99")
     torch.cuda.set_per_process_memory_fraction(0.5)
     kept = [torch.zeros(64 << 20, dtype=torch.uint8, device="cuda") for _ in range(6)]
 elif kind == "told":

@@ -294,9 +294,14 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   const bool ran_out_here = fit.stated.ran_out && device.total <= fit.stated.device_total;
   if (ran_out_here) fit.fits = false;
   const bool went_on = fit.stated.failed_requests > 0 && !fit.stated.ran_out && device.total != fit.stated.device_total;
+  const bool asked = fit.stated.asked_memory && !fit.stated.ran_out && device.total != fit.stated.told;
   if (went_on) fit.doubts.emplace_back("the job went on where requests had failed, and may ask for others here");
-  const bool is_settled =
-      own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried && !went_on;
+  if (asked && !went_on)
+    fit.doubts.emplace_back("the job asked how much memory there is, and may take another part here");
+  const bool other_allocator = own_setting && !fit.stated.replayable;
+  if (other_allocator) fit.doubts.emplace_back("the job's allocator is not modelled");
+  const bool is_settled = own.outlook(low) == outlook && own.outlook(high) == outlook && outlook != Outlook::kUntried &&
+                          !went_on && !asked && (!other_allocator || own.load() > low);
   fit.certain = fit.stated.assumed.empty() && (ran_out_here || (is_settled && (!fit.fits || fit.doubts.empty())));
   fit.unknown_beyond = fit.fits && fit.stated.ran_out;
   const auto needs = [&](Bytes capacity) {

@@ -57,9 +57,11 @@ StatedMemory stated_memory(const Trace& trace) {
   stated.held = Bytes{number("held_peak_bytes")};
   stated.pinned = Bytes{number("pinned_peak_bytes")};
   stated.device_total = Bytes{number("device_total_bytes")};
+  stated.told = Bytes{number("device_told_bytes")};
   stated.failed_request = Bytes{number("failed_request_bytes")};
   stated.failed_allocated = Bytes{number("failed_allocated_bytes")};
   stated.failed_requests = number("failed_requests");
+  stated.asked_memory = number("asked_memory") > 0;
   stated.captured = number("captured_memory") > 0;
   stated.gave_back = number("freed_segments") > 0;
   stated.settings = text("setting.alloc_conf");
@@ -70,15 +72,15 @@ StatedMemory stated_memory(const Trace& trace) {
   const bool of_another_rank = stated.allocated > Bytes{} && !text("rank").empty();  // each has the reason of the job
   stated.ran_out = !failure.empty() && (stated.failed_requests > 0 ||
                                         (!of_another_rank && failure.find("OutOfMemoryError") != std::string::npos));
-  const bool caches = text("setting.no_caching").empty() && allocator_options(stated.settings).has_value();
-  if (!caches) stated.reserved = Bytes{number("mapped_peak_bytes")};
+  stated.replayable = text("setting.no_caching").empty() && allocator_options(stated.settings).has_value();
+  if (!stated.replayable) stated.reserved = Bytes{number("mapped_peak_bytes")};
   std::string fraction = text("setting.memory_fraction");
   if (fraction.empty())
     if (const auto parts = parts_of(stated.settings); parts.count("per_process_memory_fraction") > 0)
       fraction = parts.at("per_process_memory_fraction");
   if (const double share = std::strtod(fraction.c_str(), nullptr); share > 0 && share < 1) {
     stated.fraction = share;
-    if (const std::int64_t told = number("device_told_bytes"); told > 0) stated.device_total = Bytes{told};
+    if (stated.told > Bytes{}) stated.device_total = stated.told;
   }
   return stated;
 }

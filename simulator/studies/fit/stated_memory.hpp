@@ -18,12 +18,15 @@ struct StatedMemory {
   Bytes held;            ///< most bytes of segments that held tensors
   Bytes pinned;          ///< most bytes of the host that were pinned
   Bytes device_total;    ///< memory of the device on which the job ran; of a job with a share of it: what it was told
+  Bytes told;            ///< the memory that the job was told of
   Bytes failed_request;  ///< a request that failed, and the tensors that were alive then
   Bytes failed_allocated;
   std::int64_t failed_requests = 0;
-  bool captured = false;   ///< CUDA graphs had pools of their own
-  bool gave_back = false;  ///< segments were freed, as by torch.cuda.empty_cache(): no trace shows when
-  double fraction = 1;     ///< the share of the device's memory that the job may reserve
+  bool asked_memory = false;  ///< it asked how much memory there is, and may choose its sizes by that
+  bool replayable = true;     ///< its allocator is one that is modelled
+  bool captured = false;      ///< CUDA graphs had pools of their own
+  bool gave_back = false;     ///< segments were freed, as by torch.cuda.empty_cache(): no trace shows when
+  double fraction = 1;        ///< the share of the device's memory that the job may reserve
   /// The job failed, and a request in this process had failed or, if the allocator states none, the reason of the
   /// failure says that memory ran out.
   bool ran_out = false;

@@ -152,6 +152,7 @@ void Recorder::append_allocator_record() {
   state("mapped_peak_bytes", mapped);
   state("freed_segments", allocator_.freed_segments());
   state("pinned_peak_bytes", pinned_memory().most());
+  state("asked_memory", asked_memory_ ? 1 : 0);
   state("failed_requests", allocator_.failures());
   state("failed_request_bytes", allocator_.failure().requested);
   state("failed_allocated_bytes", allocator_.failure().allocated);

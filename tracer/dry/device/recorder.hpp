@@ -81,6 +81,7 @@ class Recorder {
   /// The allocator's own count of allocated and reserved bytes, and a request that it could not serve.
   void allocator_said(std::uint64_t allocated, std::uint64_t reserved);
   void allocator_failed(const AllocatorRecord::Failure& failure);
+  void asked_for_memory() { asked_memory_ = true; }  ///< the program asked how much memory there is
   /// A fact for the trace's metadata. A later value of a key replaces an earlier one.
   void state(std::string_view key, std::string_view value);
 
@@ -146,6 +147,7 @@ class Recorder {
   std::vector<std::uint64_t> introduced_;  ///< streams that are described in the file
   raw::Writer writer_;
   std::string iteration_kernel_;  ///< part of the name of a kernel that begins an iteration; empty: none does
+  std::atomic<bool> asked_memory_ = false;
   bool tried_ = false;
   std::optional<std::uint32_t> device_;  ///< the only device that the process has memory on
   pid_t process_ = 0;                    ///< the process that writes the file

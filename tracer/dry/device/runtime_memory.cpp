@@ -68,6 +68,7 @@ Status cudaFreeAsync(void* pointer, void*) { return release(pointer); }
 
 Status cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   DryDevice& dry_device = DryDevice::get();
+  dry_device.recorder().asked_for_memory();
   *free = dry_device.free();
   *total = dry_device.total();
   return done(kSuccess);

@@ -124,7 +124,7 @@ TEST_CASE("a failed request is a failure on a device of no more memory, though t
   CHECK(fit_of(other, 400).fits);
 }
 
-TEST_CASE("a job that goes on where a request fails may ask for other sizes on another device") {
+TEST_CASE("a job that goes on where a request fails, or asks for the memory, may need another part of another device") {
   const Facts facts{
       {"device_total_bytes", std::to_string((kMiB * 9000 + device_budget("t4").context.expected).count())},
       {"allocated_peak_bytes", mib(130)},
@@ -136,6 +136,13 @@ TEST_CASE("a job that goes on where a request fails may ask for other sizes on a
   CHECK_FALSE(larger.certain);
   CHECK_FALSE(smaller.fits);
   CHECK_FALSE(smaller.certain);
+  const Facts asked{{"device_told_bytes", facts.at("device_total_bytes")},
+                    {"allocated_peak_bytes", mib(130)},
+                    {"reserved_peak_bytes", mib(130)},
+                    {"asked_memory", "1"}};
+  CHECK(fit_of(asked, 9000).certain);
+  CHECK_FALSE(fit_of(asked, 10'000).certain);
+  CHECK_FALSE(fit_of(asked, 50).certain);
 }
 
 TEST_CASE("a verdict that rests on an assumption is not for certain") {
@@ -147,6 +154,24 @@ TEST_CASE("a verdict that rests on an assumption is not for certain") {
   Facts untuned = stated;
   untuned["assumed_tuning"] = "the first configuration is taken";
   CHECK_FALSE(fit_of(untuned, 9000).certain);
+}
+
+TEST_CASE("with an allocator that is not modelled, only a job whose tensors are too large is judged for certain") {
+  // The replay of PyTorch's own allocator would reserve 200 MiB.
+  const auto fit = [](std::int64_t allocator_mib) {
+    TraceBuilder build;
+    build.meta() = {
+        {"source", "raw"}, {"setting.alloc_conf", "backend:cudaMallocAsync"}, {"mapped_peak_bytes", mib(110)}};
+    build.free(build.alloc({.size = kMiB * 90}));
+    build.alloc({.size = kMiB * 110});
+    DeviceBudget device = device_budget("t4");
+    device.total = kMiB * allocator_mib + device.context.expected;
+    return predict_fit(build.finish(), device, "");
+  };
+  CHECK(fit(9000).fits);
+  CHECK_FALSE(fit(9000).certain);
+  CHECK_FALSE(fit(105).fits);
+  CHECK(fit(105).certain);
 }
 
 TEST_CASE("a job has no more than its share of the device's memory") {
