@@ -2,15 +2,16 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
 
+#include "simulator/engine/disjoint_ranges.hpp"
 #include "simulator/engine/links.hpp"
 
 namespace tidepool {
 
 /// Address ranges that were freed before their last user had ended on its lane. A buffer placed in such a range must
-/// wait. Ranges whose time is past stay until forget() removes them. Cost of release() and take(): O(log ranges),
-/// amortised.
+/// wait. Ranges whose time is past stay until forget() removes them. Cost of release() and take(): that of a change of
+/// DisjointRanges, amortised.
 class Availability {
  public:
   /// [offset, offset + size) may be written from `time` on.
@@ -23,25 +24,24 @@ class Availability {
   /// ranges, and twice as many as it left the last time.
   template <class IsPast>
   void forget(IsPast is_past) {
-    if (ranges_.size() < swept_size_) return;
-    std::erase_if(ranges_, [&](const auto& range) { return is_past(range.second.time); });
-    swept_size_ = std::max<std::size_t>(64, 2 * ranges_.size());
+    if (count_ < swept_size_) return;
+    count_ = ranges_.remove_if(is_past);
+    swept_size_ = std::max<std::size_t>(64, 2 * count_);
   }
 
   /// Calls visit(first, end, const Moment&) for every range in address order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const auto& [first, range] : ranges_) visit(first, range.end, range.time);
+    ranges_.for_each([&](const auto& range) { visit(range.first, range.end, range.value); });
   }
   bool empty() const { return ranges_.empty(); }
 
  private:
-  struct Range {
-    Bytes end;
-    Moment time;
-  };
-  std::map<Bytes, Range> ranges_;  // by first address; disjoint
-  std::size_t swept_size_ = 64;    // number of ranges at which forget() visits them
+  void add(Bytes first, Bytes end, const Moment& time);
+
+  DisjointRanges<Moment> ranges_;
+  std::size_t count_ = 0;        // number of ranges
+  std::size_t swept_size_ = 64;  // number of ranges at which forget() visits them
 };
 
 }  // namespace tidepool

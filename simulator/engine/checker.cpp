@@ -63,7 +63,7 @@ void Checker::occupy_piece(const Action& action, Bytes first, Bytes size, Versio
     if (segment == segments_.begin() || std::prev(segment)->second < end)
       refuse(action, "it would lie outside of reserved memory");
   }
-  if (const std::optional<VersionId> other = live_.take(first, end, v))
+  if (const std::optional<VersionId> other = live_.add(first, end, v))
     refuse(action, fmt::format("it would overlap version {}", other->value()));
 }
 
@@ -71,7 +71,7 @@ void Checker::vacate(const Place& place) {
   if (place.offset == kNoAddress)
     counted_ -= place.size;
   else
-    map_.for_each_piece(place.offset, place.size, [&](Bytes first, Bytes) { live_.leave(first); });
+    map_.for_each_piece(place.offset, place.size, [&](Bytes first, Bytes) { live_.remove(first); });
 }
 
 /// Refuses to evict sources and initial versions if the assumptions pin them.
@@ -188,7 +188,7 @@ void Checker::run(const Action& action) {
         out.offset = parent->offset, out.size = parent->size;
         out.placed = out.filled = true;
         if (out.offset != kNoAddress)
-          map_.for_each_piece(out.offset, out.size, [&](Bytes first, Bytes) { live_.hand_over(first, made); });
+          map_.for_each_piece(out.offset, out.size, [&](Bytes first, Bytes) { live_.set(first, made); });
       }
       parent->placed = parent->filled = false;
     } else {
@@ -360,7 +360,7 @@ void Checker::check(const Action& action) {
       auto piece = segments_.upper_bound(first);
       if (piece == segments_.begin() || std::prev(piece)->second < end) refuse(action, "it is not reserved");
       --piece;
-      if (live_.any(first, end)) refuse(action, "it is in use");
+      if (live_.find(first, end) != nullptr) refuse(action, "it is in use");
       if (map_.shows(first, action.size)) refuse(action, "other addresses are mapped to it");
       const auto [piece_first, piece_end] = *piece;
       segments_.erase(piece);

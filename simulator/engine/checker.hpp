@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "simulator/engine/disjoint_ranges.hpp"
 #include "simulator/engine/memory_map.hpp"
-#include "simulator/engine/places_in_use.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
@@ -66,8 +66,8 @@ class Checker {
 
   const Trace& trace_;
   const RunSpec& spec_;
-  std::vector<Place> places_;  // by version
-  PlacesInUse live_;           // memory in use
+  std::vector<Place> places_;       // by version
+  DisjointRanges<VersionId> live_;  // memory in use
   MemoryMap map_;
   std::map<Bytes, Bytes> segments_;     // by first address: end
   std::map<VersionId, Place> scratch_;  // for the next run

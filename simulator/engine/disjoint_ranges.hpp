@@ -1,4 +1,4 @@
-// Addresses in use, and the versions that use them.
+// Ranges of addresses with a value each: places in use, and memory that is free from some moment on.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +9,26 @@
 #include <vector>
 
 #include "traces/base/quantity.hpp"
-#include "traces/ids.hpp"
 
 namespace tidepool {
 
-/// Disjoint ranges of addresses, each with an owner: a flat tree of two levels. Leaves hold at most kMost ranges each,
-/// sorted; the first addresses of all leaves are in one array, so that a search touches few cache lines. This matters,
-/// since every second action of a plan changes a range. A change costs O(log n + n / kMost^2) with a small constant.
-class PlacesInUse {
+/// Disjoint ranges of addresses: a flat tree of two levels. Leaves hold at most kMost ranges each, sorted; the first
+/// addresses of all leaves are in one array, so that a search touches few cache lines. This matters, since every second
+/// action of a plan changes a range. A change costs O(log n + n / kMost^2) with a small constant.
+template <class Value>
+class DisjointRanges {
  public:
-  /// Takes [first, end), or names the owner of a range that overlaps it.
-  std::optional<VersionId> take(Bytes first, Bytes end, VersionId owner) {
+  struct Range {
+    Bytes first, end;
+    Value value;
+  };
+
+  bool empty() const { return order_.empty(); }
+
+  /// Adds a range, or names the value of one that it overlaps.
+  std::optional<Value> add(Bytes first, Bytes end, const Value& value) {
     Place at = above(first);
-    if (const std::optional<VersionId> other = overlapping(at, first, end)) return other;
+    if (const Range* const other = overlapping(at, first, end)) return other->value;
     if (order_.empty()) {
       add_leaf(0, first);
       at = {0, 0};
@@ -32,13 +39,13 @@ class PlacesInUse {
     Leaf& to = leaf(at);
     Range* const behind = to.ranges.data() + to.count;
     std::copy_backward(to.ranges.data() + at.slot, behind, behind + 1);
-    to.ranges[at.slot] = {first, end, owner};
+    to.ranges[at.slot] = {first, end, value};
     ++to.count;
     return std::nullopt;
   }
 
   /// Removes the range that begins at `first`, if there is one.
-  void leave(Bytes first) {
+  void remove(Bytes first) {
     const Place at = above(first);
     if (!begins_before(at, first)) return;
     Leaf& from = leaf(at);
@@ -47,21 +54,39 @@ class PlacesInUse {
     if (--from.count == 0) remove_leaf(at.leaf);
   }
 
-  /// The range that begins at `first`, if there is one, gets another owner.
-  void hand_over(Bytes first, VersionId owner) {
+  /// The range that begins at `first`, if there is one, gets another value.
+  void set(Bytes first, const Value& value) {
     const Place at = above(first);
-    if (begins_before(at, first)) leaf(at).ranges[at.slot - 1].owner = owner;
+    if (begins_before(at, first)) leaf(at).ranges[at.slot - 1].value = value;
   }
 
-  /// Whether some of [first, end) is in use.
-  bool any(Bytes first, Bytes end) const { return overlapping(above(first), first, end).has_value(); }
+  /// A range that overlaps [first, end); null if none does. Valid until the next change.
+  const Range* find(Bytes first, Bytes end) const { return overlapping(above(first), first, end); }
+
+  /// Removes the ranges for which is_past(const Value&) is true. @return  the number of ranges that are left
+  template <class IsPast>
+  std::size_t remove_if(IsPast is_past) {
+    std::size_t left = 0;
+    for (std::size_t i = order_.size(); i-- > 0;) {
+      Leaf& each = leaf({i, 0});
+      const auto last = each.ranges.begin() + static_cast<std::ptrdiff_t>(each.count);
+      const auto kept = std::remove_if(each.ranges.begin(), last, [&](const Range& r) { return is_past(r.value); });
+      each.count = static_cast<std::size_t>(kept - each.ranges.begin());
+      left += each.count;
+      if (each.count == 0) remove_leaf(i);
+    }
+    return left;
+  }
+
+  /// Calls visit(const Range&) for every range in address order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      for (std::size_t slot = 0; slot < leaf({i, 0}).count; ++slot) visit(leaf({i, 0}).ranges[slot]);
+  }
 
  private:
   static constexpr std::size_t kMost = 64;
-  struct Range {
-    Bytes first, end;
-    VersionId owner;
-  };
   struct Leaf {
     std::size_t count = 0;
     std::array<Range, kMost> ranges;
@@ -86,20 +111,19 @@ class PlacesInUse {
   }
   bool begins_before(Place at, Bytes first) const { return at.slot > 0 && leaf(at).ranges[at.slot - 1].first == first; }
 
-  /// The owner of a range that overlaps [first, end); `at` is above(first).
-  std::optional<VersionId> overlapping(Place at, Bytes first, Bytes end) const {
-    if (order_.empty()) return std::nullopt;
+  /// find(), where `at` is above(first).
+  const Range* overlapping(Place at, Bytes first, Bytes end) const {
+    if (order_.empty()) return nullptr;
     const Leaf& own = leaf(at);
     const Range* next = at.slot < own.count ? &own.ranges[at.slot] : nullptr;
     if (next == nullptr && at.leaf + 1 < order_.size()) next = leaf({at.leaf + 1, 0}).ranges.data();
-    if (next != nullptr && next->first < end) return next->owner;
+    if (next != nullptr && next->first < end) return next;
     const Range* before = at.slot > 0 ? &own.ranges[at.slot - 1] : nullptr;
     if (before == nullptr && at.leaf > 0) {
       const Leaf& lower = leaf({at.leaf - 1, 0});
       before = &lower.ranges[lower.count - 1];
     }
-    if (before != nullptr && before->end > first) return before->owner;
-    return std::nullopt;
+    return before != nullptr && before->end > first ? before : nullptr;
   }
 
   void add_leaf(std::size_t position, Bytes begin) {

@@ -1,21 +1,19 @@
-#include "simulator/engine/places_in_use.hpp"
+#include "simulator/engine/disjoint_ranges.hpp"
 
 #include <algorithm>
 #include <random>
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "traces/ids.hpp"
 
-namespace tidepool::places_in_use_test {
+namespace tidepool::disjoint_ranges_test {
 namespace {
 
-struct Range {
-  Bytes first, end;
-  VersionId owner;
-};
+using Range = DisjointRanges<VersionId>::Range;
 
-TEST_CASE("places in use are found by every address, however many come and go") {
-  PlacesInUse places;
+TEST_CASE("ranges of addresses are found by every address, however many come and go") {
+  DisjointRanges<VersionId> places;
   std::vector<Range> all;  // the same places, in no order
   std::mt19937 random{5};
   const auto below = [&](std::int64_t limit) {
@@ -29,24 +27,24 @@ TEST_CASE("places in use are found by every address, however many come and go") 
     const bool grows = i / 4'000 % 2 == 0;
     const Bytes first{below(40'000)}, end = first + Bytes{1 + below(40)};
     const auto other = std::find_if(all.begin(), all.end(), overlaps(first, end));
-    REQUIRE(places.any(first, end) == (other != all.end()));
+    REQUIRE((places.find(first, end) != nullptr) == (other != all.end()));
     if (grows || below(4) == 0) {
-      const std::optional<VersionId> refused = places.take(first, end, VersionId{i});
+      const std::optional<VersionId> refused = places.add(first, end, VersionId{i});
       REQUIRE(refused.has_value() == (other != all.end()));
       if (!refused) {
         all.push_back({first, end, VersionId{i}});
         continue;
       }
-      const auto is_named = [&](const Range& range) { return range.owner == *refused && overlaps(first, end)(range); };
+      const auto is_named = [&](const Range& range) { return range.value == *refused && overlaps(first, end)(range); };
       REQUIRE(std::any_of(all.begin(), all.end(), is_named));
     }
     if (all.empty()) continue;
     const auto gone = all.begin() + below(static_cast<std::int64_t>(all.size()));
     if (i % 8 == 0) {
-      gone->owner = VersionId{i};
-      places.hand_over(gone->first, gone->owner);
+      gone->value = VersionId{i};
+      places.set(gone->first, gone->value);
     } else {
-      places.leave(gone->first);
+      places.remove(gone->first);
       *gone = all.back();
       all.pop_back();
     }
@@ -54,4 +52,4 @@ TEST_CASE("places in use are found by every address, however many come and go") 
 }
 
 }  // namespace
-}  // namespace tidepool::places_in_use_test
+}  // namespace tidepool::disjoint_ranges_test
