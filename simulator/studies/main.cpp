@@ -230,9 +230,12 @@ std::terminate_handler end_otherwise = nullptr;
   std::abort();
 }
 
-/// Whether a command shows its own progress, or has a job that may use the terminal.
+/// Whether a command has a job, whose output is not to be mixed with words of the command.
+bool has_job(std::string_view command) { return command == "record" || command == "run"; }
+
+/// Whether a command shows its own progress on a terminal.
 bool shows_progress(std::string_view command) {
-  constexpr std::array<std::string_view, 6> kOwn{"record", "run", "fit", "simulate", "sweep", "advise"};
+  constexpr std::array<std::string_view, 4> kOwn{"fit", "simulate", "sweep", "advise"};
   return std::find(kOwn.begin(), kOwn.end(), command) != kOwn.end();
 }
 
@@ -273,7 +276,7 @@ int run_command(int argc, char** argv) {
   const std::string name = app.get_subcommands().front()->get_name();
   tidepool::end_with_a_word(name);
   std::optional<tidepool::StillWorking> still_working;
-  if (!shows_progress(name)) still_working.emplace(name);
+  if (!has_job(name)) still_working.emplace(name, !shows_progress(name));
   return chosen();
 }
 

@@ -55,6 +55,16 @@ TEST_CASE("a command that knows nothing yet says so when it is interrupted") {
   CHECK(content_of(scratch.file("err")) == "info: interrupted; there is no answer yet\n");
 }
 
+TEST_CASE("a command that works for long says so every thirty seconds where there is no terminal") {
+  const ScratchFolder scratch;
+  const std::string pipe = scratch.file("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string line = fmt::format("timeout --foreground -s INT 40 '{}' sweep '{}' --policy none 2>'{}' 3<>'{}'",
+                                       paths::program(), pipe, scratch.file("err"), pipe);
+  CHECK(WEXITSTATUS(std::system(line.c_str())) == 124);  // of `timeout`
+  CHECK(content_of(scratch.file("err")) == "sweep: works for 30 s\nsweep: interrupted; there is no answer yet\n");
+}
+
 TEST_CASE("a command that works for long says so on a terminal after two seconds") {
   const ScratchFolder scratch;
   const std::string pipe = scratch.file("pipe");

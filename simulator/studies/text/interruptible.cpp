@@ -77,20 +77,22 @@ EndsAtOnce::EndsAtOnce(std::function<void()> last)
         std::_Exit(Interruptible::code());
       }} {}
 
-StillWorking::StillWorking(const std::string& command) {
-  if (isatty(STDERR_FILENO) == 0) return;
+StillWorking::StillWorking(const std::string& command, bool on_terminal) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  if (terminal && !on_terminal) return;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the thread that works
-  thread_ = std::jthread{[command](const std::stop_token& stop) {
+  thread_ = std::jthread{[command, terminal](const std::stop_token& stop) {
     constexpr std::chrono::seconds kFirst{2}, kNext{30};
+    const std::chrono::seconds first = terminal ? kFirst : kNext;
     std::mutex mutex;
     std::condition_variable_any changed;
     std::unique_lock lock{mutex};
-    for (std::chrono::seconds passed{0}, wait = kFirst;; wait = passed == kFirst ? kNext - kFirst : kNext) {
+    for (std::chrono::seconds passed{0}, wait = first;; wait = kNext - passed % kNext) {
       if (changed.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); })) return;
       passed += wait;
-      say("{}: works for {} s; Ctrl-C ends it\n", command, passed.count());
+      say("{}: works for {} s{}\n", command, passed.count(), terminal ? "; Ctrl-C ends it" : "");
     }
   }};
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -43,11 +43,11 @@ class EndsAtOnce {
   std::jthread thread_;
 };
 
-/// While an object lives, says on a terminal after 2 s that the command works, and then every 30 s for how long it has.
-/// On another stderr, it says nothing.
+/// While an object lives, says every 30 s for how long the command has worked, and on a terminal also after 2 s.
 class StillWorking {
  public:
-  explicit StillWorking(const std::string& command);
+  /// @param on_terminal  whether to say so on a terminal, too
+  StillWorking(const std::string& command, bool on_terminal);
 
  private:
   std::jthread thread_;
