@@ -244,7 +244,7 @@ TEST_CASE("a trace says why its job failed, and has no failure if it did not") {
   CHECK(failure("kill -KILL $$") == "was killed by SIGKILL");
   CHECK(failure("echo 'ValueError: of a worker' > $TIDEPOOL_RAW/1.said; exit 0") == "none");
   // torchrun fails because of a rank, and may have any number.
-  CHECK(failure("cd $TIDEPOOL_RAW; echo OutOfMemoryError > 5.said; touch -d '1 s ago' 5.said; "
+  CHECK(failure("cd $TIDEPOOL_RAW; echo OutOfMemoryError > 5.said; touch -d '1 second ago' 5.said; "
                 "echo ChildFailedError > 4.said; echo ChildFailedError > 6.said; exit 1") == "OutOfMemoryError");
 }
 

@@ -89,6 +89,7 @@ def validated(arguments, job, plan, plans):
 
 
 def row(arguments, kind, folder):
+    """Prints the row of a job; the names of the rivals that took too long."""
     job, plan = record(arguments, kind, folder), folder / f"{kind}.plan"
     text, cpu = answer(*simulate(arguments, job, "tide", "--plan-out", plan))
     plans = json.loads(text)
@@ -96,17 +97,17 @@ def row(arguments, kind, folder):
     planned = plans["makespan_ns"]
     if planned is None:
         print(f"{kind:<13} no plan: {[rank['message'] for rank in ranks]}", flush=True)
-        return
+        return []
     copied = sum(rank["swap_out_bytes"] + rank["swap_in_bytes"] for rank in ranks)
     time, shown = (sum(rank[key] for rank in ranks) for key in ("copy_ns", "exposed_copy_ns"))
     ops = sum(each["info"]["ops"] for each in json.loads(answer(arguments.program, "info", job, "--json")[0])["ranks"])
     (rival, name), late = rivals(arguments, job)
     compared, corrupt = validated(arguments, job, plan, plans)
     print(f"{kind:<13} {len(ranks):>5} {len({rank['like_rank'] for rank in ranks}):>5} {ops:>6,} {without / 1e6:>8.2f} "
-          f"{planned / 1e6:>8.2f} {planned / without - 1:>+8.2%} {planned / bound - 1:>7.2%} {copied / 2**20:>9.1f} "
+          f"{planned / 1e6:>8.2f} {planned / bound - 1:>7.2%} {copied / 2**20:>9.1f} "
           f"{f'{1 - shown / time:.1%}' if time else '-':>7} {cpu:>6.2f} "
-          f"{f'{rival / 1e6:.2f}' if rival else '-':>8} {name or '-':<14} {compared / 2**30:>8.1f} {corrupt:>7}"
-          f"{'  later than ' + str(arguments.rival_limit) + ' s: ' + ', '.join(late) if late else ''}", flush=True)
+          f"{f'{rival / 1e6:.2f}' if rival else '-':>8} {name or '-':<16} {compared / 2**30:>6.1f} {corrupt:>7}", flush=True)
+    return late
 
 
 def main():
@@ -123,10 +124,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or pathlib.Path(scratch)
         folder.mkdir(exist_ok=True)
-        print(f"{'job':<13} {'ranks':>5} {'plans':>5} {'ops':>6} {'ms':>8} {'planned':>8} {'':>8} {'gap':>7} {'MiB':>9} "
-              f"{'hidden':>7} {'CPU s':>6} {'rival ms':>8} {'':<14} {'GiB':>8} {'corrupt':>7}")
+        print(f"{'job':<13} {'ranks':>5} {'plans':>5} {'ops':>6} {'ms':>8} {'planned':>8} {'gap':>7} {'MiB':>9} "
+              f"{'hidden':>7} {'CPU s':>6} {'rival ms':>8} {'':<16} {'GiB':>6} {'corrupt':>7}")
+        late = {}
         for kind in arguments.jobs or JOBS:
-            row(arguments, kind, folder)
+            for name in row(arguments, kind, folder):
+                late.setdefault(name, []).append(kind)
+        for name, kinds in late.items():
+            print(f"{name} took longer than {arguments.rival_limit} s: {', '.join(kinds)}")
 
 
 if __name__ == "__main__":
