@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <utility>
 
 #include "simulator/solvers/order/search.hpp"
@@ -34,33 +36,75 @@ class Live {
   void take_back(std::uint32_t op) {
     for (const std::uint32_t b : lifetimes_.needed_by(op)) ++left_[b];
   }
+  /// The number of ops that will need a buffer.
+  std::uint32_t left(std::uint32_t buffer) const { return left_[buffer]; }
 
  private:
   const Lifetimes& lifetimes_;
   std::vector<std::uint32_t> left_;  // by buffer: ops that will need it
 };
 
+/// All ops in an order in which each comes behind those that it waits for. Of the ops that may come next, always takes
+/// the one with the first (growth, op) by `After`. O((uses + pairs) * log(ops)), unless ops need thousands of buffers.
+/// @param run      takes an op
+/// @param changes  changes(buffer): whether taking an op that needs the buffer may have changed the growth of others
+template <class After, class Growth, class Run, class Changes>
+Ops scheduled(const Lifetimes& lifetimes, const std::vector<Ops>& waits_for, const std::vector<Ops>& waited_by,
+              Growth growth, Run run, Changes changes) {
+  using Entry = std::pair<Bytes, std::uint32_t>;
+  const auto count = static_cast<std::uint32_t>(waits_for.size());
+  std::vector<Ops> users(lifetimes.trace().buffers().size());  // by buffer
+  std::vector<std::size_t> waits(count);
+  std::vector<std::optional<Bytes>> growths(count);  // by op that may come next
+  std::priority_queue<Entry, std::vector<Entry>, After> ready;
+  const auto offer = [&](std::uint32_t op) {
+    const Bytes now = growth(op);
+    if (growths[op] != now) ready.emplace(now, op);
+    growths[op] = now;
+  };
+  for (std::uint32_t op = 0; op < count; ++op) {
+    for (const std::uint32_t b : lifetimes.needed_by(op)) users[b].push_back(op);
+    waits[op] = waits_for[op].size();
+    if (waits[op] == 0) offer(op);
+  }
+  Ops order;
+  while (!ready.empty()) {
+    const auto [bytes, op] = ready.top();
+    ready.pop();
+    if (growths[op] != bytes) continue;  // an entry with an old growth
+    growths[op].reset();
+    run(op);
+    order.push_back(op);
+    for (const std::uint32_t b : lifetimes.needed_by(op)) {
+      if (!changes(b)) continue;
+      for (const std::uint32_t other : users[b])
+        if (growths[other]) offer(other);
+    }
+    for (const std::uint32_t other : waited_by[op])
+      if (--waits[other] == 0) offer(other);
+  }
+  return order;
+}
+
 /// The ops that have run, and the dependencies of all ops.
 struct Progress {
-  explicit Progress(const Dependencies& all) : dependencies{all}, done(all.before.size()) {}
-  bool may_run(std::uint32_t op) const {
-    return !done[op] && std::all_of(dependencies.before[op].begin(), dependencies.before[op].end(),
-                                    [&](std::uint32_t other) { return done[other]; });
-  }
+  explicit Progress(const Dependencies& all) : dependencies{all}, done(all.before.size()), seen(all.before.size()) {}
   const Dependencies& dependencies;
-  std::vector<bool> done;  // by op
+  std::vector<bool> done;           // by op
+  std::vector<std::uint64_t> seen;  // by op: the last search by needed_for() that found it
+  std::uint64_t searches = 0;
 };
 
 /// `op` and the ops that it still waits for, in the recorded order; none if they are too many.
-std::optional<Ops> needed_for(std::uint32_t op, const Progress& progress) {
+std::optional<Ops> needed_for(std::uint32_t op, Progress& progress) {
   Ops found{op};
-  std::vector<std::uint32_t>::size_type next = 0;
-  while (next < found.size()) {
-    for (const std::uint32_t other : progress.dependencies.before[found[next]])
-      if (!progress.done[other] && std::find(found.begin(), found.end(), other) == found.end()) found.push_back(other);
-    if (found.size() > kMostTogether) return std::nullopt;
-    ++next;
-  }
+  progress.seen[op] = ++progress.searches;
+  for (std::size_t next = 0; next < found.size(); ++next)
+    for (const std::uint32_t other : progress.dependencies.before[found[next]]) {
+      if (progress.done[other] || std::exchange(progress.seen[other], progress.searches) == progress.searches) continue;
+      found.push_back(other);
+      if (found.size() > kMostTogether) return std::nullopt;
+    }
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -68,55 +112,28 @@ std::optional<Ops> needed_for(std::uint32_t op, const Progress& progress) {
 }  // namespace
 
 OpOrder least_growth_order(const Lifetimes& lifetimes, const Dependencies& dependencies) {
-  const auto count = static_cast<std::uint32_t>(dependencies.before.size());
   Live live{lifetimes};
-  std::vector<std::size_t> waits(count);
-  Ops ready, order;
-  for (std::uint32_t op = 0; op < count; ++op) {
-    waits[op] = dependencies.before[op].size();
-    if (waits[op] == 0) ready.push_back(op);
-  }
-  while (!ready.empty()) {
-    const auto best = std::min_element(ready.begin(), ready.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair{live.growth(a), a} < std::pair{live.growth(b), b};
-    });
-    const std::uint32_t op = *best;
-    ready.erase(best);
-    live.run(op);
-    order.push_back(op);
-    for (const std::uint32_t other : dependencies.after[op])
-      if (--waits[other] == 0) ready.push_back(other);
-  }
-  return order_of(lifetimes, std::move(order), "least");
+  const auto growth = [&](std::uint32_t op) { return live.growth(op); };
+  const auto run = [&](std::uint32_t op) { live.run(op); };
+  // Growth counts whether the op is the first one that needs a buffer, and whether it is the last one.
+  const auto changes = [&](std::uint32_t b) { return live.left(b) + 1 == lifetimes.count(b) || live.left(b) == 1; };
+  return order_of(lifetimes,
+                  scheduled<std::greater<>>(lifetimes, dependencies.before, dependencies.after, growth, run, changes),
+                  "least");
 }
 
 OpOrder latest_order(const Lifetimes& lifetimes, const Dependencies& dependencies) {
-  const auto count = static_cast<std::uint32_t>(dependencies.before.size());
   Live live{lifetimes};
-  for (std::uint32_t op = 0; op < count; ++op) live.run(op);
-  std::vector<std::size_t> waits(count);
-  Ops ready, order;
-  for (std::uint32_t op = 0; op < count; ++op) {
-    waits[op] = dependencies.after[op].size();
-    if (waits[op] == 0) ready.push_back(op);
-  }
+  for (std::uint32_t op = 0; op < dependencies.before.size(); ++op) live.run(op);
   const auto growth = [&](std::uint32_t op) {
     live.take_back(op);
     const Bytes bytes = live.growth(op);
     live.run(op);
     return bytes;
   };
-  while (!ready.empty()) {
-    const auto best = std::max_element(ready.begin(), ready.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair{growth(a), a} < std::pair{growth(b), b};
-    });
-    const std::uint32_t op = *best;
-    ready.erase(best);
-    live.take_back(op);
-    order.push_back(op);
-    for (const std::uint32_t other : dependencies.before[op])
-      if (--waits[other] == 0) ready.push_back(other);
-  }
+  const auto run = [&](std::uint32_t op) { live.take_back(op); };
+  const auto changes = [&](std::uint32_t b) { return live.left(b) == 1 || live.left(b) + 1 >= lifetimes.count(b); };
+  Ops order = scheduled<std::less<>>(lifetimes, dependencies.after, dependencies.before, growth, run, changes);
   std::reverse(order.begin(), order.end());
   return order_of(lifetimes, std::move(order), "latest");
 }

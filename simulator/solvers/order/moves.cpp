@@ -21,23 +21,25 @@ Ops moved(const Ops& order, const std::vector<bool>& in_group, std::size_t to, b
   return result;
 }
 
-/// Marks `op` and all ops that it needs (or that need it) among `order[first, last)`.
-std::vector<bool> closure(std::uint32_t op, const Ops& order, std::size_t first, std::size_t last,
+/// Marks `op` and all ops that it needs (or that need it) among those at positions [first, last].
+std::vector<bool> closure(std::uint32_t op, const Ops& position, std::size_t first, std::size_t last,
                           const std::vector<std::vector<std::uint32_t>>& edges) {
-  std::vector<bool> range(order.size()), found(order.size());
-  for (std::size_t i = first; i < last; ++i) range[order[i]] = true;
+  std::vector<bool> found(position.size());
   Ops reached{op};
   found[op] = true;
   for (std::size_t i = 0; i < reached.size(); ++i)
     for (const std::uint32_t other : edges[reached[i]])
-      if (range[other] && !found[other]) found[other] = true, reached.push_back(other);
+      if (position[other] >= first && position[other] <= last && !found[other])
+        found[other] = true, reached.push_back(other);
   return found;
 }
 
 }  // namespace
 
 OpOrder move_ops(OpOrder order, const Lifetimes& lifetimes, const Dependencies& dependencies, int most) {
-  int left = most;
+  const std::size_t count = order.ops.size();
+  auto left = static_cast<std::size_t>(std::max(most, 0));
+  if (count > kMostOpsOfAllMoves) left = std::max<std::size_t>(1, left * kMostOpsOfAllMoves / count);
   const auto try_move = [&](const std::vector<bool>& group, std::size_t at, bool behind) {
     --left;
     Ops ops = moved(order.ops, group, at, behind);
@@ -46,18 +48,23 @@ OpOrder move_ops(OpOrder order, const Lifetimes& lifetimes, const Dependencies& 
     order = {std::move(ops), peak, "moved"};
     return true;
   };
+  Ops position(count);
   for (bool improved = true; improved && left > 0;) {
     improved = false;
+    for (std::size_t i = 0; i < count; ++i) position[order.ops[i]] = static_cast<std::uint32_t>(i);
     const std::vector<Bytes> load = lifetimes.load(order.ops);
     const auto at = static_cast<std::size_t>(std::max_element(load.begin(), load.end()) - load.begin());
-    for (std::size_t i = 0; i < at && !improved && left > 0; ++i) {
-      const std::vector<bool> group = closure(order.ops[i], order.ops, i, at + 1, dependencies.after);
-      if (!group[order.ops[at]]) improved = try_move(group, at, true);
-    }
-    for (std::size_t i = at + 1; i < order.ops.size() && !improved && left > 0; ++i) {
-      const std::vector<bool> group = closure(order.ops[i], order.ops, at, i + 1, dependencies.before);
-      if (!group[order.ops[at]]) improved = try_move(group, at, false);
-    }
+    const std::uint32_t peak = order.ops[at];
+    // An op that the op at the peak needs, or that needs it, cannot move past it.
+    const std::vector<bool> needed = closure(peak, position, 0, at, dependencies.before);
+    for (std::size_t i = 0; i < at && !improved && left > 0; ++i)
+      if (const std::uint32_t op = order.ops[i]; !needed[op])
+        improved = try_move(closure(op, position, i, at, dependencies.after), at, true);
+    if (improved) continue;
+    const std::vector<bool> needing = closure(peak, position, at, count - 1, dependencies.after);
+    for (std::size_t i = at + 1; i < count && !improved && left > 0; ++i)
+      if (const std::uint32_t op = order.ops[i]; !needing[op])
+        improved = try_move(closure(op, position, at, i, dependencies.before), at, false);
   }
   return order;
 }

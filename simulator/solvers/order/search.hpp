@@ -11,10 +11,12 @@ namespace tidepool {
 
 /// The most orders that move_ops() tries.
 inline constexpr int kMostMoves = 20'000;
+/// With more ops than this, move_ops() tries as many fewer orders, since a try is linear in the ops.
+inline constexpr std::size_t kMostOpsOfAllMoves = 20'000;
 
 /// Lowers the peak of an order by moves. A move takes an op from before the peak to behind it, with all ops that must
 /// follow it, or an op from behind the peak to before it, with all ops that it needs. Ends when no move lowers the
-/// peak, or after `most` tries.
+/// peak, or after `most` tries (fewer in a step of more than kMostOpsOfAllMoves ops).
 OpOrder move_ops(OpOrder order, const Lifetimes& lifetimes, const Dependencies& dependencies, int most = kMostMoves);
 
 /// The best order found by list scheduling, moves and, for few ops, exact search.
@@ -33,8 +35,8 @@ OpOrder order_by(const std::string& rule, const Lifetimes& lifetimes, const Depe
 ///                   is the recorded one
 OpOrder exact_order(const Lifetimes& lifetimes, const Dependencies& dependencies, std::size_t most_sets);
 
-/// Always takes the ready op after which the fewest bytes are alive; among equals, the first recorded. O(ops * ready
-/// ops * uses).
+/// Always takes the ready op after which the fewest bytes are alive; among equals, the first recorded. O((uses +
+/// dependencies) * log(ops)).
 OpOrder least_growth_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 /// The recorded order, but an op that frees more bytes than it allocates runs as early as possible. It brings the ops
