@@ -223,10 +223,11 @@ void print_text(const ComparedPlans& found, std::size_t show) {
   const std::size_t width = std::max(found.name_a.size(), found.name_b.size());
   for (const auto& [name, plan] : {std::pair{&found.name_a, &found.a}, {&found.name_b, &found.b}}) {
     const Totals& cost = plan->predicted;
-    fmt::print("{:<{}}  {} on {}: peak {}, {} recomputed, {} swapped out, {} swapped in\n", *name, width,
+    fmt::print("{:<{}}  {} on {}: peak {}, {} recomputed, {} swapped out, {} swapped in, {} stalled\n", *name, width,
                plan->spec.policy.text, plan->spec.pool.text, to_text(cost.peak), to_text(cost.recompute),
-               to_text(cost.swap_out), to_text(cost.swap_in));
+               to_text(cost.swap_out), to_text(cost.swap_in), to_text(cost.stall.compute));
   }
+  if (const std::string first = first_decision_text(found); !first.empty()) fmt::print("{}\n", first);
   for (const FateGroup& group : found.diff.groups) {
     fmt::print("\n{} in {}, {} in {}: {}, {}\n", word(group.a), found.name_a, word(group.b), found.name_b,
                counted(group.tensors, "tensor"), to_text(group.bytes));

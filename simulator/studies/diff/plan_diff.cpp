@@ -99,11 +99,71 @@ std::map<std::uint32_t, Treatment> treatments(const Plan& plan) {
   return found;
 }
 
+/// The decisions of a plan, iteration by iteration, without their places.
+std::vector<std::vector<Action>> decisions(const Plan& plan, std::size_t ops) {
+  std::vector<std::vector<Action>> found(1);
+  std::vector<bool> ran(ops);
+  for (const Action& action : plan.actions) {
+    switch (action.verb) {
+      case Verb::kNext:
+        found.emplace_back();
+        ran.assign(ops, false);
+        continue;
+      case Verb::kRun:
+        if (action.subject < ops && !ran[action.subject]) {
+          ran[action.subject] = true;
+          continue;
+        }
+        break;
+      case Verb::kSwapOut:
+      case Verb::kSwapIn:
+      case Verb::kDrop:
+      case Verb::kAwait:
+        break;
+      default:
+        continue;
+    }
+    found.back().push_back({.verb = action.verb, .before = action.before, .subject = action.subject});
+  }
+  return found;
+}
+
+std::optional<FirstDecision> first_difference(const Plan& a, const Plan& b, std::size_t ops) {
+  const auto in_a = decisions(a, ops), in_b = decisions(b, ops);
+  for (std::size_t i = 0; i < std::min(in_a.size(), in_b.size()); ++i) {
+    const auto [x, y] = std::ranges::mismatch(in_a[i], in_b[i]);
+    FirstDecision first{.iteration = static_cast<int>(i) + 1, .a = {}, .b = {}};
+    if (x != in_a[i].end()) first.a = *x;
+    if (y != in_b[i].end()) first.b = *y;
+    if (first.a || first.b) return first;
+  }
+  return {};
+}
+
+/// "drops buffer 5 (4 MiB)", for example.
+std::string decision_text(const std::optional<Action>& decision, const Trace& step) {
+  if (!decision) return "decides nothing more in this iteration";
+  if (decision->verb == Verb::kRun) return fmt::format("runs {} again", op_text(step, OpId{decision->subject}));
+  const VersionId v{decision->subject};
+  const std::string buffer = fmt::format("{}, {}", buffer_text(step, step.version(v).buffer), to_text(step.size(v)));
+  switch (decision->verb) {
+    case Verb::kSwapOut:
+      return fmt::format("copies {} to the host", buffer);
+    case Verb::kSwapIn:
+      return fmt::format("copies {} back", buffer);
+    case Verb::kAwait:
+      return fmt::format("waits for the copies of {}", buffer);
+    default:
+      return fmt::format("drops {}", buffer);
+  }
+}
+
 }  // namespace
 
 PlanDiff diff_plans(const Plan& a, const Plan& b, const Trace& step) {
-  PlanDiff diff{.tensors = {}, .groups = {}, .same_actions = a == b};
+  PlanDiff diff{.tensors = {}, .groups = {}, .first = {}, .same_actions = a == b};
   if (a.order != b.order) return diff;  // versions have other numbers
+  diff.first = first_difference(a, b, step.ops().size());
   const std::map<std::uint32_t, Treatment> in_a = treatments(a), in_b = treatments(b);
   const auto offer = [&](std::uint32_t version, const Treatment& x, const Treatment& y) {
     if (x.fate() != y.fate()) diff.tensors.push_back({version, step.size(VersionId{version}), x.fate(), y.fate()});
@@ -159,6 +219,23 @@ std::string tensor_name(const ComparedPlans& found, const FateDifference& tensor
   return buffer_text(step.trace(), step.trace().version(VersionId{tensor.version}).buffer);
 }
 
+std::string first_decision_text(const ComparedPlans& found) {
+  if (!found.diff.first) return "";
+  const FirstDecision& first = *found.diff.first;
+  const PlannedStep planned{found.trace, found.a.plan};
+  const Trace& step = planned.trace();
+  const auto place = [&](const std::optional<Action>& decision) {
+    return decision && decision->before.valid() ? "before " + op_text(step, decision->before)
+                                                : std::string{"behind the last op"};
+  };
+  const std::string at = place(first.a ? first.a : first.b);
+  const bool apart = first.a && first.b && first.a->before != first.b->before;
+  return fmt::format("first decision that differs{}: {}, {} {}; {}{} {}",
+                     first.iteration > 1 ? fmt::format(", in iteration {}", first.iteration) : "", at, found.name_a,
+                     decision_text(first.a, step), apart ? place(first.b) + ", " : "", found.name_b,
+                     decision_text(first.b, step));
+}
+
 Json to_json(const ComparedPlans& found) {
   const auto plan = [](const PlanFile& file) {
     const Totals& cost = file.predicted;
@@ -170,7 +247,8 @@ Json to_json(const ComparedPlans& found) {
                 {"footprint_bytes", cost.footprint.count()},
                 {"recompute_ns", cost.recompute.count()},
                 {"swap_out_bytes", cost.swap_out.count()},
-                {"swap_in_bytes", cost.swap_in.count()}};
+                {"swap_in_bytes", cost.swap_in.count()},
+                {"stall_ns", cost.stall.compute.count()}};
   };
   Json groups = Json::array(), tensors = Json::array();
   for (const FateGroup& group : found.diff.groups)
@@ -182,8 +260,22 @@ Json to_json(const ComparedPlans& found) {
                        {"a", word(each.a)},
                        {"b", word(each.b)},
                        {"bytes", each.bytes.count()}});
+  Json first = nullptr;
+  if (found.diff.first) {
+    const auto decision = [](const std::optional<Action>& action) {
+      return action ? Json{{"verb", word(action->verb)},
+                           {"before_op", action->before.valid() ? Json(action->before.value()) : Json(nullptr)},
+                           {action->verb == Verb::kRun ? "op" : "version", action->subject}}
+                    : Json(nullptr);
+    };
+    first = {{"iteration", found.diff.first->iteration},
+             {"a", decision(found.diff.first->a)},
+             {"b", decision(found.diff.first->b)},
+             {"sentence", first_decision_text(found)}};
+  }
   return {{"identical", found.diff.same_actions},
           {"sentence", first_line(found)},
+          {"first_decision", first},
           {"plan_a", plan(found.a)},
           {"plan_b", plan(found.b)},
           {"groups", groups},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,13 +42,22 @@ struct FateGroup {
   Bytes bytes;
 };
 
+/// The first place at which plans decide differently. A decision is a drop, a copy, a wait for copies, or a rerun; a
+/// plan without a decision here has no more of them in the iteration.
+struct FirstDecision {
+  int iteration = 1;
+  std::optional<Action> a, b;  ///< at least one
+};
+
 struct PlanDiff {
   std::vector<FateDifference> tensors;  ///< largest first
   std::vector<FateGroup> groups;        ///< most bytes first
+  std::optional<FirstDecision> first;   ///< none if the plans differ in places or order only
   bool same_actions = false;            ///< the plans are equal, places and order included
 };
 
-/// Compares what happens in the last cycle of two plans. Without tensors if they run the ops in different orders.
+/// Compares what happens in the last cycle of two plans, and finds the first decision that differs. Without tensors and
+/// decision if they run the ops in different orders.
 /// @param step  PlannedStep::trace() of the first one
 PlanDiff diff_plans(const Plan& a, const Plan& b, const Trace& step);
 
@@ -68,6 +78,8 @@ ComparedPlans compare_plans(const std::string& path_a, const std::string& path_b
 std::string first_line(const ComparedPlans& found);
 /// "buffer 632 (blocks.0.mlp.fc1, model.py:88)".
 std::string tensor_name(const ComparedPlans& found, const FateDifference& tensor);
+/// "first decision that differs: before op 12 (aten::linear), a.plan drops buffer 5 and b.plan copies it to the host".
+std::string first_decision_text(const ComparedPlans& found);
 /// What `diff --json` prints.
 nlohmann::ordered_json to_json(const ComparedPlans& found);
 

@@ -66,6 +66,19 @@ TEST_CASE("what a plan does before its last cycle does not count") {
   CHECK(fate(settled) == Fate::kRecomputed);
 }
 
+TEST_CASE("the first decision that differs is a drop, a copy, a wait or a rerun, with its iteration") {
+  const Action out = of(Verb::kSwapOut), in = of(Verb::kSwapIn), drop = of(Verb::kDrop), place = of(Verb::kAlloc);
+  const auto first = [](const Plan& a, const Plan& b) { return diff_plans(a, b, step()).first; };
+  CHECK(!first(plan({drop, place}), plan({drop, place})));
+  CHECK(!first(plan({}), plan({place})));  // a place is no decision
+  const auto other = first(plan({drop, place}), plan({out, drop, in}));
+  REQUIRE(other);
+  CHECK((other->iteration == 1 && other->a->verb == Verb::kDrop && other->b->verb == Verb::kSwapOut));
+  const auto more = first(plan({drop, of(Verb::kNext, 1)}), plan({drop, of(Verb::kNext, 1), drop}));
+  REQUIRE(more);
+  CHECK((more->iteration == 2 && !more->a && more->b->verb == Verb::kDrop));
+}
+
 TEST_CASE("diff says what two plans do with tensors") {
   const ScratchFolder scratch;
   const std::string step = fmt::format("{}/traces/samples/resnet50.tide", paths::source_folder()),
@@ -79,6 +92,15 @@ TEST_CASE("diff says what two plans do with tensors") {
   CHECK(text.out.starts_with(json.at("sentence").get<std::string>() + "\n"));
   CHECK(text.out.find("\nrecomputed in " + a + ", swapped in " + b + ": ") != std::string::npos);
   CHECK(text.out.find("  buffer ") != std::string::npos);
+  const std::string first = json.at("first_decision").at("sentence");
+  CHECK(text.out.find("\n" + first + "\n") != std::string::npos);
+  CHECK(first.starts_with("first decision that differs: before op "));
+  CHECK(first.find(", " + a + " drops buffer ") != std::string::npos);
+  CHECK(first.find("; " + b + " copies buffer ") != std::string::npos);
+  CHECK(first.ends_with(" to the host"));
+  CHECK(json.at("first_decision").at("a").at("verb") == "drop");
+  CHECK(text.out.find(" stalled\n") != std::string::npos);
+  CHECK(json.at("plan_b").at("stall_ns").get<std::int64_t>() > 0);
   std::int64_t tensors = 0, bytes = 0;
   for (const Json& group : json.at("groups")) {
     tensors += group.at("tensors").get<std::int64_t>();
