@@ -217,7 +217,7 @@ void Evaluator::begin_in(std::uint32_t copy) {
 
 void Evaluator::end_out(std::uint32_t copy) {
   live_[copy].out_done = std::max(live_[copy].out_done, out_iteration_);
-  for (const std::uint32_t served : live_[copy].serves) {
+  for (std::uint32_t served = live_[copy].serves; served != EvaluatedCopy::kNone; served = live_[served].next_served) {
     if (live_[served].state != State::kLeaving) continue;
     leaving_ -= model_.gaps[result_.copies[served].gap].size;
     --leaving_count_;

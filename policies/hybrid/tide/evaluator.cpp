@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tidepool {
 namespace {
@@ -45,8 +46,8 @@ const Evaluation& Evaluator::evaluate(const Treatments& treatments, Nanos longes
   if (!recomputation_.follow(treatments)) return result_;
   if (model_.circle.period() + recomputation_.total() > longest) return result_;
   list_copies(treatments);
-  find_loads(treatments);
   order_copies();
+  find_loads(treatments);
   simulate(longest);
   return result_;
 }
@@ -101,39 +102,42 @@ void Evaluator::find_loads(const Treatments& treatments) {
 /// is full, but for no swap-in. The second of two iterations counts, so that swap-outs left from the first one delay
 /// its own.
 void Evaluator::add_undrained() {
-  enum class Out : std::uint8_t { kDone, kQueued, kLeaving };
   const std::vector<EvaluatedCopy>& copies = result_.copies;
   const auto slots = static_cast<std::uint32_t>(model_.ops());
-  std::vector<std::uint32_t> by_release;
-  for (std::uint32_t i = 0; i < copies.size(); ++i)
-    if (copies[i].swaps_out) by_release.push_back(i);
-  if (by_release.empty()) return;
+  if (by_out_.empty()) return;
   const auto slot_of_release = [&](std::uint32_t i) { return (copies[i].release + 1) % slots; };
   const auto slot_of_out = [&](std::uint32_t i) { return copies[i].out_from % slots; };
-  std::vector<std::uint32_t> by_out = by_release;
-  std::stable_sort(by_release.begin(), by_release.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return slot_of_release(a) < slot_of_release(b); });
-  std::stable_sort(by_out.begin(), by_out.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return slot_of_out(a) < slot_of_out(b); });
+  // What follows the last op comes first on the circle.
+  const auto from_first_slot = [](std::vector<std::uint32_t>& order, const auto& slot_of) {
+    std::rotate(order.begin(),
+                std::find_if(order.begin(), order.end(), [&](std::uint32_t i) { return slot_of(i) == 0; }),
+                order.end());
+  };
+  released_.clear();
+  for (std::uint32_t i = 0; i < copies.size(); ++i)
+    if (copies[i].swaps_out) released_.push_back(i);
+  leaves_ = by_out_;
+  from_first_slot(released_, slot_of_release);
+  from_first_slot(leaves_, slot_of_out);
   const auto later = [&](std::uint32_t a, std::uint32_t b) {  // copies are in the order of releases
     return copies[a].ahead != copies[b].ahead ? copies[a].ahead : a > b;
   };
-  std::vector<std::uint32_t> queue;
-  std::vector<Out> out(copies.size(), Out::kDone);
+  queue_.clear();
+  out_.assign(copies.size(), Out::kDone);
   std::uint32_t current = kNone;
   Nanos time, lane;  // the lane is free, or its copy ends
   Bytes leaving;
   const auto begin = [&] {
-    if (current != kNone || queue.empty()) return current != kNone;
-    std::pop_heap(queue.begin(), queue.end(), later);
-    current = queue.back();
-    queue.pop_back();
+    if (current != kNone || queue_.empty()) return current != kNone;
+    std::pop_heap(queue_.begin(), queue_.end(), later);
+    current = queue_.back();
+    queue_.pop_back();
     lane += model_.out[copies[current].gap];
     return true;
   };
   const auto end = [&] {
-    if (out[current] == Out::kLeaving) leaving -= model_.gaps[copies[current].gap].size;
-    out[current] = Out::kDone;
+    if (out_[current] == Out::kLeaving) leaving -= model_.gaps[copies[current].gap].size;
+    out_[current] = Out::kDone;
     current = kNone;
   };
   for (int turn = 0; turn < 2; ++turn) {
@@ -141,16 +145,16 @@ void Evaluator::add_undrained() {
     for (std::uint32_t k = 0; k < slots; ++k) {
       while (begin() && lane <= time) end();
       if (current == kNone) lane = std::max(lane, time);
-      for (; next_out < by_out.size() && slot_of_out(by_out[next_out]) == k; ++next_out) {
-        if (out[by_out[next_out]] != Out::kDone) continue;
-        out[by_out[next_out]] = Out::kQueued;
-        queue.push_back(by_out[next_out]);
-        std::push_heap(queue.begin(), queue.end(), later);
+      for (; next_out < leaves_.size() && slot_of_out(leaves_[next_out]) == k; ++next_out) {
+        if (out_[leaves_[next_out]] != Out::kDone) continue;
+        out_[leaves_[next_out]] = Out::kQueued;
+        queue_.push_back(leaves_[next_out]);
+        std::push_heap(queue_.begin(), queue_.end(), later);
       }
-      for (; next_release < by_release.size() && slot_of_release(by_release[next_release]) == k; ++next_release) {
-        if (out[by_release[next_release]] != Out::kQueued) continue;
-        out[by_release[next_release]] = Out::kLeaving;
-        leaving += model_.gaps[copies[by_release[next_release]].gap].size;
+      for (; next_release < released_.size() && slot_of_release(released_[next_release]) == k; ++next_release) {
+        if (out_[released_[next_release]] != Out::kQueued) continue;
+        out_[released_[next_release]] = Out::kLeaving;
+        leaving += model_.gaps[copies[released_[next_release]].gap].size;
       }
       const bool drains = turn == 1 && k == 0;
       while (leaving > Bytes{} && (drains || load_[k] + leaving > capacity_) && begin())
@@ -174,7 +178,7 @@ void Evaluator::order_copies() {
   live_.assign(copies.size(), {});
   for (std::uint32_t i = 0; i < copies.size(); ++i) {
     if (copies[i].swaps_out) by_out_.push_back(i);
-    if (copies[i].source != kNone) live_[copies[i].source].serves.push_back(i);
+    if (copies[i].source != kNone) live_[i].next_served = std::exchange(live_[copies[i].source].serves, i);
   }
   std::sort(by_out_.begin(), by_out_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return copies[a].out_from != copies[b].out_from ? copies[a].out_from < copies[b].out_from : a < b;

@@ -83,11 +83,12 @@ class Evaluator {
   };
   struct Live {
     State state = State::kAway;
-    std::int64_t due = -1;                   ///< position over iterations
-    std::int64_t came_in = 0;                ///< slot in which its swap-in began
-    std::int64_t out_done = -1;              ///< last iteration whose swap-out has ended
-    Nanos back;                              ///< end of its swap-in
-    std::vector<std::uint32_t> serves = {};  ///< copies whose content its swap-out brings to the host
+    std::int64_t due = -1;                             ///< position over iterations
+    std::int64_t came_in = 0;                          ///< slot in which its swap-in began
+    std::int64_t out_done = -1;                        ///< last iteration whose swap-out has ended
+    Nanos back;                                        ///< end of its swap-in
+    std::uint32_t serves = EvaluatedCopy::kNone;       ///< a copy whose content its swap-out brings to the host
+    std::uint32_t next_served = EvaluatedCopy::kNone;  ///< another one that the same swap-out serves
   };
 
   void list_copies(const Treatments& treatments);
@@ -121,6 +122,9 @@ class Evaluator {
   std::vector<std::uint32_t> first_out_;             // by version: scratch of list_copies()
   std::vector<Bytes> load_, with_leaving_, change_;  // by slot
   std::vector<std::uint32_t> by_due_, by_out_;
+  enum class Out : std::uint8_t { kDone, kQueued, kLeaving };
+  std::vector<Out> out_;  // scratch of add_undrained(), as the next three
+  std::vector<std::uint32_t> released_, leaves_, queue_;
   SlotTree room_;
   CopyLanes lanes_;
   std::vector<Live> live_;
