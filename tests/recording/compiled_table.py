@@ -29,7 +29,7 @@ from public_table import clone, equal, losses, words_of
 
 LIMIT_S = 600  # of one command
 DEVICE, CAPACITY = "h100-80gb", "0.8x"
-COMMITS = {"karpathy/nanoGPT": "3adf61e154", "pytorch/torchtitan": "b5bcd76c6e"}
+COMMITS = {"karpathy/nanoGPT": "3adf61e154", "pytorch/torchtitan": "b5bcd76c66"}
 TITAN = "-m torchtitan.train --module llama3 --compile.enable --training.steps 3 --dump-folder {out} --config"
 TRL = "trl.scripts.sft --model_name_or_path {in}/llama --dataset_name {in}/chats --max_steps 8 --per_device_train_batch_size 4 " \
       "--logging_steps 1 --max_length 64 --report_to none --save_strategy no --bf16 False --output_dir {out}"

@@ -27,7 +27,7 @@ from public_table import clone, words_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIMIT_S = 900  # of one recording
-COMMITS = {"pytorch/torchtitan": "9dec370ad2", "tohtana/phantora-seq-gap-repro": "0b770922"}
+COMMITS = {"pytorch/torchtitan": "9dec370ad2", "tohtana/phantora-seq-gap-repro": "0b77092ead"}
 TOKENS = 128000  # of Llama 3's tokenizer, without special ones
 TITAN = f"{HERE}/titan_job.py train.py 32 --job.config_file train_configs/llama3_8b.toml --model.tokenizer_path {{in}}/words.model " \
         "--training.dataset c4_test --training.dataset_path {in}/c4 --training.batch_size 2 --training.steps 3 --training.seed 0 " \
