@@ -21,6 +21,7 @@ class Follower {
         result_{.call = call, .ends = {}, .again_ends = {}, .inputs = {}, .duration = {}} {}
 
   std::optional<CheckpointedCall> run() {
+    leave_out_gathering();
     find_buffers();
     if (differs_) return {};
     find_backward();
@@ -49,6 +50,21 @@ class Follower {
     return alloc != StepUses::kNowhere && in_call(alloc);
   }
 
+  /// Leaves out the ops at the beginning that gather the module's parameters from other ranks, as FSDP's hook does: a
+  /// hook of the module itself runs before what is checkpointed.
+  void leave_out_gathering() {
+    bool gathers = false;
+    std::size_t behind = call().first;
+    for (std::size_t i = call().first; i < call().behind; ++i) {
+      if (trace_.events()[i].kind != EventKind::kRun) continue;
+      const std::string_view module = trace_.text(op_at(i).module);
+      if (!uses_.from_parameters(i) || (!module.empty() && module != call().module)) break;
+      gathers = gathers || op_at(i).kind == OpKind::kCollective;
+      behind = i + 1;
+    }
+    if (gathers) result_.call.first = behind;
+  }
+
   /// Finds the buffers that the call makes, and its inputs.
   void find_buffers() {
     std::set<BufferId> seen;
@@ -63,7 +79,7 @@ class Follower {
         if (stays(trace_.buffer(buffer).kind)) {
           // Running statistics change too, but no op makes anything else of them.
           differs_ = differs_ || (use.in.valid() && makes_activation(op) && is_written(buffer));
-        } else if (seen.insert(buffer).second) {
+        } else if (!uses_.gathered(buffer) && seen.insert(buffer).second) {
           result_.inputs.push_back(buffer);
           differs_ = differs_ || is_written(buffer);
         }
@@ -99,6 +115,7 @@ class Follower {
     };
     for (const std::size_t i :
          uses_.backward().within(call().module, call().pass.forward_end, call().pass.backward_end)) {
+      if (uses_.from_parameters(i)) continue;  // it gathers parameters, and uses nothing that is saved
       const OpId op{trace_.events()[i].id};
       for (const Use& use : trace_.uses(op)) {
         const BufferId buffer = buffer_of(trace_, use);

@@ -148,6 +148,8 @@ Trace checkpointed_trace(const Trace& trace, const std::vector<const Checkpointe
       const bool own = step.again || (owner[i] != nullptr && op.phase == Phase::kBackward &&
                                       lies_in(trace.text(trace.op(OpId{step.id}).module), owner[i]->call.module));
       const BufferId wanted = live(second[i]) && (own || !live(first[i])) ? second[i] : first[i];
+      if (step.again && !live(wanted))
+        continue;  // parameters that were gathered, and are gathered elsewhere for backward
       if (live(wanted) || use.evidence != Evidence::kParameter) touches.push_back({wanted, use.access, use.evidence});
     }
     builder.run(op, touches);

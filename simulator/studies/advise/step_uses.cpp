@@ -73,6 +73,36 @@ StepUses::StepUses(const Trace& trace)
     }
   }
   find_casts(trace);
+  find_ops_from_parameters(trace);
+}
+
+void StepUses::find_ops_from_parameters(const Trace& trace) {
+  from_parameters_.resize(trace.events().size());
+  gathered_.resize(trace.buffers().size());
+  std::vector<bool> known(trace.versions().size(), true);  // what no op has written counts, since nothing is in it
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (const Buffer& buffer = trace.buffers()[i]; buffer.born_before && buffer.kind != BufferKind::kParameter)
+      known[trace.first_version(BufferId{i}).index()] = false;
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    if (trace.events()[i].kind != EventKind::kRun) continue;
+    const OpId op{trace.events()[i].id};
+    const std::span uses = trace.uses(op);
+    const auto reads = [&](const Use& use) { return counts(uses, use) && use.in.valid(); };
+    const bool all = std::any_of(uses.begin(), uses.end(), reads)
+                         ? std::all_of(uses.begin(), uses.end(),
+                                       [&](const Use& use) { return !reads(use) || known[use.in.index()]; })
+                         : trace.text(trace.op(op).name).starts_with("aten::empty");
+    from_parameters_[i] = all;
+    const bool gathers =
+        all && (trace.op(op).kind == OpKind::kCollective || std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+                  return reads(use) && gathered_[buffer_of(trace, use).index()];
+                }));
+    for (const Use& use : uses) {
+      if (!use.out.valid()) continue;
+      known[use.out.index()] = all;
+      if (gathers && !trace.buffer(buffer_of(trace, use)).born_before) gathered_[buffer_of(trace, use).index()] = true;
+    }
+  }
 }
 
 void StepUses::find_casts(const Trace& trace) {

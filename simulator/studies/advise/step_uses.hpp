@@ -38,6 +38,12 @@ class StepUses {
   const Life& of(BufferId buffer) const { return lives_[buffer.index()]; }
   const BackwardOps& backward() const { return backward_; }
 
+  /// Whether the op at a position computes from parameters alone, as the ops with which FSDP gathers the parameters of
+  /// a module. An op without an operand does not, but for aten::empty.
+  bool from_parameters(std::size_t position) const { return from_parameters_[position]; }
+  /// Whether parameters are gathered from other ranks into the buffer. Who gathers them says when they end.
+  bool gathered(BufferId buffer) const { return gathered_[buffer.index()]; }
+
   /// The step after which Python drops the last reference to a buffer of the forward pass whose last use there is the
   /// op at `position`. A module's input lives until the module returns. A cast that autocast makes of a parameter lives
   /// until autocast ends; the free of the last cast that backward does not need marks this end in the trace.
@@ -45,9 +51,12 @@ class StepUses {
 
  private:
   void find_casts(const Trace& trace);
+  void find_ops_from_parameters(const Trace& trace);
 
   std::vector<Life> lives_;
   BackwardOps backward_;
+  std::vector<bool> from_parameters_;       ///< by position
+  std::vector<bool> gathered_;              ///< by buffer
   std::vector<bool> is_cast_;               ///< by buffer: it was made from one parameter and is no larger
   std::vector<std::size_t> autocast_ends_;  ///< rising
 };

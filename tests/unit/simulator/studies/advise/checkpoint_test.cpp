@@ -56,6 +56,53 @@ TEST_CASE("the trace of a checkpointed program has the peak of its steps, and th
   }
 }
 
+TEST_CASE(
+    "parameters that a module's hook gathers from other ranks are not gathered again with a checkpoint, nor kept") {
+  // gather 40 B from a shard | act: y = f(x, weight), 10 B | out: z = g(y), 10 B | backward gathers again, then uses y
+  for (const bool collective : {true, false}) {
+    TraceBuilder build;
+    const auto op = [&](const char* module, Phase phase, OpKind kind = OpKind::kKernel) {
+      return Op{
+          .name = build.text("op"), .module = build.text(module), .kind = kind, .phase = phase, .duration = 10_us};
+    };
+    const auto made = [&](Bytes size) { return build.alloc({.size = size, .kind = BufferKind::kActivation}); };
+    const auto read = Access::kRead, write = Access::kWrite;
+    const auto schema = Evidence::kSchema;
+    const BufferId shard =
+        build.existing({.size = 5_B, .name = build.text("block.act.weight"), .kind = BufferKind::kParameter});
+    const BufferId x = made(10_B);
+    build.run(op("", Phase::kForward), {{x, write, schema}});
+    const auto gather = [&](Phase phase) {
+      const BufferId whole = made(40_B);
+      build.run(op("block", phase, collective ? OpKind::kCollective : OpKind::kKernel),
+                {{shard, read, schema}, {whole, write, schema}});
+      return whole;
+    };
+    const BufferId whole = gather(Phase::kForward);
+    const BufferId y = made(10_B), z = made(10_B);
+    build.run(op("block.act", Phase::kForward), {{x, read, schema}, {whole, read, schema}, {y, write, schema}});
+    build.run(op("block.out", Phase::kForward), {{y, read, schema}, {z, write, schema}});
+    build.free(whole);
+    const BufferId loss = made(50_B);
+    build.run(op("", Phase::kForward), {{z, read, schema}, {loss, write, schema}});
+    const BufferId dz = made(10_B);
+    build.run(op("", Phase::kBackward), {{loss, read, schema}, {dz, write, schema}});
+    build.free(loss);
+    const BufferId again = gather(Phase::kBackward), dx = made(10_B);
+    build.run(op("block.out", Phase::kBackward),
+              {{dz, read, schema}, {y, read, schema}, {again, read, schema}, {dx, write, schema}});
+    for (const BufferId buffer : {y, z, x, dz, again, dx}) build.free(buffer);
+    const Trace trace = build.finish();
+    const std::vector<CheckpointedCall> calls = calls_of(trace, {"block"});
+    REQUIRE(calls.size() == 1);
+    const Bytes peak = peak_of(trace, checkpointed_steps(trace, pointers(calls))).bytes;
+    CHECK(calls[0].duration == (collective ? 10_us : 20_us));  // act; out saves what it reads
+    CHECK(calls[0].inputs == std::vector{x});
+    if (collective) CHECK(peak == 95_B);  // in backward: shard, x, z, dz, the gathered weight, y again and dx
+    CHECK(checkpointed_trace(trace, pointers(calls)).ideal_peak() == peak);
+  }
+}
+
 TEST_CASE("a module that saves nothing of its own is not checkpointed") {
   const TwoBlocks step;
   CHECK(calls_of(step.trace, {"block.0.out"}).empty());  // saves only its input, which belongs to another module
