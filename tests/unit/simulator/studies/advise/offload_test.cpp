@@ -141,9 +141,15 @@ def apply(model):
 
 
 def offloaded(module, forward, *args, **kwargs):
-    stay = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers())}
+    stay = {part.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers()) for part in parts(tensor)}
 
     def pack(tensor):
+        if not isinstance(tensor, torch.Tensor):
+            return None, None, tensor
+        if wraps(tensor):
+            names, context = tensor.__tensor_flatten__()
+            inner = {name: pack(getattr(tensor, name)) for name in names}
+            return inner, (context, tensor.size(), tensor.stride()), type(tensor)
         storage = tensor.untyped_storage()
         if tensor.is_cpu or storage.nbytes() < LEAST or storage.data_ptr() in stay:
             return None, tensor.size(), tensor
@@ -153,10 +159,23 @@ def offloaded(module, forward, *args, **kwargs):
 
     def unpack(packed):
         device, size, tensor = packed
+        if isinstance(device, dict):
+            return tensor.__tensor_unflatten__({name: unpack(inner) for name, inner in device.items()}, *size)
         return tensor if device is None else tensor.to(device, non_blocking=True).expand(size)
 
     with saved_tensors_hooks(pack, unpack):
         return forward(*args, **kwargs)
+
+
+def wraps(tensor):
+    """Whether a tensor is made of others, as a DTensor is; not all of its parts are tensors."""
+    return hasattr(tensor, "__tensor_flatten__")
+
+
+def parts(tensor):
+    if wraps(tensor):
+        return [part for name in tensor.__tensor_flatten__()[0] for part in parts(getattr(tensor, name))]
+    return [tensor] if isinstance(tensor, torch.Tensor) else []
 )");
 }
 
