@@ -164,7 +164,7 @@ int check(const AdviseArguments& arguments, const RunSpec& spec, const Trace& st
     say("advise: --check: there is no change of the script to check\n");
     return 1;
   }
-  const std::optional<Trace> changed = record_changed(arguments.command, dry_device(step), found->code);
+  const std::optional<Trace> changed = record_changed(arguments.command, dry_device(step), dry_rank(step), found->code);
   if (!changed) return Interruptible::code();
   const Bytes peak = step_to_advise(*changed).trace.ideal_peak();
   const double off = static_cast<double>((peak - found->peak).count()) / static_cast<double>(found->peak.count());

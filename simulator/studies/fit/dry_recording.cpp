@@ -95,6 +95,11 @@ std::string take_hint(std::string& said) {
   return hint;
 }
 
+std::string meta_of(const Trace& trace, const std::string& key) {
+  const auto found = trace.data().meta.find(key);
+  return found == trace.data().meta.end() ? "" : found->second;
+}
+
 }  // namespace
 
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const DeviceBudget& device, int seconds,
@@ -134,13 +139,12 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
   return recording;
 }
 
-std::string dry_device(const Trace& trace) {
-  const auto device = trace.data().meta.find("setting.dry_device");
-  return device == trace.data().meta.end() ? "" : device->second;
-}
+std::string dry_device(const Trace& trace) { return meta_of(trace, "setting.dry_device"); }
+
+std::string dry_rank(const Trace& trace) { return meta_of(trace, "rank"); }
 
 std::optional<Trace> record_changed(const std::vector<std::string>& command, const std::string& device,
-                                    const std::string& change) {
+                                    const std::string& rank, const std::string& change) {
   const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string(), code = (folder.path() / "change.py").string();
@@ -151,9 +155,18 @@ std::optional<Trace> record_changed(const std::vector<std::string>& command, con
   arguments.insert(arguments.end(), command.begin(), command.end());
   const ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
   if (Interruptible::asked()) return {};
-  if (!fs::exists(path) || is_job_file(path))
-    refuse("{}: nothing of one process was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
-  Trace trace = load_trace(path);
+  if (ran.code != 0) refuse("{}: with the change, the job failed\n{}", fmt::join(command, " "), last_lines(ran.said));
+  std::vector<Trace> traces;
+  if (fs::exists(path) && is_job_file(path))
+    traces = load_job(path).traces;
+  else if (fs::exists(path))
+    traces.push_back(load_trace(path));
+  const auto found =
+      std::find_if(traces.begin(), traces.end(), [&](const Trace& trace) { return dry_rank(trace) == rank; });
+  if (found == traces.end())
+    refuse("{}: nothing of {} was recorded\n{}", fmt::join(command, " "), rank.empty() ? "one process" : "rank " + rank,
+           last_lines(ran.said));
+  Trace trace = std::move(*found);
   if (!trace.data().meta.contains("applied_change"))
     refuse("{}: the change was not applied\n{}", fmt::join(command, " "), last_lines(ran.said));
   return trace;

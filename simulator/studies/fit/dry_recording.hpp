@@ -49,13 +49,17 @@ std::optional<DryRecording> record_dry(const std::vector<std::string>& command, 
 /// The device that a dry run recorded a trace for, as `record --device` takes it; "" if there was none.
 std::string dry_device(const Trace& trace);
 
+/// The rank that a trace is of, as the job's RANK says; "" if it said none.
+std::string dry_rank(const Trace& trace);
+
 /// Runs `tidepool record --dry --torch`, with a change of the script.
 /// @param device  as `record --device` takes it; its memory never runs out
+/// @param rank    whose steps are wanted, as dry_rank() says it
 /// @param change  a Python file with apply(), as Change::code has it
 /// @return  the recorded steps; none after Ctrl-C or SIGTERM
-/// @throws InputError  "python3 train.py: nothing of one process was recorded" or "...: the change was not applied",
-///                     with what was said
+/// @throws InputError  "python3 train.py: nothing of one process was recorded" (or of rank 2), or "...: the change was
+///                     not applied", with what was said
 std::optional<Trace> record_changed(const std::vector<std::string>& command, const std::string& device,
-                                    const std::string& change);
+                                    const std::string& rank, const std::string& change);
 
 }  // namespace tidepool
