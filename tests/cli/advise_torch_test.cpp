@@ -1,4 +1,6 @@
 // The code that `advise` prints, run by PyTorch.
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -82,6 +84,12 @@ TEST_CASE("tidepool advise --check records the script with the best change, whic
       checked({python, "-c", "import torch; torch.nn.Linear(9, 9).cuda()(torch.ones(9).cuda())"});
   CHECK(other.code == 2);
   CHECK_THAT(other.err, ContainsSubstring(": the change was not applied\n"));
+  const std::string fails = fmt::format(
+      "import runpy, sys; sys.argv = ['{0}', 'cuda']; runpy.run_path('{0}', run_name='__main__'); sys.exit(3)",
+      kScript);
+  const ProgramResult failed = checked({python, "-c", fails});
+  CHECK(failed.code == 2);
+  CHECK_THAT(failed.err, ContainsSubstring(": with the change, the job failed\n"));
 }
 
 }  // namespace tidepool::advise_torch_test
